@@ -8,17 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
 from arena.web.gradio_import import gr
 
 # isort: split
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
 from arena.battles.campaigns import Campaigns
+from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
@@ -40,27 +42,31 @@ from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_line
 from arena.templates import macros, script
-from arena.web import health_api, leaderboard_api, login_api
+from arena.web import health_api, leaderboard_api, login_api, pictures, preview_api
+from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
+from arena.web.battle_page import BattlePages
 from arena.web.battle_tab import BattleTab
 from arena.web.built_pages import BuiltPages
-from arena.web.cookies import YEAR, VoterCookies
-from arena.web.events import Argument
+from arena.web.cookies import VoterCookies
+from arena.web.events import RAW, Argument, Updates
 from arena.web.gradio_patches import keep_no_sessions
+from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES
 from arena.web.live_setup import LiveSetup
 from arena.web.middleware import RequestMiddleware
+from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
+from arena.web.reveal import Reveal
 from arena.web.terms import Terms
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
-from scoring.web.report_tab import TAB as REPORT
 from scoring.web.report_tab import ReportTab
 from scoring.web.scoring_tab import ScoringTab
 from scoring.web.setup import build_scoring, scoring_running
@@ -72,20 +78,31 @@ STARTUP_ERRORS = (
     *(QuestionsError, RowsError, CatalogueError, LiveModelError, OSError),
 )
 """Errors that stop the start with a one-line message."""
-STYLES = [ROOT / "arena/web/page.css", ROOT / "scoring/web/scoring.css", ROOT / "scoring/web/agreement.css"]
-SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("keys", "login", "live", "leaderboard", "admin")]
+STYLES = [
+    ROOT / "arena/web/page.css",
+    ROOT / "arena/web/results.css",
+    ROOT / "scoring/web/scoring.css",
+    ROOT / "scoring/web/agreement.css",
+]
+SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin")]
 SCRIPTS += [ROOT / "scoring/web/upload.js", ROOT / "scoring/web/levels.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
 class Page(gr.Blocks):
-    """Blocks whose events accept plain values only, so that no value can pose as a file."""
+    """Blocks whose events accept plain values only, so that no value can pose as a file, and may return them."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
         """Refuse lists and objects before Gradio processes them: it would copy or fetch the files that they name."""
         if not isinstance(inputs, list) or any(isinstance(value, dict | list) for value in inputs):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
+
+    async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
+        """Send what a `PLAIN` handler returns as it is: Gradio would build anew each component that it leaves alone."""
+        if block_fn.postprocess:
+            return await super().postprocess_data(block_fn, predictions, state)
+        return [predictions.get(block, gr.skip()) for block in block_fn.outputs]
 
 
 class AppContext:
@@ -109,6 +126,8 @@ class AppContext:
         self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
         settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
         self.leaderboard = Leaderboard(database, settings.counted)
+        self.models = ModelPages(self.leaderboard, self.items)
+        self.outcomes = Outcomes(database)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
@@ -138,16 +157,19 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
 
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
-    eligibility = VoteEligibility(context.database, settings.counted)
+    eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
+    heads = Heads(context.items, context.outcomes, context.leaderboard, context.models.overview)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (
-        page_routes(context.pictures, context.terms),
+        pictures.routes(context.pictures, scaled),
+        page_routes(context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
-        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth),
+        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
         *context.live.routers(),
         leaderboard_api.routes(context.leaderboard),
+        preview_api.routes(heads, scaled),
         scoring_api.job_routes(context.scoring.upload_store, context.scoring.jobs),
         scoring_api.board_routes(context.scoring.submissions),
         scoring_api.agreement_routes(context.agreement),
@@ -174,7 +196,7 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    mount.app = BuiltPages(mount.app)
+    mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
@@ -184,41 +206,76 @@ def create_app(context: AppContext) -> FastAPI:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    live, models = macros("live.html"), len(context.live.chats.vlms)
-    with Page(title="Stereoscope", analytics_enabled=False, fill_width=True) as page:
-        gr.HTML(macros("page.html").top(), padding=False)
-        with gr.Tabs() as tabs:
-            with gr.Tab("Battle"):
-                battle = battle_tab(context)
-            with gr.Tab("Your images"):
-                gr.HTML(live.live(models, MOST_IMAGES), elem_id="live-tab", padding=False)
-            with gr.Tab("Chat"):
-                gr.HTML(live.chat(models, MOST_IMAGES), elem_id="chat-tab", padding=False)
-            with gr.Tab("Leaderboard") as board_tab:
-                board = LeaderboardTab(context.leaderboard)
-            with gr.Tab("Judges' boards") as judge_boards_tab:
-                boards = PeoplesBoards(context.leaderboard, context.database)
-                judge_boards = SubmissionsTab(context.scoring.submissions, boards)
-            with gr.Tab("Judges and people") as agreement_tab:
-                agreement = AgreementTab(context.agreement)
-            with gr.Tab("Score outputs") as scoring_tab:
-                scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
-            with gr.Tab("Report", id=REPORT, visible=False) as report_tab:
-                report = ReportTab(context.scoring.jobs)
-            with gr.Tab("Operators", visible=False) as operator_tab:
-                admin = AdminTab(context.admin.watch, context.admin.service, context.admin.operators)
-        battle.listen(page)
-        board.listen(board_tab)
-        judge_boards.listen(judge_boards_tab)
-        agreement.listen(agreement_tab)
-        scored.listen(scoring_tab)
-        report.listen(page, tabs, report_tab)
-        admin.listen(page, operator_tab)
+    """Return the four pages; each sends a browser its own components and events only."""
+    with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
+        top(VOTE)
+        vote_page(context, page)
+    with page.route("Results", RESULTS):
+        top(RESULTS)
+        results_page(context, page)
+    with page.route("Score a model", SCORE):
+        top(SCORE)
+        with gr.Column() as form:
+            scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
+        with gr.Column(visible=False) as article:
+            report = ReportTab(context.scoring.jobs)
+        scored.listen(page)
+        report.listen(page, form, article)
+    with page.route("Run", RUN):
+        top(RUN)
+        models = len(context.live.chats.vlms)
+        AdminTab(context.admin.watch, context.admin.service, context.admin.operators, models).listen(page)
     page.queue(api_open=False, max_size=64)
     page.max_threads = 80
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
     return page
+
+
+def top(here: str) -> None:
+    """Begin a page: its bar, in place of Gradio's, which `page.html` hides."""
+    gr.HTML(macros("page.html").top(DOORS, here), elem_id="bar")
+
+
+def vote_page(context: AppContext, page: gr.Blocks) -> None:
+    """Build battles of the bank and, where two models can answer live, those on one's own pictures, and chats."""
+    live = macros("live.html")
+    if len(context.live.chats.vlms) < 2:
+        battle = battle_tab(context)
+    else:
+        with gr.Tabs():
+            with gr.Tab("Battle"):
+                battle = battle_tab(context)
+            with gr.Tab("With your own picture"):
+                gr.HTML(live.live(MOST_IMAGES), elem_id="live-tab", padding=False)
+            with gr.Tab("Chat"):
+                gr.HTML(live.chat(MOST_IMAGES), elem_id="chat-tab", padding=False)
+    battle.listen(page)
+
+
+def results_page(context: AppContext, page: gr.Blocks) -> None:
+    """Build the boards of people and of judge models, and how far these agree."""
+    with gr.Tabs():
+        with gr.Tab("People") as people_tab:
+            battles = BattlePages(context.outcomes, context.items, context.live.battles.scaled)
+            people = LeaderboardTab(context.leaderboard, context.models, battles)
+        with gr.Tab("Judge models", visible=False) as judges_tab:
+            judges = SubmissionsTab(context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database))
+        with gr.Tab("Do they agree?", visible=False) as agreement_tab:
+            agreement = AgreementTab(context.agreement)
+
+    def shows_filled() -> Updates:
+        """Show the tabs that have something to show."""
+        try:
+            judged, voted = judges.has_any(), bool(context.models.overview.entries())
+        except DatabaseError:
+            return {judges_tab: gr.skip()}
+        return {judges_tab: gr.update(visible=judged), agreement_tab: gr.update(visible=voted)}
+
+    people.listen(page.load, people_tab.select)
+    judges.listen(judges_tab)
+    agreement.listen(agreement_tab)
+    page.load(shows_filled, None, [judges_tab, agreement_tab], **RAW)
 
 
 def battle_tab(context: AppContext) -> BattleTab:
@@ -228,19 +285,15 @@ def battle_tab(context: AppContext) -> BattleTab:
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
     networks, terms = context.networks, context.terms.version
     copy = (lambda: backup.seen) if backup else (lambda: None)
-    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy)
+    reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
+    return BattleTab(
+        store, context.items, sampler, campaigns, terms, networks, copy, reveal, context.live.battles.scaled
+    )
 
 
-def page_routes(pictures: PictureStore, terms: Terms) -> APIRouter:
-    """Return the routes for pictures, by their hash, and for the terms."""
+def page_routes(terms: Terms) -> APIRouter:
+    """Return the route for the terms."""
     router = APIRouter()
-
-    @router.get("/pictures/{name}")
-    def picture(name: str) -> Response:
-        path = pictures.path(name)
-        if path is None:
-            return PlainTextResponse("There is no such picture.", status_code=404)
-        return FileResponse(path, headers={"cache-control": f"public, max-age={YEAR}, immutable"})
 
     @router.get("/terms")
     def terms_page() -> HTMLResponse:

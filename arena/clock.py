@@ -7,13 +7,14 @@ last stored time. Readers use that stored time: it never falls, and it stands st
 
 import logging
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, event, func, insert, select, update
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from arena.database import METADATA, Database, DatabaseError
+from arena.database import EPOCH, METADATA, Database, DatabaseError
 
 CLOCK = Table(
     "clock",
@@ -91,6 +92,11 @@ def tick(connection: Connection) -> int:
     if present - row.seen > SECOND:
         connection.execute(update(CLOCK).where(CLOCK.c.seen < present - SECOND).values(seen=present))
     return present
+
+
+def present(connection: Connection) -> datetime:
+    """Return the database time of `tick`: the same for all servers of one database, however their clocks differ."""
+    return EPOCH + timedelta(microseconds=tick(connection))
 
 
 def hold_clock(connection: Connection) -> int:

@@ -6,14 +6,16 @@ A figure is the JSON document that plotly.js draws. Model names are text, never 
 import importlib.util
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from arena.drawings import MOST_LINES, Drawing, GridCell, grid_drawing, lines_drawing
 from arena.templates import macros, plural, script
 
 Matrix = npt.NDArray[np.float64]
@@ -32,8 +34,19 @@ _CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
 """Transparent background, for light and dark pages; `page.css` sets the colours of text and lines on screen."""
 
 
+MOST_ROWS, MOST_COLUMNS = 80, 16
+"""Rows and columns that a picture and its table show; Plotly's shows all."""
+
+
 class PlotsError(RuntimeError):
     """Plotly is not installed."""
+
+
+class PlotTable(NamedTuple):
+    """What a picture shows, as a table: its headings, the first over the names of the rows, and the rows."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,9 @@ class Figure:
     """Caption: what the plot shows, in one sentence."""
     traces: tuple[dict[str, Any], ...]
     layout: dict[str, Any]
+    drawing: Drawing | None = None
+    """The plot drawn by the server, if it can be."""
+    table: PlotTable | None = None
 
 
 class Bar(NamedTuple):
@@ -82,8 +98,9 @@ def win_rate_figure(models: Sequence[str], chances: Matrix) -> Figure:
     """Plot the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
     trace = _heat_map(models, chances, "%{y} beats %{x}: %{z:.1%}<extra></extra>")
     trace |= {"zmin": 0, "zmax": 1, "colorscale": _SHADES, "colorbar": {**_LEGEND, "tickformat": ".0%"}}
-    note = "Bradley-Terry's predicted share of wins of the model on the left against the one below."
-    return Figure("Predicted win rates", note, (trace,), _layout(models, models))
+    note = "Bradley-Terry's predicted share of wins of the model at the row against the one over the column."
+    drawn = ((None if math.isnan(one) else (f"{one:.0%}", 2 * one - 1) for one in row) for row in chances.tolist())
+    return _with_grid(Figure("Predicted win rates", note, (trace,), _layout(models, models)), models, models, drawn)
 
 
 def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
@@ -92,7 +109,9 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
     trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
     note = "How often two models met, in either order; blank: never."
-    return Figure("Battles", note, (trace,), _layout(models, models))
+    most = max(met.max(initial=0.0), 1.0)
+    drawn = ((None if one == 0 else (f"{one:,.0f}", one / most) for one in row) for row in met.tolist())
+    return _with_grid(Figure("Battles", note, (trace,), _layout(models, models)), models, models, drawn)
 
 
 class RatingLine(NamedTuple):
@@ -126,7 +145,12 @@ def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
         "showlegend": True,
     }
     note = "Each day's rating counts all votes until its end (UTC); where votes are few, it swings."
-    return Figure("Ratings over time", note, traces, layout)
+    shown = {line.model: line.ratings for line in lines[:MOST_LINES]}
+    drawing = lines_drawing("Ratings over time", note, days, shown)
+    rows = [
+        [day, *("" if one[at] is None else f"{one[at]:.0f}" for one in shown.values())] for at, day in enumerate(days)
+    ]
+    return Figure("Ratings over time", note, traces, layout, drawing, PlotTable(["Day", *shown], rows))
 
 
 class RatingCell(NamedTuple):
@@ -156,10 +180,11 @@ def family_rating_figure(
         "zmid": 1000,
     }
     note = (
-        "Ratings from the votes on one family's items alone, each family with a mean of its own; hover for the "
-        "interval and the votes. Blank: too few votes, or no battles that link the model with most others."
+        "Ratings from the votes on one family's items alone, each family with a mean of its own; the table has the "
+        "intervals and the votes. Blank: too few votes, or no battles that link the model with most others."
     )
-    return Figure("Ratings by family", note, (trace,), _layout(families, models))
+    drawn = ([cell and _rating_cell(cell) for cell in row] for row in cells)
+    return _with_grid(Figure("Ratings by family", note, (trace,), _layout(families, models)), families, models, drawn)
 
 
 class WinRateCell(NamedTuple):
@@ -197,11 +222,42 @@ def family_win_rate_figure(
     compared = sum(cell is not None for row in cells for cell in row)
     note = (
         "Share of decided battles won against the human-verified reference, by family of instructions (VisIT-Bench, "
-        "Figure 8). White: the votes cannot tell whether it is more or less than half; the deeper the colour, the "
-        "further from half the 95% interval begins. Hover for it and the battles. Of the intervals of "
+        "Figure 8). Without colour: the votes cannot tell whether it is more or less than half; the deeper the colour, "
+        "the further from half the 95% interval begins; the table has it and the battles. Of the intervals of "
         f"{plural(compared, 'comparison')}, about one in twenty misses by chance."
     )
-    return Figure("Win rate against the reference by family", note, (trace,), _layout(families, models))
+    drawn = ([cell and _rate_cell(cell) for cell in row] for row in cells)
+    figure = Figure("Win rate against the reference by family", note, (trace,), _layout(families, models))
+    return _with_grid(figure, families, models, drawn)
+
+
+def _rating_cell(cell: RatingCell) -> GridCell:
+    told = f"{cell.rating:.0f} ({cell.low:.0f}–{cell.high:.0f}, {plural(cell.votes, 'vote')})"
+    return GridCell(f"{cell.rating:.0f}", (cell.rating - 1000) / 300, told)
+
+
+def _rate_cell(cell: WinRateCell) -> GridCell:
+    told = f"{cell.rate:.0%} ({100 * cell.low:.0f}–{cell.high:.0%}, n = {cell.n:,})"
+    return GridCell(f"{cell.rate:.0%}", 2 * min(max(0.5, cell.low), cell.high) - 1, told)
+
+
+def _with_grid(
+    figure: Figure,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    drawn: Iterable[Iterable[tuple[Any, ...] | None]],
+) -> Figure:
+    """Return a heat map with its drawing and its table; a cell's values are those of a `GridCell`, None: blank."""
+    cut = len(rows) > MOST_ROWS or len(columns) > MOST_COLUMNS
+    rows, columns = rows[: MOST_COLUMNS if rows is columns else MOST_ROWS], columns[:MOST_COLUMNS]
+    cells = [
+        [GridCell(*cell) if cell else GridCell("") for cell in islice(row, len(columns))]
+        for row in islice(drawn, len(rows))
+    ]
+    told = [[name, *(cell.told or cell.text for cell in row)] for name, row in zip(rows, cells, strict=True)]
+    drawing = grid_drawing(figure.title, figure.note, rows, columns, cells)
+    note = f"{figure.note} Here are the first {len(columns)} models; exploring shows all." if cut else figure.note
+    return replace(figure, note=note, drawing=drawing, table=PlotTable(["", *columns], told))
 
 
 def page(title: str, figures: Iterable[Figure]) -> str:

@@ -1,20 +1,31 @@
 """Markdown: untrusted model text to safe HTML, with the same subset for both sides.
 
-Nothing in the HTML runs, loads, hides or identifies a model.
+Nothing in the HTML runs, loads, hides or identifies a model. Formulas are put in after the cleaning, which lets none
+of strangers through.
 """
 
 import html
 import re
+import secrets
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 from markupsafe import Markup
+
+from arena.formulas import Formula, formula_at, mathml
 
 MOST_TEXT = 20_000
 """Most characters of an answer that is rendered as Markdown; a longer one is shown as plain text."""
 MOST_HTML = 200_000
 """Most characters of rendered HTML; an answer that needs more is shown as plain text."""
+MOST_FORMULAS = 100
+"""Most formulas of an answer; those after them are shown as their source."""
 NO_ANSWER = Markup('<p class="empty">(no answer)</p>')
 """Placeholder for an empty answer."""
 
@@ -28,6 +39,9 @@ _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
 _JOINERS = re.compile("[\u200c\u200d]+")
 _LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
+_PLACE = re.compile(r"formula([0-9a-f]{16})n([0-9]{1,3})e")
+_MOST_FORMULA_LINES = 40
+_DIRECTED = frozenset(("p", "h4", "h5", "h6", "ul", "ol", "th", "td"))
 _MOST_MARKS = 8
 _MOST_CELLS = 20_000  # more would exceed MOST_HTML
 
@@ -54,19 +68,43 @@ def answer_html(text: str) -> Markup:
         return NO_ANSWER
     if len(shown) > MOST_TEXT or _most_cells(shown) > _MOST_CELLS:
         return plain_html(shown)
-    rendered = visible_text(_rendered(shown))  # once more: Markdown has turned &#x200b; into the character
+    formulas = _Formulas()
+    rendered = visible_text(_rendered(shown, formulas))  # once more: Markdown has turned &#x200b; into the character
     if len(rendered) > MOST_HTML:
         return plain_html(shown)
     clean = nh3.clean(
         rendered,
         tags=set(TAGS),
-        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        attributes={"*": set(), "a": {"href"}, **dict.fromkeys(_DIRECTED, {"dir"}), "ol": {"start", "dir"}},
         attribute_filter=_kept,
         url_schemes={"http", "https"},
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     ).strip()
-    return Markup(clean) if _TAG.sub("", clean).strip() else plain_html(shown)
+    return Markup(formulas.put_into(clean)) if _TAG.sub("", clean).strip() else plain_html(shown)
+
+
+class _Formulas:
+    """The formulas of one text: each leaves a place in the HTML, under a name that no stranger can know."""
+
+    def __init__(self) -> None:
+        self._name = secrets.token_hex(8)
+        self._made: list[str] = []
+        self._length = 0
+
+    def place(self, formula: Formula, source: str) -> str:
+        """Return HTML that stands for a formula: its place, or its source if there are too many or it is none."""
+        made = mathml(formula) if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML else None
+        if made is None:
+            return html.escape(source)
+        kind = "formula display" if formula.display else "formula"
+        self._made.append(f'<span class="{kind}">{made}</span>')
+        self._length += len(made)
+        return f"formula{self._name}n{len(self._made) - 1}e"
+
+    def put_into(self, clean: str) -> str:
+        """Return cleaned HTML with the formulas in their places."""
+        return _PLACE.sub(lambda found: self._made[int(found[2])] if found[1] == self._name else found[0], clean)
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
@@ -77,7 +115,7 @@ def _kept(tag: str, attribute: str, value: str) -> str | None:
 def plain_html(text: str) -> Markup:
     """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
     shown = visible_text(text)
-    return Markup(f'<div class="plain">{html.escape(shown)}</div>') if shown.strip() else NO_ANSWER
+    return Markup(f'<div class="plain" dir="auto">{html.escape(shown)}</div>') if shown.strip() else NO_ANSWER
 
 
 def instruction_html(text: str) -> Markup:
@@ -128,15 +166,59 @@ def _most_cells(text: str) -> int:
     return len(lines) * max((line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0)
 
 
-def _rendered(text: str) -> str:
-    env: dict = {}
+def _rendered(text: str, formulas: _Formulas) -> str:
+    env: dict = {"formulas": formulas}
     tokens = _MARKDOWN.parse(text, env)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
+        if token.nesting == 1 and token.tag in _DIRECTED:
+            token.attrSet("dir", "auto")
     return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
+
+
+def _inline_formula(state: StateInline, silent: bool) -> bool:
+    found = formula_at(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.meta = state.src[state.pos : found.end], {"formula": found}
+    state.pos = found.end
+    return True
+
+
+def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """A formula that begins a line and ends another: no line of it is a heading, a list or a table."""
+    if not state.src.startswith(("$$", "\\["), state.bMarks[first] + state.tShift[first]):
+        return False
+    lines = []
+    for line in range(first, min(end, first + _MOST_FORMULA_LINES)):
+        if line > first and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
+            return False
+        lines.append(state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]])
+        if lines[-1].rstrip().endswith(("$$", "\\]")) and (line > first or len(lines[0].strip()) > 4):
+            break
+    text = "\n".join(lines).rstrip()
+    found = formula_at(text, 0, len(text))
+    if found is None or found.end != len(text):
+        return False
+    if not silent:
+        state.line = first + len(lines)
+        state.push("paragraph_open", "p", 1)
+        token = state.push("formula", "", 0)
+        token.content, token.meta = text, {"formula": found}
+        state.push("paragraph_close", "p", -1)
+    return True
+
+
+def _show_formula(_self: Any, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
+    return env["formulas"].place(tokens[index].meta["formula"], tokens[index].content)
 
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 _MARKDOWN.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
 _MARKDOWN.add_render_rule("image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content))
+_MARKDOWN.add_render_rule("formula", _show_formula)
+_MARKDOWN.inline.ruler.before("escape", "formula", _inline_formula)
+_MARKDOWN.block.ruler.before("fence", "formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]})

@@ -1,4 +1,7 @@
-"""Client address of a request, and its network: a /24 of IPv4 or a /64 of IPv6."""
+"""Client address of a request, and its network: a /24 of IPv4 or a /48 of IPv6.
+
+A /48 is the largest that one customer is given, for nothing; where homes have a /56 each, it holds as many as a /24.
+"""
 
 import ipaddress
 import re
@@ -18,7 +21,7 @@ def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
 
 
 def network_of(address: str) -> Network | None:
-    """Return the /24 or /64 of an address, with or without a port; None if it is not an address."""
+    """Return the /24 or /48 of an address, with or without a port; None if it is not an address."""
     found = _parsed(address)
     return found and _around(found)
 
@@ -50,4 +53,4 @@ def _translated(found: ipaddress.IPv6Address) -> Address:
 
 
 def _around(found: Address) -> Network:
-    return ipaddress.ip_network((found.packed, 24 if found.version == 4 else 64), strict=False)
+    return ipaddress.ip_network((found.packed, 24 if found.version == 4 else 48), strict=False)

@@ -285,6 +285,11 @@ class Settings:
         return self.data_dir / "pictures"
 
     @property
+    def scaled_dir(self) -> Path:
+        """Folder for pictures at the width of screens, which can be made anew."""
+        return self.data_dir / "scaled"
+
+    @property
     def own_dir(self) -> Path:
         """Folder for visitors' own images."""
         return self.data_dir / "own"

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = (
     *("vote_path", "board_path", "judge_throughput", "coverage", "fraud", "ratings", "choices", "live"),
-    *("voters", "attacks"),
+    *("voters", "attacks", "page"),
 )
 
 

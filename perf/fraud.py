@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arena.fraud.cohorts import in_cohorts
-from arena.fraud.detectors import ENOUGH, VoterChoices, evidence
+from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.detectors import ENOUGH, Suspicion, VoterChoices, evidence
 from arena.ratings.bradley_terry import bradley_terry
 
 RUNS = 100
@@ -27,16 +27,23 @@ TASTES = (0.0, 0.35, 0.7, 1.0)
 """Deviation of a voter's taste for each model, in log odds."""
 MOST_HONEST = 0.002
 CROWD, CROWD_EACH, DAYS = 100, 10, 10
-"""Fresh cookies, votes of each, for one model wherever it is there, and days on which honest cookies were issued."""
+"""Fresh cookies, votes of each, for the last model wherever it is there, and days on which honest ones were issued."""
+CROWD_MODELS, WEAKEST = 6, 0
+SHARE_A_NETWORK = 5
+"""Honest voters of one network."""
+SPREADS = ((1, 10), (1, 100), (DAYS, 10), (DAYS, 100))
+"""Days and networks over which a crowd is spread."""
 MOST_LOST = 0.005
 
 
-def drawn(rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0) -> VoterChoices:
-    """Return honest choices of voters numbered from `first`."""
+def drawn(
+    rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0, models: int = MODELS
+) -> VoterChoices:
+    """Return honest choices of voters numbered from `first`, between the weakest models."""
     voter = np.arange(votes) // each
-    a = rng.integers(0, MODELS, votes)
-    b = (a + rng.integers(1, MODELS, votes)) % MODELS
-    strengths = STRENGTHS + rng.normal(0, taste, (int(voter[-1]) + 1, MODELS))
+    a = rng.integers(0, models, votes)
+    b = (a + rng.integers(1, models, votes)) % models
+    strengths = STRENGTHS[:models] + rng.normal(0, taste, (int(voter[-1]) + 1, models))
     chose_a = rng.random(votes) < 1 / (1 + np.exp(strengths[voter, b] - strengths[voter, a]))
     return VoterChoices(a, b, chose_a, first + voter)
 
@@ -51,28 +58,34 @@ def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
     return honest._replace(chose_a=chose_a)
 
 
-def crowded(rng: np.random.Generator, taste: float, days: int) -> tuple[VoterChoices, list[np.ndarray]]:
-    """Return honest choices and a crowd's, whose cookies were issued on so many of the days, and all voters by day."""
-    honest, crowd = drawn(rng, HONEST, 0, CROWD_EACH, taste), drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH)
-    chose_a = np.where(crowd.a == TARGET, True, np.where(crowd.b == TARGET, False, crowd.chose_a))
+def crowded(rng: np.random.Generator, taste: float, days: int, networks: int) -> tuple[VoterChoices, list[Cohort]]:
+    """Return honest choices and a crowd's, whose cookies are of so many days and networks; and all cohorts."""
+    honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
+    crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
+    chose_a = (crowd.a == WEAKEST) | (crowd.b != WEAKEST) & crowd.chose_a
     voters = np.concatenate([np.arange(HONEST // CROWD_EACH), FIRST_RIGGER + np.arange(CROWD)])
-    day = np.where(voters < FIRST_RIGGER, voters % DAYS, voters % days)
-    return together(honest, crowd._replace(chose_a=chose_a)), [voters[day == one] for one in range(DAYS)]
+    number = np.where(voters < FIRST_RIGGER, voters, voters - FIRST_RIGGER)
+    day = np.where(voters < FIRST_RIGGER, number % DAYS, number % days)
+    theirs = np.append(np.zeros(HONEST // CROWD_EACH, int), -1 - rng.permutation(CROWD) % networks)
+    network = np.where(voters < FIRST_RIGGER, number // SHARE_A_NETWORK, theirs)
+    cohorts = [Cohort(Suspicion.NETWORK, voters[network == one]) for one in np.unique(network)]
+    cohorts += [Cohort(Suspicion.COHORT, voters[day == one]) for one in range(DAYS)]
+    return together(honest, crowd._replace(chose_a=chose_a)), cohorts
 
 
 def together(*parts: VoterChoices) -> VoterChoices:
     return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def flagged(choices: VoterChoices) -> np.ndarray:
-    return np.array([one.voter for one in evidence(choices, MODELS) if one.strength >= ENOUGH], np.int64)
+def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
+    return np.array([one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64)
 
 
-def places(choices: VoterChoices) -> np.ndarray:
+def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
     """Return the rank of each model by Bradley-Terry, the best 0."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
-    wins = np.zeros((MODELS, MODELS))
+    wins = np.zeros((models, models))
     np.add.at(wins, (won, lost), 1.0)
     return np.argsort(np.argsort(-bradley_terry(wins).ratings))
 
@@ -80,21 +93,23 @@ def places(choices: VoterChoices) -> np.ndarray:
 def crowds(runs: int) -> None:
     """Print how much of a crowd of fresh cookies is flagged, what that costs, and how far it still moves a model."""
     for taste in TASTES:
-        for days in (1, DAYS):
+        for days, networks in SPREADS:
             caught, lost, moved = 0, 0, 0
             for run in range(runs):
-                whole, cohorts = crowded(np.random.default_rng(run), taste, days)
-                alone = flagged(whole)
-                found = np.array([one.voter for one in in_cohorts(whole, MODELS, cohorts, alone)], np.int64)
-                out = np.concatenate([alone, found])
+                whole, cohorts = crowded(np.random.default_rng(run), taste, days, networks)
+                alone = flagged(whole, CROWD_MODELS)
+                found = [one.voter for one in in_cohorts(whole, CROWD_MODELS, cohorts, alone)]
+                out = np.concatenate([alone, np.array(found, np.int64)])
                 caught += int((out >= FIRST_RIGGER).sum())
                 lost += int((out < FIRST_RIGGER).sum())
-                honest = whole.take(whole.voter < FIRST_RIGGER)
-                moved = max(moved, int(np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max()))
+                honest = places(whole.take(whole.voter < FIRST_RIGGER), CROWD_MODELS)
+                counted = places(whole.take(~np.isin(whole.voter, out)), CROWD_MODELS)
+                moved = max(moved, int(np.abs(counted - honest).max()))
             print(
-                f"{CROWD} cookies of {CROWD_EACH} votes, issued on {days:>2} days, tastes {taste:<4}: "
-                f"{caught / runs / CROWD:>4.0%} flagged, {lost * CROWD_EACH / runs / HONEST:.2%} of honest votes lost "
-                f"(goal {MOST_LOST:.1%}), ranks moved by at most {moved} (goal 1)",
+                f"{CROWD} cookies of {CROWD_EACH} votes, of {days:>2} days and {networks:>3} networks, "
+                f"tastes {taste:<4}: {caught / runs / CROWD:>4.0%} flagged, "
+                f"{lost * CROWD_EACH / runs / HONEST:.2%} of honest votes lost (goal {MOST_LOST:.1%}), "
+                f"ranks moved by at most {moved} (goal 1)",
                 flush=True,
             )
 

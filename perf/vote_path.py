@@ -97,7 +97,7 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
         voter = store.voter(cookie_hash(cookie))
         tokens = []
         for item in coin.sample(items, wanted):  # a voter may have an open battle on each item, as by links
-            battle = store.serve(voter, lambda seen, item=item: draw(PairGrid([item]), {}, seen, coin), item=item.id)
+            battle = store.serve(voter, lambda seen, one=item: draw(PairGrid([one]), {}, seen, coin), item=item.id)
             tokens.append(battle.token if battle else "")
         opened.append(VoterBattles(cookie, tokens))
     database.close()

@@ -18,14 +18,8 @@ from sqlalchemy import create_engine, text
 from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, fresh_page
+from tests.support.screens import PHONE, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
-
-CHROMIUM_ARGS = (
-    "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
-    "--disable-component-update --disable-sync --no-first-run"
-).split()
-
 
 gc.set_threshold(
     100_000, 50, 50
@@ -167,8 +161,7 @@ def browser() -> Iterator[Browser]:
     """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
     expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
     with sync_playwright() as playwright:
-        path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
-        opened = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        opened = chromium(playwright)
         yield opened
         opened.close()
 

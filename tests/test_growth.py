@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
+from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
 from arena.io import csv_text
 from arena.server import logs
@@ -159,6 +160,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),
     "a torn line": vote_files._ends_too_early,
     "a VisIT-Bench vote": visit_battles._SAID.search,
+    "formulas in a text": lambda text: [formula_at(text, place, len(text)) for place in range(len(text))],
+    "a formula": lambda text: mathml(Formula(text[:MOST_FORMULA], True, 0)),
 }
 
 

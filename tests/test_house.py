@@ -18,9 +18,9 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation < types io markdown network < templates < figures < settings formats inference < ratings storage
-    < database < clock < items budget < battles < live fraud server < admin imports < leaderboard < web < cli
-    < __main__"""
+ARENA = """validation formulas < types io markdown network < templates < drawings < drawing_png figures < settings
+    formats inference < ratings storage < database < clock < items budget < battles < live fraud server < admin imports
+    < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
     < web < cli < __main__"""
 LAYERS = (
@@ -38,13 +38,14 @@ DOORS = {
     "transformers": r"arena/inference/local_model\.py",
     "openai": r"arena/inference/openai_client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
-    "html": r"arena/(markdown|figures)\.py|scoring/.*",
+    "html": r"arena/(markdown|formulas|figures)\.py|scoring/.*",
     "jinja2": r"arena/(templates|inference/local_model)\.py",
     "markupsafe": r"arena/(markdown|templates)\.py",
     "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",
-    "PIL": r"arena/io/images\.py|arena/inference/local_model\.py",
+    "PIL": r"arena/(drawing_png|io/(images|scaled_pictures))\.py|arena/inference/local_model\.py",
     "nh3": r"arena/markdown\.py",
+    "latex2mathml": r"arena/formulas\.py",
     "markdown_it": r"arena/markdown\.py",
 }
 """The files that may import a package; ruff's PLC0415 (pyproject.toml) says which may do it inside a function."""

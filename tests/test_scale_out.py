@@ -23,7 +23,8 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.live_pages import opened, phase, photo
 from tests.support.live_visitor import Visitor, card, catalogue
 from tests.support.openai_server import Body, OpenAIServer, steady_score
-from tests.support.servers import ROOT, AppServer, _free_port, new_postgresql_database
+from tests.support.screens import turn_tab
+from tests.support.servers import ROOT, AppServer, free_port, new_postgresql_database
 from tests.support.voter import EventError, Voter
 
 pytestmark = pytest.mark.soak
@@ -62,7 +63,7 @@ class Balancer:
     """nginx with the lines that docs/host.md gives, in front of two servers."""
 
     def __init__(self, folder: Path, program: str, ports: list[int]) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self._log = folder / "took.log"
         lines = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/host.md").read_text("utf-8"), re.DOTALL)[0]
@@ -238,7 +239,7 @@ def test_past_the_affinity_there_is_a_sentence_at_once(two):
 
 
 def test_a_page_that_strays_shows_the_sentence(two, browser):
-    with opened(browser, two.balancer.address, 1280, "Your images") as page:
+    with opened(browser, two.balancer.address, 1280, "With your own picture") as page:
         page.set_input_files("#live-files", photo())
         expect(page.locator("#live-send")).to_be_enabled()
         page.fill("#live-text", AT_LENGTH)
@@ -247,7 +248,7 @@ def test_a_page_that_strays_shows_the_sentence(two, browser):
         (cookie,) = (kept["value"] for kept in page.context.cookies() if kept["name"] == COOKIE)
         strayed = page.context.new_page()
         strayed.goto(two.servers[1 - two.owner(cookie)].address)  # cookies are sent to every port
-        strayed.get_by_role("tab", name="Your images").click()
+        turn_tab(strayed, "With your own picture")
         expect(strayed.locator("#live-form-problem")).to_contain_text(SENTENCE)
         phase(strayed, "form")
         phase(page, "growing")
@@ -287,7 +288,7 @@ def score(page: Page) -> None:
 
 def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
     tried_out = two.judge.counts.paid
-    with opened(browser, two.balancer.address, 1280, "Score outputs") as page:
+    with opened(browser, f"{two.balancer.address}/score", 1280) as page:
         score(page)
         assert two.judge.counts.paid == tried_out + CALLS, "both servers judge, none asks what the other asked"
         assert one(two.url, "SELECT sum(held) FROM budget") == 0
@@ -296,7 +297,7 @@ def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
             page.goto(f"{server.address}/{link}")
             expect(page.locator(".report-head .total")).to_be_visible(timeout=60_000)
     asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
-    with opened(browser, two.balancer.address, 1280, "Score outputs") as page:
+    with opened(browser, f"{two.balancer.address}/score", 1280) as page:
         score(page)
     assert (two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")) == (asked, spent)
 

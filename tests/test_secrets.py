@@ -22,6 +22,7 @@ from tests.support.live_visitor import card, catalogue, picture
 from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
+from tests.support.screens import turn
 from tests.support.servers import ROOT, AppServer, new_postgresql_database
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
@@ -92,7 +93,7 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
     for faults, state in ((Faults(), "done"), (ECHOING, "failed")):
         scene.judge.faults = faults
         page.goto(scene.app.address)
-        page.get_by_role("tab", name="Score outputs").click()
+        turn(page, "Score a model")
         _upload(page, har.with_suffix(f".{state}.json"))
         page.locator("#check").click()
         expect(page.locator("#quote")).to_contain_text("calls to test-judge", timeout=60_000)
@@ -101,7 +102,7 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
         pages.append(page.content())
     scene.judge.faults = Faults()
     page.goto(scene.app.address)
-    page.get_by_role("tab", name="Score outputs").click()
+    turn(page, "Score a model")
     for address, problem in (
         ("https://127.0.0.1/v1", "public"),
         (f"https://me:{scene.planted.own}@x/v1", "without user"),

@@ -10,7 +10,18 @@ import secrets
 from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
 
 from arena.admin.actions import record_action
-from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, SEAT, VOTE, VOTER
+from arena.battles.tables import (
+    BATTLE,
+    HELD,
+    LIVE_BATTLE,
+    LIVE_QUESTION,
+    LIVE_TURN,
+    LIVE_VOTE,
+    SEAT,
+    VOTE,
+    VOTER,
+    VOTER_NETWORK,
+)
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET
 from arena.database import Database, bump_counter, now
@@ -20,12 +31,13 @@ from arena.server.change_log import VOTER_KEY
 
 FORGOTTEN = "forgotten"
 """Counter of erased voters: public files from before a change are written anew."""
-DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id)
-"""Columns that name a voter in rows that lead to a person; these rows are deleted."""
+DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id)
+"""Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
 HANDED_OVER = (
     *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
     *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
-    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id),
+    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person),
+    *(VOTER_NETWORK.c.voter_id, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id),
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, and whether they count."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))

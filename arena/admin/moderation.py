@@ -107,5 +107,5 @@ def _item(connection: Connection, key: str) -> int:
     take_turn(connection, SOURCE)
     found = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
     if found is None:
-        raise AdminCommandError(f"There is no item {key[:40]!r}; its key stands in its link, behind ?item=")
+        raise AdminCommandError(f"There is no item {key[:40]!r}; its key stands in its link, behind /item/")
     return found

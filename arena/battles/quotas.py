@@ -1,7 +1,8 @@
 """Quotas: daily limits (UTC) on the battles of a voter and of a network.
 
 A battle over the limit is refused before it is served, not after a person has read two answers; a skipped one does not
-count for the voter. Networks are stored as codes whose key is renewed each day and then deleted with them.
+count for the voter. Networks are stored as codes: those of counts are deleted each day, with their key; those of voters
+stay, and lose their key each month.
 """
 
 import hmac
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP
+from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP, VOTER_NETWORK
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.items.store import model_names
@@ -20,6 +21,7 @@ from arena.network import client_address, public_network
 from arena.settings import VoteLimits
 
 NETWORK_KEY = Table("network_key", METADATA, Column("day", Text, primary_key=True), Column("key", Text, nullable=False))
+"""`day`: 2026-11-24, or 2026-11 for the codes of voters."""
 NETWORK_DAY = Table(
     "network_day",
     METADATA,
@@ -28,7 +30,7 @@ NETWORK_DAY = Table(
     Column("dealt", Integer, nullable=False),
 )
 """Battles and free reports served to a network on a day, and images received from it; one code for each kind."""
-Kind = Literal["battles", "images", "reports", "money"]
+Kind = Literal["battles", "images", "reports", "money", "voters"]
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
@@ -58,22 +60,28 @@ class NetworkDays:
         more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
 
+    def note(self, connection: Connection, network: str, voter: int) -> None:
+        """Remember that a voter came from a network: votes of one network are weighed together."""
+        values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
+        connection.execute(self._database.insert(VOTER_NETWORK).values(values).on_conflict_do_nothing())
+
     def code(self, connection: Connection, network: str, what: Kind) -> str:
-        """Return the network's code of today, another one for each kind."""
-        day = f"{now():%Y-%m-%d}"
+        """Return the network's code of today, another one for each kind; that of voters lasts for a month."""
+        day = f"{now():%Y-%m}" if what == "voters" else f"{now():%Y-%m-%d}"
         key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
         secret = connection.scalar(key)
         if secret is None:
-            self.forget(connection, day)
+            self.forget(connection)
             values = {"day": day, "key": secrets.token_hex(32)}
             connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
             secret = connection.execute(key).scalar_one()
         return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
 
-    def forget(self, connection: Connection, day: str) -> None:
-        """Delete the network codes and the keys of the days before."""
-        for table in (NETWORK_DAY, NETWORK_KEY):
-            connection.execute(delete(table).where(table.c.day < day))
+    def forget(self, connection: Connection) -> None:
+        """Delete the counts of the days before, and the keys of days and months before."""
+        today = f"{now():%Y-%m-%d}"
+        connection.execute(delete(NETWORK_DAY).where(NETWORK_DAY.c.day < today))
+        connection.execute(delete(NETWORK_KEY).where(NETWORK_KEY.c.day < today, NETWORK_KEY.c.day != today[:7]))
 
 
 class Quotas:
@@ -86,14 +94,20 @@ class Quotas:
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
         """Count one more battle of a voter, whom the caller has locked, and of a network. Raises LimitError."""
+        self.check_voter(connection, voter)
+        if network is not None:
+            if self._days.more(connection, network, "battles") > self._limits.network_day:
+                raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
+            self._days.note(connection, network, voter)
+
+    def check_voter(self, connection: Connection, voter: int) -> None:
+        """Raise LimitError if a voter has had today's battles."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
         if connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
             raise LimitError(
                 f"That was the last battle for today: one voter has at most {self._limits.voter_day} a day. "
                 "Thank you! There are more from midnight (UTC)."
             )
-        if network is not None and self._days.more(connection, network, "battles") > self._limits.network_day:
-            raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
 
     def count_live_battle(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
         """Count one more live battle, about an item of the bank or own images. Raises LimitError."""
@@ -114,7 +128,7 @@ class Quotas:
 
     def forget_networks(self) -> None:
         with self._database.write() as connection:
-            self._days.forget(connection, f"{now():%Y-%m-%d}")
+            self._days.forget(connection)
 
 
 @dataclass(frozen=True)

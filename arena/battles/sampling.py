@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, DrawKind, Seen
+from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
 from arena.database import now
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -49,6 +49,9 @@ class BattleRequest:
 
     item: str | None = None
     family: str | None = None
+
+    def fits(self, item: Item) -> bool:
+        return item.key == self.item if self.item is not None else self.family in (None, item.family)
 
 
 class PairSampler:
@@ -86,12 +89,9 @@ class PairSampler:
     ) -> Battle | NoBattle:
         """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
-        if request.item is not None:
-            wanted = [item for item in items if item.key == request.item]
-            if not wanted:
-                return self._why_none(items, wanted, request)
-        else:
-            wanted = [item for item in items if request.family in (None, item.family)]
+        wanted = [item for item in items if request.fits(item)]
+        if request.item is not None and not wanted:
+            return self._why_none(items, wanted, request)
         linked = wanted[0].id if request.item is not None else None
         kind: DrawKind = "picked" if linked is not None else "campaign" if seat else "lot"
         battle = self._store.serve(
@@ -101,8 +101,30 @@ class PairSampler:
             item=linked,
             seat=seat.id if seat else None,
             network=network,
+            stands=lambda held, taken: linked is None and self._stands(held, wanted, taken, seat),
         )
         return battle or self._why_none(items, wanted, request)
+
+    def hold(self, voter: int, request: BattleRequest, seat: Seat | None = None) -> Held | None:
+        """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError."""
+        wanted = [item for item in self.shown_items() if request.fits(item)]
+        kind: DrawKind = "campaign" if seat else "lot"
+        return self._store.hold(
+            voter,
+            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
+            stands=lambda held, taken: self._stands(held, wanted, taken, seat),
+            seat=seat.id if seat else None,
+        )
+
+    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> bool:
+        """Whether a held draw could be drawn now: its answers are in use, and nobody took its place meanwhile."""
+        item = self._items.bank().items.get(held.item)
+        if item is None or (held.kind != "check" and item not in wanted):
+            return False
+        low, high = sorted((held.model_a, held.model_b))
+        full = self._campaigns.collected(seat).full if seat else frozenset()
+        answers = {(held.model_a, held.answer_a), (held.model_b, held.answer_b)}
+        return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken | full
 
     def _comes_back(self, battle: Battle, seen: Seen, seat: Seat | None) -> bool:
         """Whether an unfinished battle can be shown and has kept its place in the campaign."""
@@ -129,8 +151,8 @@ class PairSampler:
         pairs = Counter((seen.low, seen.high) for seen in taken)
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
-        found = _begun(left, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
+        found = _begun(grid, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
         found = found or draw(grid, self._votes(), taken | full, self._coin, closed)
         if found is None and (closed or max(items.values(), default=0) >= self._limits.voter_item):
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
@@ -235,11 +257,10 @@ def pair_chances(votes: npt.ArrayLike) -> Floats:
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 
-def _begun(items: Iterable[Item], begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
+def _begun(grid: PairGrid, begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
     """The (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
-    by_id = {item.id: {contestant.model: contestant for contestant in item.contestants} for item in items}
     for seen in begun:
-        answers = by_id.get(seen.item, {})
+        answers = grid.answers.get(seen.item, {})
         if seen not in taken and seen.low in answers and seen.high in answers:
             return _sided(seen.item, answers[seen.low], answers[seen.high], coin)
     return None

@@ -3,9 +3,10 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, Integer, Row, bindparam, func, insert, select
+from sqlalchemy import Connection, Integer, Row, bindparam, delete, func, insert, select
 
 from arena.battles.choices import (
     ChoiceError,
@@ -17,7 +18,7 @@ from arena.battles.choices import (
     token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, SEAT, SKIP, VOTE, unfinished
+from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, HELD, SEAT, SKIP, VOTE, unfinished
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
 from arena.settings import VoteLimits
@@ -25,7 +26,9 @@ from arena.types import SIDES, Battle, Phase, Side, SkipReason
 
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
-"""A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST."""
+BROKEN_TIMES = 4
+"""A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST. Battles whose picture does not load are no
+part of these: BROKEN_TIMES as many may be skipped, since only the browser knows."""
 
 
 DrawKind = Literal["lot", "picked", "campaign", "check"]
@@ -57,6 +60,19 @@ class Seen(NamedTuple):
     high: int
 
 
+class Held(NamedTuple):
+    """A draw that was sent ahead, under the name that its battle's tokens will have."""
+
+    token: str
+    draw: Draw
+
+
+Choose = Callable[[frozenset[Seen]], Draw | None]
+Stands = Callable[[Draw, frozenset[Seen]], bool]
+"""Whether a draw that is held can still be shown to a voter who has had these battles."""
+HELD_SECONDS = 60
+"""How long a draw is held that nobody is shown."""
+
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
     BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 )
@@ -83,37 +99,72 @@ class BattleStore(ChoiceStore[Battle]):
     def serve(
         self,
         voter: int,
-        choose: Callable[[frozenset[Seen]], Draw | None],
+        choose: Choose,
         item: int | None = None,
         seat: int | None = None,
         comes_back: Callable[[Battle, Seen], bool] = lambda battle, seen: True,
         network: str | None = None,
+        stands: Stands = lambda draw, taken: False,
     ) -> Battle | None:
         """The voter's unfinished battle, on an item if one is given, that `comes_back` accepts; else one of `choose`.
 
-        `choose` gets the battles that the voter has had; None means that nothing is left. Raises LimitError.
+        `choose` gets the battles that the voter has had; None means that nothing is left. A battle that is held comes
+        before, if it still `stands`. Raises LimitError.
         """
         with self._database.write() as connection:
-            lock(connection, voter)
-            if seat is not None:  # so that no (item, pair) of the campaign gets more voters than it should
-                campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
-                seats = select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
-                connection.execute(seats.with_for_update())
+            self._lock(connection, voter, seat)
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
-            seen = connection.execute(_SEEN, {"voter": voter})
-            draw = choose(frozenset(Seen(*row) for row in seen))
-            if draw is None:
+            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            if held is None or not stands(held.draw, taken):
+                held = _drawn(choose(taken))
+            if held is None:
                 return None
             self._quotas.count_battle(connection, voter, network)
+            token, draw = held
             low, high = sorted((draw.model_a, draw.model_b))
-            values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": draw.item, "seat_id": seat}
+            values = {"token": token, "voter_id": voter, "item_id": draw.item, "seat_id": seat}
             values |= {"model_low": low, "model_high": high, "low_is_a": low == draw.model_a}
             values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
             values |= {"draw": draw.kind, "draw_probability": draw.probability}
+            connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
             return self._stored(connection, battle)
+
+    def hold(self, voter: int, choose: Choose, stands: Stands, seat: int | None = None) -> Held | None:
+        """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or nothing is left.
+
+        For HELD_SECONDS `serve` serves it, and `hold` holds no other: looking ahead chooses nothing. Until it is served
+        it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
+        """
+        with self._database.write() as connection:
+            self._lock(connection, voter, seat)
+            if connection.execute(unfinished(voter, seat, None)).first() is not None:
+                return None
+            self._quotas.check_voter(connection, voter)
+            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            if held and stands(held.draw, taken):
+                return held
+            held = _drawn(choose(taken))
+            if held is None:
+                return None
+            token, draw = held
+            connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
+            values = {"voter_id": voter, "token": token, "seat_id": seat, "held_at": now(), "item_id": draw.item}
+            values |= {"model_a": draw.model_a, "model_b": draw.model_b, "draw": draw.kind}
+            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "draw_probability": draw.probability}
+            connection.execute(insert(HELD).values(values))
+            return held
+
+    @staticmethod
+    def _lock(connection: Connection, voter: int, seat: int | None) -> None:
+        """Lock a voter, and the seats of a campaign: no (item, pair) of it gets more voters than it should."""
+        lock(connection, voter)
+        if seat is not None:
+            campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
+            seats = select(SEAT.c.id).where(SEAT.c.campaign == campaign).order_by(SEAT.c.id)
+            connection.execute(seats.with_for_update())
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
         """Store a choice and return the battle; repeating the same choice changes nothing.
@@ -150,7 +201,7 @@ class BattleStore(ChoiceStore[Battle]):
             if row.choice is not None:
                 raise ChoiceError("You already chose in this battle; press Next for another.")
             if not row.skipped:
-                _check_skips_left(connection, voter)
+                _check_skips_left(connection, voter, reason)
                 values = {"battle_id": row.id, "reason": reason, "skipped_at": now()}
                 connection.execute(self._database.insert(SKIP).values(values).on_conflict_do_nothing())
             return self._stored(connection, row.id)
@@ -173,6 +224,23 @@ class BattleStore(ChoiceStore[Battle]):
         return self._standing(connection, row.id, choice)
 
 
+def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
+    return frozenset(Seen(*row) for row in connection.execute(_SEEN, {"voter": voter}))
+
+
+def _drawn(draw: Draw | None) -> Held | None:
+    return draw and Held(secrets.token_urlsafe(16), draw)
+
+
+def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
+    fresh = (HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)) & HELD.c.seat_id.is_not_distinct_from(seat)
+    row = connection.execute(select(HELD).where(HELD.c.voter_id == voter, fresh)).first()
+    if row is None:
+        return None
+    sides = (row.model_a, row.model_b, row.answer_a, row.answer_b)
+    return Held(row.token, Draw(row.item_id, *sides, row.draw, row.draw_probability))
+
+
 def _battle(row: Row) -> Battle:
     attempt = 2 if row.undone else 1
     served = (row.id, f"{row.token}.{attempt}", row.item_id, row.answer_a, row.answer_b, row.seat_id, row.served_at)
@@ -180,13 +248,16 @@ def _battle(row: Row) -> Battle:
     return Battle(*served, state, row.choice, attempt, row.voted_at)
 
 
-def _check_skips_left(connection: Connection, voter: int) -> None:
+def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
+    """Raise ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     mine = select(func.count()).where(BATTLE.c.voter_id == voter)
     battles = connection.execute(mine.where(BATTLE.c.served_at >= today)).scalar_one()
-    skips = connection.execute(mine.select_from(BATTLE.join(SKIP)).where(SKIP.c.skipped_at >= today)).scalar_one()
-    allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles))
-    if skips >= allowed:
+    broken = reason == "image broken"
+    alike = (SKIP.c.reason == "image broken") == broken
+    skips = mine.select_from(BATTLE.join(SKIP)).where(SKIP.c.skipped_at >= today, alike)
+    allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
+    if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(
             f"You have used today's {allowed} skips. Please choose the better answer, even if it is close."
         )

@@ -38,6 +38,13 @@ VOTER = Table(
     Column("cookie_hash", Text, nullable=False, unique=True),
     Column("since", Moment, nullable=False),
 )
+VOTER_NETWORK = Table(
+    "voter_network",
+    METADATA,
+    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+    Column("network", Text, primary_key=True),
+)
+"""The networks that a voter had battles from, by a code that is another one each month (see `quotas.py`)."""
 SEAT = Table(
     "seat",
     METADATA,
@@ -70,6 +77,23 @@ BATTLE = Table(
     UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
     CheckConstraint("model_low < model_high"),
 )
+Index("battle_of_pair", BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+HELD = Table(
+    "held_battle",
+    METADATA,
+    Column("voter_id", ForeignKey("voter.id"), primary_key=True),
+    Column("token", Text, nullable=False),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("model_a", ForeignKey("model.id"), nullable=False),
+    Column("model_b", ForeignKey("model.id"), nullable=False),
+    Column("answer_a", ForeignKey("answer.id"), nullable=False),
+    Column("answer_b", ForeignKey("answer.id"), nullable=False),
+    Column("draw", Text, nullable=False),
+    Column("draw_probability", Float),
+    Column("seat_id", ForeignKey("seat.id")),
+    Column("held_at", Moment, nullable=False),
+)
+"""A voter's next battle, drawn and sent ahead but not shown: no battle for quotas, times, draws, counts or copies."""
 
 
 def event_table(battle: Table, name: str, *columns: Column) -> Table:

@@ -9,7 +9,18 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, ForeignKey, Table, Text, literal, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    ForeignKey,
+    Select,
+    Table,
+    Text,
+    literal,
+    select,
+)
 
 from arena.battles.tables import VOTER
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -41,6 +52,8 @@ LOGIN = Table(
 )
 """Logins; a name is shown to its owner and to operators, and never copied or exported."""
 LOGIN_AGE = timedelta(days=30)
+NOBODY = 0
+"""In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
 VOTERS_REMEMBERED = 20_000
 """Number of guests' cookies whose voter is cached in memory."""
 
@@ -62,19 +75,25 @@ class Voters:
 
     def voter(self, cookie_hash: str, since: datetime | None = None) -> int:
         """The voter of a cookie; the first call creates it, as one who came at the time of the cookie's issue."""
-        known = self._guests.get(cookie_hash)
-        if known is not None:
+        if known := self.known(cookie_hash):
             return known
-        of_cookie = select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
+        values = {"cookie_hash": cookie_hash, "since": since or now()}
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
+            guest = connection.execute(_of_guest(cookie_hash)).scalar_one()
+        return self._remembered(cookie_hash, guest)
+
+    def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
+        """The voter of a cookie; NOBODY if it has none yet."""
+        if known := self._guests.get(cookie_hash):
+            return known
         with self._database.read() as connection:
             if person := connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash))):
                 return person
-            guest = connection.scalar(of_cookie)
-        if guest is None:
-            values = {"cookie_hash": cookie_hash, "since": since or now()}
-            with self._database.write() as connection:
-                connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-                guest = connection.execute(of_cookie).scalar_one()
+            guest = connection.scalar(_of_guest(cookie_hash))
+        return NOBODY if guest is None else self._remembered(cookie_hash, guest)
+
+    def _remembered(self, cookie_hash: str, guest: int) -> int:
         if len(self._guests) >= VOTERS_REMEMBERED:
             self._guests.clear()
         self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
@@ -119,6 +138,10 @@ class Voters:
         made = connection.execute(VOTER.insert().values(values).returning(VOTER.c.id)).scalar_one()
         connection.execute(PERSON.insert().values(voter_id=made, subject=subject, since=now()))
         return made
+
+
+def _of_guest(cookie_hash: str) -> Select:
+    return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
 
 
 def lock(connection: Connection, voter: int) -> None:

@@ -1,4 +1,4 @@
-"""Cohorts: the choices of all guests whose cookies were issued on one day, weighed together.
+"""Cohorts: the choices of guests with something in common, the day of their cookies or a network, weighed together.
 
 A few choices of one cookie prove nothing; those of a hundred may. The evidence against a cohort is an e-value: under
 the null hypothesis each voter follows Bradley-Terry fitted to everybody else's choices, with a taste of its own; under
@@ -8,7 +8,8 @@ honest cohort passes 1/alpha with a chance of at most alpha. Of a cohort that pa
 very likely to follow the pattern.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,9 @@ from arena.fraud.detectors import (
 from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-_SHARES = (0.01, 0.05, 0.2, 0.6)
+_SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
-_SURE = 0.9
+_SURE = 0.95
 """Least probability of following the pattern with which a voter is flagged."""
 _FEWEST = 3
 """Least number of voters that make a cohort."""
@@ -41,39 +42,50 @@ _PASSES = 4
 """Times that all cohorts are weighed at most: what is found no longer hides what is not."""
 
 
-def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Codes], out: Codes) -> tuple[Flag, ...]:
-    """Return the flags of cohorts, each given by its voters; choices of voters in `out` are left aside."""
+class Cohort(NamedTuple):
+    """Voters with something in common, which is the reason if they are flagged."""
+
+    reason: Suspicion
+    voters: Codes
+
+
+def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], out: Codes) -> tuple[Flag, ...]:
+    """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside."""
     found: dict[int, Flag] = {}
     for _ in range(_PASSES):
         left = choices.take(~np.isin(choices.voter, [*out, *found]))
         won, lost = np.where(left.chose_a, left.a, left.b), np.where(left.chose_a, left.b, left.a)
         wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
-        fit = bradley_terry(wins)
+        fit, places = bradley_terry(wins), dict(by_voter(left.voter))
         taste = taste_of_voters(left, fit.strengths)
-        more = [flag for voters in cohorts for flag in _flags(left, voters, fit, taste)]
-        found |= {flag.voter: flag for flag in more}
+        more = [flag for cohort in cohorts for flag in _flags(left, places, cohort, fit, taste)]
+        found |= {flag.voter: flag for flag in reversed(more)}
         if not more:
             break
     return tuple(found.values())
 
 
-def _flags(choices: VoterChoices, voters: Codes, fit: Strengths, taste: float) -> Iterator[Flag]:
+def _flags(
+    choices: VoterChoices, places: Mapping[int, Codes], cohort: Cohort, fit: Strengths, taste: float
+) -> Iterator[Flag]:
     """Yield the flags of one cohort; tastes are weighed only if it passes without them."""
-    cohort = choices.take(np.isin(choices.voter, voters))
-    present = np.unique(cohort.voter)
-    if len(present) < _FEWEST or len(choices.a) - len(cohort.a) < OTHERS * len(cohort.a):
+    present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
+    if len(present) < _FEWEST:
         return
-    won, lost = np.where(cohort.chose_a, cohort.a, cohort.b), np.where(cohort.chose_a, cohort.b, cohort.a)
-    odds = odds_of(cohort, without(fit, won, lost))
-    there = np.unique(np.concatenate([cohort.a, cohort.b]))
+    own = choices.take(np.concatenate([places[voter] for voter in present.tolist()]))
+    if len(choices.a) - len(own.a) < OTHERS * len(own.a):
+        return
+    won, lost = np.where(own.chose_a, own.a, own.b), np.where(own.chose_a, own.b, own.a)
+    odds = odds_of(own, without(fit, won, lost))
+    there = np.unique(np.concatenate([own.a, own.b]))
     strength, pattern, chances = 0.0, 0, np.zeros(0)
     for deviation in dict.fromkeys((0.0, taste)):
-        strength, pattern, chances = _evidence(_sums(cohort, odds, deviation, there))
+        strength, pattern, chances = _evidence(_sums(own, odds, deviation, there))
         if strength < ENOUGH:
             return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
     for voter in present[chances > _SURE].tolist():
-        yield Flag(voter, Suspicion.COHORT, about, strength)
+        yield Flag(voter, cohort.reason, about, strength)
 
 
 def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:

@@ -62,6 +62,7 @@ class Suspicion(StrEnum):
     HASTY = "chooses faster than the answers can be read"
     INATTENTIVE = "fails check items"
     COHORT = "chooses as one with others whose cookies are of the same day"
+    NETWORK = "chooses as one with others of the same network"
 
 
 PATTERNS = (Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)

@@ -4,6 +4,7 @@ A flag changes no vote: votes of flagged voters stay stored, and boards are show
 covers all votes of this arena, each model of each board separately, and runs outside requests.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,10 +27,20 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, SEAT, VOTE, VOTER, ranked_votes
+from arena.battles.tables import (
+    BANK,
+    BATTLE,
+    LIVE_BATTLE,
+    LIVE_VOTE,
+    SEAT,
+    VOTE,
+    VOTER,
+    VOTER_NETWORK,
+    ranked_votes,
+)
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
-from arena.fraud.cohorts import in_cohorts
+from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import ENOUGH, WEAK, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
 from arena.fraud.eligibility import counting_voters
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
@@ -193,16 +204,19 @@ class FlagService:
             yield Flag(row.voter_id, Suspicion[row.reason], row.model_id, row.strength)
 
 
-def _cohorts(connection: Connection) -> list[Codes]:
-    """The guests whose cookies were issued on one day (UTC), of each day."""
-    rows = integers(connection.execute(_GUESTS), 2)
-    rows = rows[np.argsort(rows[:, 1], kind="stable")]
-    return np.split(rows[:, 0], np.flatnonzero(np.diff(rows[:, 1])) + 1)
+def _cohorts(connection: Connection) -> list[Cohort]:
+    """The guests of each network, and those whose cookies were issued on each day (UTC)."""
+    cohorts = []
+    for reason, query in ((Suspicion.NETWORK, _BY_NETWORK), (Suspicion.COHORT, _BY_DAY)):
+        rows = connection.execute(query.where(_IS_GUEST).order_by(query.selected_columns[1])).all()
+        groups = itertools.groupby(rows, key=lambda row: row[1])
+        cohorts += [Cohort(reason, np.array([row[0] for row in group])) for _, group in groups]
+    return cohorts
 
 
-_GUESTS = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6)).where(
-    VOTER.c.id.not_in(select(PERSON.c.voter_id)), VOTER.c.id.not_in(select(SEAT.c.voter_id))
-)
+_IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(select(SEAT.c.voter_id))
+_BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
+_BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
 _JOINED = (
     BATTLE.c.id == VOTE.c.battle_id,
     ITEM.c.id == BATTLE.c.item_id,

@@ -213,6 +213,14 @@ class ItemBank:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
+    def is_model(self, name: str) -> bool:
+        """Whether a model has this name, or is shown under it."""
+        with self._database.read() as connection:
+            return (
+                connection.scalar(select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name)))
+                is not None
+            )
+
     def answered_by(self, model: str) -> frozenset[int]:
         """Ids of the items to which a model has an answer in use."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)

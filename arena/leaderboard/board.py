@@ -46,6 +46,11 @@ class BoardKey:
     def dated(self) -> bool:
         return self.since is not None or self.until is not None
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether it is one of the many boards of one family or of some days."""
+        return self.dated or self.family is not None
+
 
 class Entrant(NamedTuple):
     """A model as a board needs it."""

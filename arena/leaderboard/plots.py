@@ -8,6 +8,7 @@ import numpy as np
 from arena.figures import (
     Bar,
     Figure,
+    PlotTable,
     RatingCell,
     RatingLine,
     WinRateCell,
@@ -19,6 +20,7 @@ from arena.figures import (
     win_rate_figure,
 )
 from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.chart import board_chart
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.ratings.bradley_terry import win_chances
@@ -39,7 +41,18 @@ def _intervals(board: Board, _: Leaderboard) -> Figure:
     note = f"Bradley-Terry with 95% intervals for new items of this kind. Models with under {FLOOR} votes are left out."
     if len(board.groups) > 1:
         note += " Only the largest group is shown: the others cannot be compared with it."
-    return _or_in_words(interval_figure(bars, note), bool(bars), f"No model has {FLOOR} votes yet.")
+    drawn = replace(interval_figure(bars, note), drawing=board_chart(board), table=_ratings(board))
+    return _or_in_words(drawn, bool(bars), f"No model has {FLOOR} votes yet.")
+
+
+def _ratings(board: Board) -> PlotTable:
+    """Return the chart of the ratings as a table."""
+    rows = [
+        [line.model, f"{rating.value:.0f}", *("" if end is None else f"{end:.0f}" for end in rating[1:])]
+        for line in _largest(board)
+        if (rating := line.rating)
+    ]
+    return PlotTable(["Model", "Rating", "From", "To"], rows)
 
 
 def _chances(board: Board, _: Leaderboard) -> Figure:
@@ -105,7 +118,7 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
 
 def _or_in_words(drawn: Figure, has_data: bool, words: str) -> Figure:
     """Return a plot, or a sentence in its place where it would be empty."""
-    return drawn if has_data else replace(drawn, traces=(), note=words)
+    return drawn if has_data else replace(drawn, traces=(), note=words, drawing=None, table=None)
 
 
 def _rating(family: FamilyRatings, at: int) -> RatingCell | None:

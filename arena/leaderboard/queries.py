@@ -4,6 +4,7 @@ Votes on stored answers, live votes and imported votes have the same columns. In
 """
 
 from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from arena.database import EPOCH
 from arena.fraud.eligibility import counting_voters
 from arena.fraud.flags import flagged_voters, flags_of
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
-from arena.items.store import ITEM
+from arena.items.store import ANSWER, ITEM
 from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
 from arena.leaderboard.win_counts import summed_counts
@@ -54,6 +55,17 @@ _OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
 Table = npt.NDArray[np.int64]
 _NOBODY = -(2**63)
 """Stands for the voter of a vote that has none."""
+
+
+class LostBattle(NamedTuple):
+    """A final battle that a model lost, without whoever voted; `number` orders them."""
+
+    number: int
+    item: int
+    winner: int
+    lost: str
+    """The model's answer."""
+    won: str
 
 
 def imported_counts(connection: Connection, key: BoardKey) -> Table:
@@ -151,6 +163,21 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd)
 
 
+def lost_battles(
+    connection: Connection, key: BoardKey, who: CountSettings, model: int, before: int | None, most: int
+) -> list[LostBattle]:
+    """Return the last battles of a bank's board that a model lost, before the one of a number; answers in use alone."""
+    votes = _without_flagged(connection, key, who, _own_vote_rows(key).where(_counts_by(key, who)))
+    lost, won = ANSWER.alias("lost"), ANSWER.alias("won")
+    both = (BATTLE.c.answer_a, BATTLE.c.answer_b)
+    query = votes.with_only_columns(BATTLE.c.id, BATTLE.c.item_id, VOTE.c.winner, lost.c.text, won.c.text)
+    query = query.where(VOTE.c.loser == model, lost.c.id.in_(both), lost.c.model_id == VOTE.c.loser)
+    query = query.where(won.c.id.in_(both), won.c.model_id == VOTE.c.winner)
+    query = query.where(lost.c.withdrawn_at.is_(None), won.c.withdrawn_at.is_(None))
+    query = query if before is None else query.where(BATTLE.c.id < before)
+    return [LostBattle(*row) for row in connection.execute(query.order_by(BATTLE.c.id.desc()).limit(most))]
+
+
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
     """Return the ratings of a board day by day, from the votes that have a time."""
     votes = _vote_rows(connection, key, who)
@@ -184,14 +211,17 @@ def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> Fro
     """
     if key.kind == "imported":
         return _imported_vote_rows(key).subquery("votes")
-    own = _own_vote_rows(key).where(_counts_by(key, who))
-    flagged = flagged_voters(flags_of(who))
-    if key.unflagged and connection.scalar(select(flagged.exists())):
-        own = own.where(_voter(key).not_in(flagged))
+    own = _without_flagged(connection, key, who, _own_vote_rows(key).where(_counts_by(key, who)))
     told = select(exists().where(IMPORTED_SOURCE.c.into_live, IMPORTED_SOURCE.c.counted_to > 0))
     if key.kind == "bank" and connection.scalar(told):
         return union_all(own, _imported_vote_rows(key)).subquery("votes")
     return own.subquery("votes")
+
+
+def _without_flagged(connection: Connection, key: BoardKey, who: CountSettings, votes: Select) -> Select:
+    flagged = flagged_voters(flags_of(who))
+    excludes = key.unflagged and connection.scalar(select(flagged.exists()))
+    return votes.where(_voter(key).not_in(flagged)) if excludes else votes
 
 
 def _of_flagged(key: BoardKey, who: CountSettings) -> Select:

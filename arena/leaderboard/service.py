@@ -10,11 +10,12 @@ import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from threading import Lock
-from typing import NamedTuple
+from threading import BoundedSemaphore, Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
@@ -39,6 +40,7 @@ from arena.leaderboard.board import (
     board,
 )
 from arena.leaderboard.queries import (
+    LostBattle,
     Table,
     counts_of,
     flagged_counts,
@@ -46,6 +48,7 @@ from arena.leaderboard.queries import (
     import_summary_of,
     imported_counts,
     left_out_of,
+    lost_battles,
     open_rows,
     votes_of,
     wanted,
@@ -65,9 +68,13 @@ MANY = 1000
 MANY_ONE_BY_ONE = 100_000
 """Votes from which on votes are counted one by one, which takes 0.1 s then, only every so often; sooner below."""
 KEPT_BOARDS = 64
+KEPT_NARROWED = 32
+"""Boards of one family or of some days that are kept; they never take the place of whole ones."""
+AT_ONCE, PATIENCE_SECONDS = 2, 5.0
+"""Boards of some days that are read from the votes at the same time, and how long another one waits for its turn."""
 EVERYONE = CountSettings()
-WAITING = 8
-"""Boards whose statistics may wait for their turn; others ask again."""
+WAITING = 4
+"""Boards of one family or of some days whose statistics may wait for their turn; others ask again."""
 
 _MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
 _CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
@@ -78,6 +85,13 @@ _TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
 _VERSIONS = select(META.c.name, META.c.value).where((META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION))
 
 log = logging.getLogger(__name__)
+
+
+class BoardBusyError(BoardSelectionError):
+    """Too many boards of other days are being read."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Boards of chosen days are read {AT_ONCE} at a time, and others wait: try again in a minute.")
 
 
 class Leaderboard:
@@ -94,6 +108,8 @@ class Leaderboard:
         """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._win_counts_by_board: dict[tuple[VoteKind, int, bool], WinCounts] = {}
         self._kept: OrderedDict[BoardKey, _BoardState] = OrderedDict()
+        self._narrowed: OrderedDict[BoardKey, _BoardState] = OrderedDict()
+        self._dated_turns = BoundedSemaphore(AT_ONCE)
         self._bank = -1
         self._flags = 0
         self._imports_count = False
@@ -165,19 +181,29 @@ class Leaderboard:
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
         """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
 
-        If it has no statistics yet, wait for them at most `patience` seconds.
+        If it has no statistics yet, wait for them at most `patience` seconds. Raises BoardBusyError.
         """
         kept = self._keep(key)
-        made = self._board(key, kept)
+        with self._turn(key, kept.asked_at):
+            made = self._board(key, kept)
         if made.statistics is None and patience and kept.computing is not None:
             wait([kept.computing], patience)
             made = self._board(key, kept)
         return made
 
+    def latest(self, key: BoardKey) -> Board | None:
+        """Return a board as it was last computed, at once, and bring it up to date after that; None if it never was."""
+        kept = self._keep(key)
+        if kept.renewing is None or kept.renewing.done():
+            with suppress(RuntimeError):  # closed
+                kept.renewing = self._finder.submit(self.board, key)
+                kept.renewing.add_done_callback(_tell)
+        return kept.board
+
     def history(self, key: BoardKey) -> History:
         keep_time(self._database, VOTE, LIVE_VOTE)
         kept = self._keep(key)
-        with kept.turn:
+        with self._turn(key, kept.history_at), kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
                     kept.history_at, kept.history = time.monotonic(), history_of(connection, key, self._who(key))
@@ -188,7 +214,8 @@ class Leaderboard:
         if made.statistics is None:
             return {}
         kept = self._keep(made.key)
-        with kept.turn:
+        read_at = math.inf if kept.families_of is made.statistics else -math.inf
+        with self._turn(made.key, read_at), kept.turn:
             if kept.families_of is not made.statistics:
                 kept.families, kept.families_of = family_ratings(made.statistics.of), made.statistics
             return {self._families[one.family]: one for one in kept.families if one.family in self._families}
@@ -201,14 +228,43 @@ class Leaderboard:
         known = {self._families[code]: rates for code, rates in found.items() if code in self._families}
         return {name: dict(zip(codes, rates, strict=True)) for name, rates in known.items()}
 
+    def lost_battles(self, key: BoardKey, model: int, before: int | None, most: int) -> list[LostBattle]:
+        """Return the last battles on a bank's own items that a model lost, before the one of this number."""
+        if key.kind != "bank":
+            return []
+        keep_time(self._database, VOTE, LIVE_VOTE)
+        with self._database.read() as connection:
+            return lost_battles(connection, key, self._who(key), model, before, most)
+
+    def family_names(self) -> Mapping[int, str]:
+        """Return the families by code, as of the last board."""
+        return self._families
+
     def _keep(self, key: BoardKey) -> "_BoardState":
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
+        boards, most = (self._narrowed, KEPT_NARROWED) if key.narrowed else (self._kept, KEPT_BOARDS)
         with self._lock:
-            kept = self._kept.setdefault(key, _BoardState())
-            self._kept.move_to_end(key)
-            if len(self._kept) > KEPT_BOARDS:
-                self._kept.popitem(last=False)
+            kept = boards.setdefault(key, _BoardState())
+            boards.move_to_end(key)
+            if len(boards) > most:
+                boards.popitem(last=False)
             return kept
+
+    @contextmanager
+    def _turn(self, key: BoardKey, since: float) -> Iterator[None]:
+        """Wait for a turn to read the votes of some days, unless what was read then still holds.
+
+        Nobody waits with a connection or a lock of others. Raises BoardBusyError.
+        """
+        if not key.dated or time.monotonic() - since < self._every:
+            yield
+        elif not self._dated_turns.acquire(timeout=PATIENCE_SECONDS):
+            raise BoardBusyError
+        else:
+            try:
+                yield
+            finally:
+                self._dated_turns.release()
 
     def _board(self, key: BoardKey, kept: "_BoardState") -> Board:
         with kept.turn:
@@ -229,7 +285,8 @@ class Leaderboard:
                 self._know_bank(connection)
                 version = _Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
                 one_by_one = key.dated or (self._who(key).rule != "everyone" and key.kind != "imported")
-                is_small = one_by_one and key.kind != "imported" and win_counts.votes < MANY_ONE_BY_ONE
+                follows = one_by_one and not key.dated and key.kind != "imported"
+                is_small = follows and win_counts.votes < MANY_ONE_BY_ONE
                 pause = self._every * (win_counts.votes / MANY_ONE_BY_ONE if is_small else 1)
                 late = time.monotonic() - kept.asked_at >= pause
                 if version == kept.counted and not late:
@@ -309,10 +366,10 @@ class Leaderboard:
         On a board of few votes, which cost little, they follow sooner.
         """
         with self._lock:
-            waiting = sum(1 for other in self._kept.values() if other.is_waiting)
+            waiting = sum(1 for other in self._narrowed.values() if other.is_waiting)
             if (
                 kept.is_waiting
-                or waiting >= WAITING
+                or (key.narrowed and waiting >= WAITING)
                 or time.monotonic() - kept.found_at < self._every * min(1, kept.counts.votes / MANY)
             ):
                 return
@@ -379,6 +436,7 @@ class _BoardState:
     found_for: Counts | None = None
     found_at: float = -math.inf
     computing: "Future[None] | None" = None
+    renewing: "Future[Board] | None" = None
     history: History | None = None
     history_at: float = -math.inf
     families: tuple[FamilyRatings, ...] = ()
@@ -389,7 +447,7 @@ class _BoardState:
         return self.computing is not None and not self.computing.done()
 
 
-def _tell(computing: "Future[None]") -> None:
+def _tell(computing: "Future[Any]") -> None:
     """Log an error that kept a board's statistics from being computed."""
     if not computing.cancelled() and (error := computing.exception()) is not None:
         log.error("a board's intervals could not be computed", exc_info=error)

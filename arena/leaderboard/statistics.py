@@ -193,6 +193,16 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     return AgainstReference(design_effects(~lost, model, models, together), of_families)
 
 
+def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
+    """Return the shares of its decided battles that the model at this place won, by the group of each vote."""
+    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (cast.votes.outcome != Outcome.TIE)
+    votes, cell = cast.votes.take(np.flatnonzero(decided)), group[decided]
+    won = votes.a == model  # the winner stands on side a
+    together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
+    wins, n = summed(cell, won.astype(np.float64), groups), summed(cell, np.ones(len(cell)), groups)
+    return shares(wins, n, design_effects(won, cell, groups, together))
+
+
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
     total = np.cumsum(wins, axis=0)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from arena.live.streaming import SideBySide
 from arena.types import VLM, ModelError
 
 MOST_CHATS = 500
-"""Conversations kept in memory; the least recently used goes."""
+"""Conversations kept in memory; the least recently used of the network that has the most of them goes."""
 MOST_QUESTIONS = 20
 FAILED = "The model failed; nothing was added to the conversation. Please ask again."
 
@@ -48,6 +48,7 @@ class ChatSession:
     vlm: VLM
     images: tuple[str, ...]
     live_budget: LiveBudget
+    network: str | None = None
     said: list[ChatTurn] = field(default_factory=list)
     asked: str | None = None
     """The question being answered."""
@@ -77,10 +78,11 @@ class Chats:
         budget: Budget,
         lending: Lending,
         queue: GenerationQueue,
+        most: int = MOST_CHATS,
     ) -> None:
         self.vlms = {vlm.card.name: vlm for vlm in vlms}
         self._database, self._images, self._queue = database, images, queue
-        self._budget, self._lending = budget, lending
+        self._budget, self._lending, self._most = budget, lending, most
         self._sessions: OrderedDict[int, ChatSession] = OrderedDict()
         """By visitor; one each."""
 
@@ -98,13 +100,13 @@ class Chats:
             raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
         token = secrets.token_urlsafe(16)
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if vlm.card.price else None
-        session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter, payer))
+        session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter, payer), network)
         await self._ask(session, text)
         await asyncio.to_thread(self._database.hold, _held(voter, token))
         ended = [self._sessions.pop(voter)] if voter in self._sessions else []
         self._sessions[voter] = session
-        if len(self._sessions) > MOST_CHATS:
-            ended.append(self._sessions.popitem(last=False)[1])
+        if len(self._sessions) > self._most:
+            ended.append(self._sessions.pop(self._crowded()))
         for other in ended:
             if other.generation is not None:
                 await other.generation.stop()
@@ -112,6 +114,12 @@ class Chats:
             await asyncio.to_thread(self._images.discard, other.voter, unused)
             await asyncio.to_thread(self._database.release, _held(other.voter, other.token))
         return session
+
+    def _crowded(self) -> int:
+        """The visitor whose conversation makes room: of the network that has the most, so that none ends all others."""
+        networks = Counter(session.network for session in self._sessions.values())
+        crowd, _ = networks.most_common(1)[0]
+        return next(voter for voter, session in self._sessions.items() if session.network == crowd)
 
     async def find(self, voter: int, token: str) -> ChatSession:
         """A conversation of this visitor. Raises UnknownChatError, ElsewhereError, DatabaseError."""
@@ -144,7 +152,7 @@ class Chats:
 
     async def _ask(self, session: ChatSession, text: str) -> None:
         question = checked_text(text)
-        await self._queue.check_room()
+        await self._queue.check_room(session.network)
         if session.asked is not None:
             raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
         if len(session.said) >= MOST_QUESTIONS:
@@ -173,7 +181,7 @@ class Chats:
             session.asked = session.generation = None
 
         side_by_side = SideBySide({"a": session.vlm}, lambda _, vlm: session.live_budget.stream_answer(vlm, turns))
-        session.generation = GenerationTask(self._queue, side_by_side, finish)
+        session.generation = GenerationTask(self._queue, side_by_side, finish, session.network)
 
 
 def _held(voter: int, token: str) -> str:

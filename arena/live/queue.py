@@ -11,7 +11,9 @@ from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Side, Usage
 
 MOST_WAITING = 200
-"""Visitors who may wait in the queue; others are asked to come back."""
+"""Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
+MOST_OF_NETWORK = 40
+"""Visitors of one network who may be answered or wait, so that none takes the whole queue."""
 DISCONNECT_SECONDS = 1.0
 """Grace period of answers whose page is gone: it may come back."""
 KEEPALIVE_SECONDS = 15.0
@@ -68,7 +70,7 @@ class LiveBudget:
 
 
 class GenerationQueue:
-    """A limit of concurrent generation tasks; others wait in order of arrival."""
+    """A limit of concurrent generation tasks; of others, each network's first wait before any network's second."""
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         """`check` is called before a question is asked, and raises LiveError while none may be."""
@@ -80,10 +82,13 @@ class GenerationQueue:
     def waiting(self) -> int:
         return max(0, len(self._generations) - self._at_once)
 
-    async def check_room(self) -> None:
-        """Raise LiveError when too many wait, or while nothing may be asked."""
+    async def check_room(self, network: str | None = None) -> None:
+        """Raise LiveError when too many wait, of this network or of all, or while nothing may be asked."""
         await asyncio.to_thread(self._check)
-        if self.waiting >= MOST_WAITING:
+        mine = 0 if network is None else self._of(network)
+        if mine >= MOST_OF_NETWORK:
+            raise LiveError(f"{mine} others of your network wait for answers; please come back in a few minutes")
+        if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
             raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
 
     def ahead(self, generation: "GenerationTask") -> int:
@@ -93,7 +98,8 @@ class GenerationQueue:
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
         """Hold a place; wait until it is among the first, or the task is stopped."""
-        self._generations.append(generation)
+        generation.rank = 0 if generation.network is None else self._of(generation.network)
+        self._generations.insert(self._place(generation.rank), generation)
         try:
             seen = 0
             while self.ahead(generation) and generation.side_by_side.ending is None:
@@ -104,15 +110,32 @@ class GenerationQueue:
             for other in self._generations:
                 other.tell()
 
+    def _of(self, network: str) -> int:
+        return sum(generation.network == network for generation in self._generations)
+
+    def _place(self, rank: int) -> int:
+        """Where a task goes: after the running ones, and after all that wait and have at most as many before them."""
+        place = len(self._generations)
+        while place > self._at_once and self._generations[place - 1].rank > rank:
+            place -= 1
+        return place
+
 
 class GenerationTask:
     """One turn being generated: it waits in the queue, is answered, and stops when nobody watches it any more."""
 
+    rank = 0
+    """How many tasks its network had in the queue when it came."""
+
     def __init__(
-        self, queue: GenerationQueue, side_by_side: SideBySide, finish: Callable[[SideBySide], Awaitable[None]]
+        self,
+        queue: GenerationQueue,
+        side_by_side: SideBySide,
+        finish: Callable[[SideBySide], Awaitable[None]],
+        network: str | None = None,
     ) -> None:
         """Start; `finish` is awaited when the answers have ended."""
-        self.side_by_side = side_by_side
+        self.side_by_side, self.network = side_by_side, network
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()

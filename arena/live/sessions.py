@@ -39,6 +39,14 @@ class LiveRequest(NamedTuple):
     network: str | None = None
 
 
+class _Asker(NamedTuple):
+    """Who asks: a visitor, the network, and the network's code if it pays beside the visitor."""
+
+    voter: int
+    network: str | None
+    payer: str | None
+
+
 class LiveState(NamedTuple):
     """The current state of a battle for a page."""
 
@@ -84,8 +92,8 @@ class LiveSessions:
             raise LiveError(f"A battle takes at most {MOST_IMAGES} images, these are {count}; take some out")
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
-        await self._queue.check_room()
-        payer = await self._payer(voter, request.network)
+        await self._queue.check_room(request.network)
+        asker = await self._asker(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         if (earlier := self._generations.get(self._of_voter.get(voter, 0))) is not None:
             await earlier.stop()
@@ -97,7 +105,7 @@ class LiveSessions:
         except OwnImageError as error:
             await self._end(battle.id, str(error))
             raise
-        self._answer(voter, battle, sides(*pair), tuple(files), payer)
+        self._answer(asker, battle, sides(*pair), tuple(files))
         return battle
 
     async def follow(
@@ -108,7 +116,7 @@ class LiveSessions:
         Raises LiveError, NotLentError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
         """
         checked = checked_text(text)
-        await self._queue.check_room()
+        await self._queue.check_room(network)
         before = await self.find(voter, token)
         if before.item is None:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
@@ -120,9 +128,9 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
-        payer = await self._payer(voter, network)
+        asker = await self._asker(voter, network)
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
-        self._answer(voter, battle, vlms, tuple(files), payer)
+        self._answer(asker, battle, vlms, tuple(files))
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
@@ -179,15 +187,14 @@ class LiveSessions:
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
-    async def _payer(self, voter: int, network: str | None) -> str | None:
-        """The code of the network that pays beside a visitor, if a model costs anything. Raises NotLentError."""
-        if not any(vlm.card.price for vlm in self.vlms):
-            return None
-        return await asyncio.to_thread(self._lending.to_voter, voter, network)
+    async def _asker(self, voter: int, network: str | None) -> _Asker:
+        """Who asks, and who pays if a model costs anything. Raises NotLentError."""
+        costs = any(vlm.card.price for vlm in self.vlms)
+        payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
+        return _Asker(voter, network, payer)
 
-    def _answer(
-        self, voter: int, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...], payer: str | None
-    ) -> None:
+    def _answer(self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
+        voter, network, payer = asker
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
         others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
 
@@ -211,7 +218,7 @@ class LiveSessions:
             return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
 
         side_by_side = SideBySide(vlms, ask, substitute)
-        generation = GenerationTask(self._queue, side_by_side, finish)
+        generation = GenerationTask(self._queue, side_by_side, finish, network)
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:

@@ -1,4 +1,5 @@
-"""Connections: how many sockets are open, overall and per network, and how long each may take over a request's head.
+"""Connections: how many sockets are open, overall and per network, and how long each may take over a request's head and
+over reading the answer.
 
 Uvicorn's `limit_concurrency` would answer everybody with 503 while one network holds idle sockets. Here the network's
 own further sockets are closed, and of all that wait for a head the oldest makes room. Nothing of this is logged: a
@@ -11,12 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 import h11
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from arena.network import public_network
 
 HEAD_SECONDS = 10.0
 """Time from a socket's opening, or from the first byte of a later request, to the whole head."""
+READ_SECONDS = 20.0
+"""Time that an answer may wait for its reader in all; each `HIGH_WATER_LIMIT` that was read gives some back."""
+LEAST_READ = 8_000
+"""Bytes a second of the slowest reader; a poor mobile connection is faster."""
 NETWORK_SOCKETS = 500
 """Most open sockets of a network: a browser opens six, and many people may share an address."""
 MOST_SOCKETS = 8_000
@@ -31,9 +37,10 @@ class Connections:
         most: int = MOST_SOCKETS,
         network_most: int = NETWORK_SOCKETS,
         head_seconds: float = HEAD_SECONDS,
+        read_seconds: float = READ_SECONDS,
         network: Callable[[str], str | None] = public_network,
     ) -> None:
-        self.head_seconds = head_seconds
+        self.head_seconds, self.read_seconds = head_seconds, read_seconds
         self.network = network
         self._most = most
         self._network_most = network_most
@@ -70,6 +77,9 @@ class Connection(H11Protocol):
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self._all = connections
+        self._patience = connections.read_seconds
+        """Seconds for which the reader may still keep an answer waiting."""
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -86,14 +96,27 @@ class Connection(H11Protocol):
         elif self not in self._all.waiting:
             self._wait()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(self._patience, self.drop)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            left = self._unread.when() - self.loop.time()
+            self._patience = min(left + HIGH_WATER_LIMIT / LEAST_READ, self._all.read_seconds)
+        self._stop_reading()
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._stop_waiting()
+        self._stop_reading()
         self._all.leave(self._network)
 
     def drop(self) -> None:
         """Close the socket at once."""
         self._stop_waiting()
+        self._stop_reading()
         self.transport.abort()
 
     def _wait(self) -> None:
@@ -103,3 +126,8 @@ class Connection(H11Protocol):
         timer = self._all.waiting.pop(self, None)
         if timer is not None:
             timer.cancel()
+
+    def _stop_reading(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None

@@ -54,6 +54,8 @@ FOLD = 16
 _FOLD_AT_ONCE = 256
 """Most files folded in one go, where a copy of an earlier program has many."""
 _PICTURES = "pictures/"
+_WRITER = "writer/"
+"""Folder of one empty file, named after the database whose copy this is: two would make it a copy of neither."""
 
 MIRROR = Table(
     "mirror",
@@ -89,10 +91,13 @@ class HubDataset:
         with _own_errors(path):
             return repeat(lambda: Path(download()).read_bytes(), self._sleep)
 
-    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
-        """Add files and delete those `gone`, all or none. Raises HubError, possibly after it was done."""
+    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = "") -> None:
+        """Add files and delete those `gone`, all or none; refused if `writer` is given and another one's file is there.
+
+        Raises HubError, possibly after it was done.
+        """
         with _own_errors():
-            self._refuse_public()
+            refuse_another(writer, self._refuse_public())
             repeat(lambda: self._commit(files, gone), self._sleep)
 
     def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
@@ -103,10 +108,24 @@ class HubDataset:
         ]
         self._api.create_commit(self._name, changes, commit_message="A copy of the votes", repo_type="dataset")
 
-    def _refuse_public(self) -> None:
-        """Raise HubError, which does not name the dataset, if somebody has made it public since the last commit."""
-        if not self._api.dataset_info(self._name).private:
+    def _refuse_public(self) -> Sequence[str]:
+        """Return the paths of all files.
+
+        Raises HubError, which does not name the dataset, if somebody has made it public since the last commit.
+        """
+        dataset = self._api.dataset_info(self._name)
+        if not dataset.private:
             raise HubError("the dataset that MIRROR names is public; make it private, votes and uploads stand in it")
+        return [file.rfilename for file in dataset.siblings or ()]
+
+
+def refuse_another(writer: str, paths: Iterable[str]) -> None:
+    """Raise HubError if the file of another writer is among the paths."""
+    if writer and any(path.startswith(_WRITER) and path != writer for path in paths):
+        raise HubError(
+            "another server, with a database of its own, writes to the dataset that MIRROR names: nothing more of this "
+            "one is copied; give each a dataset of its own"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,6 +155,7 @@ class HubBackup:
         """Status some seconds ago, read without waiting; None before the start."""
         self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
         self._most_bytes, self._instance = most_bytes, secrets.token_hex(8)
+        self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
         self._commits = 0
@@ -151,10 +171,13 @@ class HubBackup:
     def restore(self) -> bool:
         """Restore an empty database and the picture folder; return whether there was a backup.
 
+        From then on the copy is this database's: a server that still writes another one's there is refused.
         Raises HubError and ChangeLogError: a server that cannot read its backup must not begin a second one.
         """
         if not self.change_log.empty():
             return False
+        others = [path for path in self._asked(self._hub.paths) if path.startswith(_WRITER) and path != self._writer]
+        self._asked(self._hub.commit, {self._writer: b""}, others)
         paths = self._asked(self._hub.paths)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             rows = sorted(path for path in paths if path.startswith(_ROWS))
@@ -172,15 +195,15 @@ class HubBackup:
             new.write_bytes(self._asked(self._hub.read, f"{_PICTURES}{picture}"))
             new.replace(path)
 
-    def _asked(self, ask: Callable[..., Answer], *path: str) -> Answer:
+    def _asked(self, ask: Callable[..., Answer], *asked: object) -> Answer:
         """The Hub's answer, with more patience at start than between commits."""
         for wait in _START_WAITS:
             try:
-                return ask(*path)
+                return ask(*asked)
             except HubDownError as error:
                 log.warning("the start waits for its copy: %s", error)
                 self._ending.wait(max(wait, min(error.wait, _PATIENCE * self._every.total_seconds())))
-        return ask(*path)
+        return ask(*asked)
 
     def start(self) -> None:
         self.change_log.open()
@@ -273,10 +296,10 @@ class HubBackup:
             self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
         spoken_of = frozenset().union(*(batch.pictures for batch in batches))
         fresh = [name for name in spoken_of - self._sent if (self._pictures / name).is_file()]
-        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
+        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh} | {self._writer: b""}
         for batch in batches:
             files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
-        self._hub.commit(files)
+        self._hub.commit(files, writer=self._writer)
         self._commits += 1
         self._sent |= frozenset(fresh)
 
@@ -290,7 +313,7 @@ class HubBackup:
                 level, paths = due
                 content = folded((self._hub.read(path) for path in paths), paths)
                 name = f"{_ROWS}folded-{level}/{self._instance}-{secrets.token_hex(4)}.jsonl"
-                self._hub.commit({name: content}, paths)
+                self._hub.commit({name: content}, paths, self._writer)
         except (OSError, ChangeLogError) as error:
             log.warning("files of the copy are not folded: %s", error)
 

@@ -14,6 +14,7 @@ from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
 from arena.web import export_api
+from arena.web.addresses import RUN
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import NO_STORE, cookie_header, over_https
 from arena.web.live_setup import LiveSetup
@@ -50,7 +51,7 @@ def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
             cookie = operators.redeem(code)
         except LinkError as error:
             return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
-        answer = RedirectResponse("/", status_code=303, headers=NO_STORE)
+        answer = RedirectResponse(f"/{RUN}", status_code=303, headers=NO_STORE)
         https = over_https(request.scope, request.headers)
         answer.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
         return answer

@@ -1,4 +1,4 @@
-"""Admin tab: shown to operators only; every event checks the caller again."""
+"""Admin page: filled for operators only; every event checks the caller again."""
 
 import gradio as gr
 
@@ -16,7 +16,7 @@ LOOK = "look"
 """The action that changes nothing."""
 
 
-def dashboard_html(seen: Dashboard) -> str:
+def dashboard_html(seen: Dashboard, live_models: int) -> str:
     copy, copied = seen.copy, "nothing yet"
     if copy and copy.copied_at:
         copied = f"all until {ago(seen.read_at - copy.copied_at)} ago"
@@ -34,16 +34,15 @@ def dashboard_html(seen: Dashboard) -> str:
     ]
     acts = [(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]
     late = copy is not None and is_late(copy, seen.read_at)
-    return HTML.dashboard(
-        seen, max(*seen.hours, 1), copied, late, failures, budgets, COUNTED.get(seen.who.rule), flags, acts
-    )
+    counted = COUNTED.get(seen.who.rule)
+    return HTML.dashboard(seen, max(*seen.hours, 1), copied, late, failures, budgets, counted, flags, acts, live_models)
 
 
 class AdminTab:
-    """The tab's components as attributes, its handlers as methods."""
+    """The page's components as attributes, its handlers as methods."""
 
-    def __init__(self, watch: DashboardService, service: AdminService, operators: Operators) -> None:
-        self._watch = watch
+    def __init__(self, watch: DashboardService, service: AdminService, operators: Operators, live_models: int) -> None:
+        self._watch, self._live_models = watch, live_models
         self._service = service
         self._operators = operators
         self.said = gr.HTML(elem_id="operator-said", padding=False)
@@ -52,23 +51,17 @@ class AdminTab:
         self.about = gr.Textbox(visible="hidden")
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
-    def listen(self, page: gr.Blocks, tab: gr.Tab) -> None:
-        """Bind the handlers; the tab appears once the server has recognised an operator."""
-        self._tab = tab
-        page.load(self.on_arrive, None, [tab], **RAW)
-        tab.select(self.on_look, None, [self.view], **RAW)
+    def listen(self, page: gr.Blocks) -> None:
+        page.load(self.on_look, None, [self.view], **RAW)
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
         done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
-
-    def on_arrive(self, request: gr.Request) -> Updates:
-        return {self._tab: gr.update(visible=True) if self._who(request) else gr.skip()}
 
     def on_look(self, request: gr.Request) -> Updates:
         if not self._who(request):
             return {self.view: HTML.refused()}
         try:
-            return {self.view: dashboard_html(self._watch.overview())}
+            return {self.view: dashboard_html(self._watch.overview(), self._live_models)}
         except (DatabaseError, OSError) as error:
             return {self.view: PARTS.alert(error)}
 

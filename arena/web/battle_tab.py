@@ -4,13 +4,14 @@ Handlers take values that the database checks (the battle's token, a choice) and
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import gradio as gr
 
-from arena.battles.campaigns import CampaignError, Campaigns
+from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
@@ -18,17 +19,25 @@ from arena.battles.store import BattleStore, VoteRequest
 from arena.battles.write_batch import WriteBatch
 from arena.clock import UNDO_SECONDS
 from arena.database import DatabaseError, now
+from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.server.hub_backup import BackupState
 from arena.templates import macros
-from arena.types import SIDES, Battle, Names, Phase, Side, SkipReason
+from arena.types import SIDES, Battle, Item, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
 from arena.web.cookies import sent_cookie
-from arena.web.events import LATEST, RAW, Updates, shows_errors
+from arena.web.events import LATEST, PLAIN, Updates, shows_errors
+from arena.web.pictures import shown_pictures
+from arena.web.reveal import Reveal
 from arena.web.visitor_api import NoVisitorError, sent_voter
+from arena.web.words import ENGLISH, LANGUAGES, NAMES, Words, words_of
 
 ANY_FAMILY = "Any family"
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
+_QUERY = (
+    '() => window.location.search || window.location.pathname.replace(/^\\/item\\//, "?item=").replace(/^\\/$/, "")'
+)
+"""In the browser: the page's query; of the address `/item/KEY`, that item's."""
 RESULTS = 24
 """Most items in a search result."""
 
@@ -53,22 +62,27 @@ SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 """Errors whose message a voter reads."""
 
 
-def status_html(battle: Battle | None, names: Names | None = None) -> str:
+def status_html(battle: Battle | None, names: Names | None = None, words: Words = ENGLISH, others: str = "") -> str:
     """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
-    phase, words, seconds = battle.phase, "", 0
+    phase, text, seconds = battle.phase, "", 0
     if phase is Phase.REVEALED and names is not None:
         sides = ("b", "a") if battle.choice == "b" else ("a", "b")
-        words = HTML.names(*((side.upper(), getattr(names, side)) for side in sides))
+        text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
     elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
-        phase, words = Phase.VOTED, f"You chose {battle.choice.upper()}."
+        phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.attempt == 1:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
-            seconds, words = UNDO_SECONDS, f"{words} Undo within {UNDO_SECONDS} seconds; then the names appear."
+            seconds, text = UNDO_SECONDS, f"{text} {words['undo_once'].format(UNDO_SECONDS)}"
     elif battle.attempt == 2:
-        words = "Taken back. Choose again."
-    return HTML.status(phase.value, words, seconds)
+        text = words["taken_back"]
+    return HTML.status(phase.value, text, seconds, name_of(battle), battle.choice)
+
+
+def name_of(battle: Battle) -> str:
+    """Return what a battle's tokens have in common."""
+    return battle.token.partition(".")[0]
 
 
 _shows_errors = shows_errors(SHOWN_ERRORS, html=PARTS.problem)
@@ -86,6 +100,8 @@ class BattleTab:
         terms: str,
         networks: Networks,
         copy: Callable[[], BackupState | None],
+        reveal: Reveal,
+        scaled: ScaledPictures,
     ) -> None:
         """Build the components; `copy` returns the backup's status without waiting."""
         self._store = store
@@ -96,69 +112,77 @@ class BattleTab:
         self._terms = terms
         self._networks = networks
         self._copy = copy
+        self._reveal = reveal
+        self._scaled = scaled
         self._build()
 
     def _build(self) -> None:
         self.query = gr.Textbox(visible="hidden", elem_id="query")
         self.token = gr.Textbox(visible="hidden", elem_id="token")
-        with gr.Row(elem_id="top"):
+        self.held = gr.Textbox(visible="hidden", elem_id="held")
+        self.show = gr.Button(visible="hidden", elem_id="show-held")
+        with gr.Row(elem_id="lead"):
+            gr.HTML(HTML.lead(ENGLISH, LANGUAGES), padding=False)
             self.bank = gr.HTML(elem_id="bank", padding=False)
             self.counter = gr.HTML(elem_id="counter", padding=False)
+        with gr.Row(elem_id="battle"):
+            with gr.Column(elem_id="subject"):
+                self.item = gr.HTML(elem_id="item", padding=False)
+            with gr.Row(elem_id="answers", visible=False) as self.answers:
+                self.titles: dict[Side, gr.HTML] = {}
+                self.sides: dict[Side, gr.HTML] = {}
+                for side in SIDES:
+                    with gr.Column(elem_classes="answer", elem_id=f"card-{side}", min_width=280):
+                        self.titles[side] = gr.HTML(HTML.title(side, ENGLISH), elem_classes="title", padding=False)
+                        self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
+        self.outcome = gr.HTML(elem_id="outcome", padding=False)
+        with gr.Column(elem_id="dock"):
+            self.status = gr.HTML(elem_id="status", padding=False)
+            gr.HTML(HTML.waits(ENGLISH), elem_id="waits", padding=False)
+            self.saved = gr.HTML(elem_id="saved", padding=False)
+            self.problem = gr.HTML(elem_id="problem", padding=False)
+            with gr.Row(elem_id="controls"):
+                self.choose: dict[Side, gr.Button] = {
+                    side: _button(f"choose-{side}", variant="primary") for side in SIDES
+                }
+                self.undo, self.reveal = _button("undo"), _button("reveal", variant="primary")
+                self.next, self.skip = _button("next", variant="primary"), _button("skip")
+            with gr.Row(elem_id="reasons"):
+                self.judge, self.broken = _button("skip-judge"), _button("skip-broken")
+                self.rude, self.keep = _button("skip-rude"), _button("skip-not")
+            self.first = gr.HTML(elem_id="terms", padding=False)
         with gr.Accordion("Pick an item", open=False, elem_id="pick") as self.pick:
             with gr.Row():
                 self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label="Family", elem_id="family")
                 self.search = gr.Textbox(label="Search the instructions", elem_id="search", max_length=200)
             self.results = gr.HTML(elem_id="results", padding=False)
-        self.item = gr.HTML(elem_id="item", padding=False)
-        with gr.Row(elem_id="answers", visible=False) as self.answers:
-            self.titles: dict[Side, gr.HTML] = {}
-            self.sides: dict[Side, gr.HTML] = {}
-            for side in SIDES:
-                with gr.Column(elem_classes="answer", min_width=280):
-                    self.titles[side] = gr.HTML(HTML.title(side), elem_classes="title", padding=False)
-                    self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
-        with gr.Column(elem_id="dock"):
-            self.status = gr.HTML(elem_id="status", padding=False)
-            self.saved = gr.HTML(elem_id="saved", padding=False)
-            self.problem = gr.HTML(elem_id="problem", padding=False)
-            with gr.Row(elem_id="controls"):
-                self.choose: dict[Side, gr.Button] = {
-                    "a": gr.Button("A is better", elem_id="choose-a", variant="primary"),
-                    "b": gr.Button("B is better", elem_id="choose-b", variant="primary"),
-                }
-                self.undo = gr.Button("Undo", elem_id="undo")
-                self.reveal = gr.Button("Show the names", elem_id="reveal", variant="primary")
-                self.next = gr.Button("Next", elem_id="next", variant="primary")
-                self.skip = gr.Button("Skip", elem_id="skip")
-            with gr.Row(elem_id="reasons", visible=False) as self.reasons:
-                self.judge = gr.Button("I cannot judge this", elem_id="skip-judge")
-                self.broken = gr.Button("An image is broken", elem_id="skip-broken")
-                self.rude = gr.Button("It is offensive", elem_id="skip-rude")
-                self.keep = gr.Button("Do not skip", elem_id="skip-not")
-        gr.HTML(PAGE.foot(), padding=False)
+        gr.HTML(PAGE.foot(ENGLISH, NAMES), padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none is queued, so that a vote never waits behind other events."""
-        names = [*self.titles.values(), self.counter]
+        names = [*self.titles.values(), self.counter, self.first, self.outcome]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
-        screen += [self.saved, self.bank, self.family, self.pick, self.results, self.reasons, self.skip]
-        # A choice takes and returns plain text: Gradio's processing of components would cost more than the vote.
-        choice: dict[str, Any] = {**RAW, "postprocess": False}
-        page.load(self.on_load, self.query, [self.query, *screen], js="() => window.location.search", **RAW)
+        screen += [self.saved, self.bank, self.family, self.pick, self.results]
+        page.load(self.on_load, self.query, [self.query, *screen], js=_QUERY, **PLAIN)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
-            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **choice)
+            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
             chosen.then(None, js="() => stereoscope.focus('status')")
-        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **choice)
-        self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **choice)
-        following = self.next.click(self.on_next, [self.query, self.family], screen, **RAW)
+        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **PLAIN)
+        revealed = self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN)
+        held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
+        held.then(None, self.held, None, js="(held) => stereoscopeVote.hold(held)")
+        sent_ahead = [self.item, *self.sides.values(), *self.titles.values(), self.outcome, self.status]
+        self.show.click(None, None, sent_ahead, js="() => stereoscopeVote.shown()")
+        shown = "(query, family) => [query, family, stereoscopeVote.name()]"
+        following = self.next.click(self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN)
         following.then(None, js="() => stereoscope.focusNew()")
-        shown = self.skip.click(self.on_skip, None, [self.reasons, self.skip], **RAW)
-        shown.then(None, js="() => stereoscope.focus('skip-judge')")
-        kept = self.keep.click(self.on_keep, None, [self.reasons, self.skip], **RAW)
-        kept.then(None, js="() => stereoscope.focus('skip')")
+        self.skip.click(None, js="() => stereoscopeVote.ask(true)")
+        self.keep.click(
+            self.on_keep, None, self.problem, js="() => { stereoscopeVote.ask(false); return []; }", **PLAIN
+        )
         skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
         for button, handler in skips:
-            skipped = button.click(handler, [self.query, self.family, self.token], screen, **RAW)
+            skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
             skipped.then(None, js="() => stereoscope.focusNew()")
         gr.on(
             [self.pick.expand, self.search.submit, self.family.change, self.search.change],
@@ -176,14 +200,35 @@ class BattleTab:
     def _loaded(self, query: object, request: gr.Request) -> Updates:
         link = Link.parse(query)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("One step more", str(NoVisitorError()), new_tab=True)}
+            words = words_of(request.headers)
+            return {self.query: query, **self._message("one_step", str(NoVisitorError()), words, new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
         return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
 
     @_shows_errors
-    def on_next(self, query: object, family: object, request: gr.Request) -> Updates:
-        """Show the next battle, or first one that is voted but not yet revealed."""
-        return self._next(Link.parse(query), self._battle_request(family), request)
+    def on_next(self, query: object, family: object, shown: object, request: gr.Request) -> Updates:
+        """Show the next battle, or first one that is voted but not yet revealed; `shown`: the held one on the page."""
+        updates = self._next(Link.parse(query), self._battle_request(family), request)
+        if shown and str(updates.get(self.token)).partition(".")[0] == shown:
+            for part in (self.item, *self.sides.values()):
+                del updates[part]
+        return updates
+
+    def on_hold(self, query: object, family: object, request: gr.Request) -> Updates:
+        """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
+        try:
+            voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
+            held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link))
+        except (LimitError, CampaignError, *SHOWN_ERRORS):  # `on_next` says so
+            held = None
+        if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
+            return {self.held: ""}
+        texts = self._items.answer_texts((held.draw.answer_a, held.draw.answer_b))
+        answers = [HTML.answer(side, text, words) for side, text in zip(SIDES, texts, strict=True)]
+        titles = [HTML.title(side, words) for side in SIDES]
+        status = HTML.status("held", "", 0, held.token, None)
+        parts = [self._item_html(item, words, held.token), *answers, *titles, "", status]
+        return {self.held: json.dumps([held.token, parts])}
 
     async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
         return await self._choose("a", token, request)
@@ -210,108 +255,121 @@ class BattleTab:
             battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
         except SHOWN_ERRORS as error:
             return {self.problem: PARTS.problem(error)}
-        return {self.status: status_html(battle), self.saved: backup_line(self._copy(), now()), self.problem: ""}
+        status = status_html(battle, words=words_of(request.headers))
+        return {self.status: status, self.saved: backup_line(self._copy(), now()), self.problem: ""}
 
     @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
         battle = self._store.undo(self._voter(request), str(token))
-        return {self.token: battle.token, self.status: status_html(battle), self.saved: ""}
+        status = status_html(battle, words=words_of(request.headers))
+        return {self.token: battle.token, self.status: status, self.saved: ""}
 
     @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
         """Make the choice final, and only then show the names."""
-        voter = self._voter(request)
+        voter, words = self._voter(request), words_of(request.headers)
         try:
-            return self._named(self._store.reveal(voter, str(token)), voter)
+            return self._named(self._store.reveal(voter, str(token)), voter, words)
         except ChoiceError as error:  # a late answer may have put another battle's names on the page
-            stands = status_html(self._store.find(voter, str(token)))
-            return {**self._unnamed(), self.status: stands, self.problem: PARTS.problem(error)}
-
-    def on_skip(self) -> Updates:
-        return {self.reasons: gr.update(visible=True), self.skip: gr.update(visible=False)}
+            stands = status_html(self._store.find(voter, str(token)), words=words)
+            return {**self._unnamed(words), self.status: stands, self.problem: PARTS.problem(error)}
 
     def on_keep(self) -> Updates:
-        return {self.reasons: gr.update(visible=False), self.skip: gr.update(visible=True)}
+        """Take back what was said about a skip."""
+        return {self.problem: ""}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
         self._store.skip(self._voter(request), str(token), reason)
         return self._next(Link.parse(query), self._battle_request(family), request)
 
     @_shows_errors
-    def on_search(self, family: object, words: object) -> Updates:
+    def on_search(self, family: object, sought: object, request: gr.Request) -> Updates:
         """Show the items of a family whose instruction contains all the words."""
         items = self._sampler.shown_items()
         families = sorted({item.family for item in items}, key=str.casefold)
         battle_request = self._battle_request(family)
-        wanted = frozenset(str(words or "").casefold().split())
+        wanted = frozenset(str(sought or "").casefold().split())
         found = [item for item in items if battle_request.family in (None, item.family)]
         found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
             self.problem: gr.skip(),  # it may be about a vote
-            self.results: HTML.results(found[:RESULTS], len(found[RESULTS:])),
+            self.results: HTML.results(found[:RESULTS], len(found[RESULTS:]), words_of(request.headers)),
             self.family: gr.update(choices=[ANY_FAMILY, *families]),
         }
 
     def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
         """Serve the next battle, or say why there is none."""
-        voter = self._voter(request)
+        voter, words = self._voter(request), words_of(request.headers)
         try:
-            given = (link.worker, link.wanted)
-            seat = None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
+            seat = self._seat(voter, link)
         except CampaignError as error:
-            return self._message("This link does not work", str(error))
+            return self._message("bad_link", str(error), words)
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
-            text = f"You have given all {seat.wanted} votes. Your completion code: {seat.code}"
-            return {**self._message("Thank you!", text), self.status: ""}
+            text = words["code"].format(seat.wanted, seat.code)
+            return {**self._message("thanks", text, words), self.status: ""}
         try:
             asked = BattleRequest() if seat else battle_request
             battle = self._sampler.next_battle(voter, asked, seat, self._networks.of(request))
         except LimitError as error:
-            return self._message("Enough for now", str(error))
+            return self._message("enough", str(error), words)
         if isinstance(battle, NoBattle):
-            return self._message("Nothing to compare", battle.value)
+            return self._message("nothing", battle.value, words)
         if battle.phase is Phase.VOTED:
             battle = self._store.reveal(voter, battle.token)
-        return self._battle(battle, voter)
+        return self._battle(battle, voter, words)
 
-    def _battle(self, battle: Battle, voter: int) -> Updates:
+    def _seat(self, voter: int, link: Link) -> Seat | None:
+        """Return the voter's seat under a campaign's link. Raises CampaignError."""
+        given = (link.worker, link.wanted)
+        return None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
+
+    def _battle(self, battle: Battle, voter: int, words: Words) -> Updates:
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
+        self._reveal.prepare(battle)
         return {
             self.token: battle.token,
-            self.item: HTML.item(item),
+            self.item: self._item_html(item, words, name_of(battle)),
             self.answers: gr.update(visible=True),
-            self.sides["a"]: HTML.side(texts[0]),
-            self.sides["b"]: HTML.side(texts[1]),
-            self.bank: HTML.demo() if self._sampler.is_demo() else "",
-            self.status: status_html(battle),
+            self.sides["a"]: HTML.answer("a", texts[0], words),
+            self.sides["b"]: HTML.answer("b", texts[1], words),
+            self.bank: HTML.demo(words) if self._sampler.is_demo() else "",
+            self.status: status_html(battle, words=words),
             self.saved: "",
-            self.counter: self._counted(voter, battle),
-            **self.on_keep(),
-            **(self._named(battle, voter) if battle.phase is Phase.REVEALED else self._unnamed()),
+            **self._counted(voter, battle, words),
+            **(self._named(battle, voter, words) if battle.phase is Phase.REVEALED else self._unnamed(words)),
         }
 
-    def _unnamed(self) -> Updates:
-        return {title: HTML.title(side) for side, title in self.titles.items()}
+    def _item_html(self, item: Item, words: Words, battle: str) -> str:
+        return HTML.item(item, shown_pictures(item, self._scaled), words, battle=battle)
 
-    def _named(self, battle: Battle, voter: int) -> Updates:
+    def _unnamed(self, words: Words) -> Updates:
+        return {self.outcome: "", **{title: HTML.title(side, words) for side, title in self.titles.items()}}
+
+    def _named(self, battle: Battle, voter: int, words: Words) -> Updates:
         """Return the updates that show the names, over the answers and in the status line, for screen readers."""
         names = self._store.names(voter, battle.token)
+        told = self._reveal.of(voter, battle, names, words)
         return {
-            self.titles["a"]: HTML.title("a", names.a, battle.choice == "a"),
-            self.titles["b"]: HTML.title("b", names.b, battle.choice == "b"),
-            self.status: status_html(battle, names),
-            self.counter: self._counted(voter, battle),
+            **{self.titles[side]: title for side, title in told.titles.items()},
+            self.outcome: told.more,
+            self.status: status_html(battle, names, words, told.others),
+            **self._counted(voter, battle, words),
         }
 
-    def _message(self, title: str, text: str, new_tab: bool = False) -> Updates:
-        updates = {self.item: HTML.message(title, text, new_tab), self.answers: gr.update(visible=False)}
-        return {**updates, self.token: "", self.status: status_html(None), self.saved: ""}
+    def _message(self, title: str, text: str, words: Words, new_tab: bool = False) -> Updates:
+        message = HTML.message(words[title], text, words, new_tab)
+        updates = {self.item: message, self.answers: gr.update(visible=False)}
+        blank = dict.fromkeys((self.token, self.saved, self.first, self.outcome), "")
+        return {**updates, **blank, self.status: status_html(None)}
 
-    def _counted(self, voter: int, battle: Battle) -> str:
+    def _counted(self, voter: int, battle: Battle, words: Words) -> Updates:
+        """Return the number of a voter's votes, and the terms to whoever has given none."""
+        votes = self._store.votes_of(voter)
+        given = words["votes"].format(votes)
         if battle.seat is not None:
-            return "{} of {} votes".format(*self._campaigns.progress(battle.seat))
-        return f"Your votes: {self._store.votes_of(voter)}"
+            given = words["votes_of"].format(*self._campaigns.progress(battle.seat))
+        return {self.counter: given, self.first: "" if votes else HTML.terms(words, UNDO_SECONDS)}
 
     def _voter(self, request: gr.Request) -> int:
         return sent_voter(self._store.voter, request.headers)
@@ -319,3 +377,8 @@ class BattleTab:
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:
         return BattleRequest(family=family if isinstance(family, str) and family != ANY_FAMILY else None)
+
+
+def _button(name: str, **how: Any) -> gr.Button:
+    """Return a button by its id in the page, which `words.py` names too."""
+    return gr.Button(ENGLISH[name.replace("-", "_")], elem_id=name, **how)

@@ -1,21 +1,43 @@
-"""Built pages: Gradio's page and its configuration as bytes, which Gradio would build anew for each request.
+"""Built pages: Gradio's pages and its configuration as bytes, which Gradio would build anew for each request.
 
 Gradio writes the address that a request names into both. Here `/` stands instead, which the browser resolves against
-its own address: the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent.
+its own address: the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent. An address is
+its page of Gradio with a head of its own.
 """
 
 import asyncio
 import gzip
 import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import parse_qs, quote
 
 import httpx
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from arena.database import DatabaseError
+from arena.templates import macros
+from arena.web.addresses import NAME, Address, nearest, opened
+from arena.web.heads import PAGES, Head
 
 _ROOT = "http://root.invalid"
 """Address under which Gradio is asked."""
+_META = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
+"""What Gradio says of a page to those who preview links."""
+_TITLE = f'"title":{json.dumps(NAME)}'
+"""The page's title in its configuration, which its script gives the browser's tab."""
+_API_INFO = "window.gradio_api_info"
+_EVERY_ADDRESS = 'gradio_config.page[""] = gradio_config.page[gradio_config.current_page];'
+"""What Gradio's script looks up for an address that it does not know is the page that it was sent."""
+_GRADIOS = re.compile(r"/(?:gradio_api|static|assets|login|logout)\b|.*\.\w+$")
+"""Paths of Gradio's own routes and files."""
+_KEPT = 60
+"""Most documents kept: each item, board, model and battle has one."""
 
 
 class BuiltPage(NamedTuple):
@@ -34,34 +56,70 @@ class BuiltPage(NamedTuple):
 
 
 class BuiltPages:
-    """Wraps Gradio's app: answers for its page and its configuration, whatever the query."""
+    """Wraps Gradio's app: answers for its pages and its configuration.
 
-    def __init__(self, gradio: ASGIApp) -> None:
-        self._gradio = gradio
-        page, config = asyncio.run(_built(gradio, "/")), asyncio.run(_built(gradio, "/config"))
-        self._pages = {"/": page, "/config": config, "/config/": config}
+    `head` tells the head of an address; `public` is the address at which the world reaches this server, if that is
+    known: previews of links need it.
+    """
+
+    def __init__(self, gradio: ASGIApp, head: Callable[[Address], Head], public: str = "") -> None:
+        self._gradio, self._head, self._public = gradio, head, public
+        config, described = asyncio.run(_asked(gradio, "/config"))
+        self._config = _built(config.encode(), described)
+        self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in PAGES}
+        self._document = lru_cache(_KEPT)(self._documented)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        built = self._pages.get(scope["path"]) if scope["method"] in ("GET", "HEAD") else None
-        if built is None:
-            await self._gradio(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
+        answer = await self._answer(scope, Headers(scope=scope)) if scope["method"] in ("GET", "HEAD") else None
+        await (answer or self._gradio)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the answer to a path; None if Gradio is to give it."""
+        path, query = scope["path"], scope["query_string"].decode("latin-1")
+        if path == "/" and "report" in (asked := parse_qs(query[:500])):
+            return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
+        address = opened(scope["raw_path"].decode("latin-1"), query)
+        if address is None and path.rstrip("/") != "/config":
+            is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
+            return RedirectResponse(f"{nearest(path)}?wrong={quote(path[:100])}") if is_lost else None
+        built = self._config if address is None else await self._built_for(address)
         accepted = {coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")}
-        await built["gzip" in accepted].answer(headers)(scope, receive, send)
+        return built["gzip" in accepted].answer(headers)
+
+    async def _built_for(self, address: Address) -> Mapping[bool, BuiltPage]:
+        if address.kind == "page":
+            return self._document(address.page, PAGES[address.page])
+        return await asyncio.to_thread(lambda: self._document(address.page, self._told(address)))
+
+    def _told(self, address: Address) -> Head:
+        try:
+            return self._head(address)
+        except DatabaseError:
+            return PAGES[address.page]
+
+    def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
+        document, described = self._pages[page]
+        head = macros("page.html").described(told, self._public)
+        document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
+        title = json.dumps(told.title).replace("<", "\\u003c")
+        return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
 
 
-async def _built(gradio: ASGIApp, path: str) -> dict[bool, BuiltPage]:
-    """Return a page, plain and compressed."""
+async def _asked(gradio: ASGIApp, path: str) -> tuple[str, Mapping[str, str]]:
+    """Return Gradio's answer, without its own words on itself and with `/` for its address, and the body's headers."""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gradio), base_url=_ROOT) as client:
         answer = (await client.get(path, headers={"accept-encoding": "identity"})).raise_for_status()
-    plain = answer.content.replace(_ROOT.encode(), b"/")
-    described = {"content-type": answer.headers["content-type"]}
+    text = _META.sub("", answer.text.replace(f"{_ROOT}/{path.strip('/')}", "/").replace(_ROOT, "/"))
+    return text.replace(_API_INFO, _EVERY_ADDRESS + _API_INFO, 1), {"content-type": answer.headers["content-type"]}
+
+
+def _built(plain: bytes, described: Mapping[str, str]) -> Mapping[bool, BuiltPage]:
+    """Return a page, plain and compressed."""
     coded = {"content-encoding": "gzip", **described}
-    return {False: _page(plain, described), True: _page(gzip.compress(plain, mtime=0), coded)}
+    return {False: _page(plain, dict(described)), True: _page(gzip.compress(plain, mtime=0), coded)}
 
 
 def _page(body: bytes, described: dict[str, str]) -> BuiltPage:
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    # Private: an answer for `/` may set a cookie, which no shared cache may keep.
+    # Private: an answer may set a cookie, which no shared cache may keep.
     return BuiltPage(body, {"etag": etag, "cache-control": "private, no-cache", "vary": "accept-encoding"}, described)

@@ -1,5 +1,7 @@
 """Export API: public routes for the public export, and for a visitor's own code."""
 
+import asyncio
+
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 
@@ -25,7 +27,7 @@ To have your data deleted, send this code to the operators of this arena. They d
 tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
 
 Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
-shall not stay yourself, before, where you had them scored (*Score outputs*)."""
+shall not stay yourself, before, where you had them scored (*Score a model*)."""
 _NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it."
 
 
@@ -36,11 +38,14 @@ def routes(files: PublicFiles) -> APIRouter:
     async def export(name: str) -> Response:
         try:
             path = await files.path(name)
+            found = path and await asyncio.to_thread(path.stat)
         except (DatabaseError, RowsError, OSError) as error:
             return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
-        if path is None:
+        if path is None or found is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
-        return FileResponse(path, media_type=FILES[name], filename=name, headers={"cache-control": "no-store"})
+        return FileResponse(
+            path, media_type=FILES[name], filename=name, headers={"cache-control": "no-store"}, stat_result=found
+        )
 
     @router.get("/you", response_model=None)
     def you(request: Request) -> Response:

@@ -66,11 +66,11 @@ def routes(health: Health) -> APIRouter:
     """Return the routes: /healthz says that the server lives, /readyz that it can store votes, or with 503 why not."""
     router = APIRouter()
 
-    @router.get("/healthz")
+    @router.api_route("/healthz", methods=["GET", "HEAD"])
     async def lives() -> PlainTextResponse:
         return PlainTextResponse("ok")
 
-    @router.get("/readyz")
+    @router.api_route("/readyz", methods=["GET", "HEAD"])
     async def ready() -> PlainTextResponse:
         problem = await health.problem()
         return PlainTextResponse(problem or "ready", status_code=503 if problem else 200)

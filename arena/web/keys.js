@@ -17,7 +17,6 @@ const stereoscope = (() => {
       address.searchParams.delete("item");
       history.replaceState(null, "", address);
     }
-    document.querySelectorAll(".answer .text").forEach((side) => { side.scrollTop = 0; });
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (byId("choose-a")) scrollTo({ top: 0, behavior: still ? "auto" : "smooth" });
     if (heading) heading.focus({ preventScroll: true });
@@ -53,7 +52,7 @@ const stereoscope = (() => {
     place = (which + all.length) % all.length;
     const dialog = lightbox();
     const image = dialog.querySelector("img");
-    image.src = all[place].src;
+    image.src = all[place].dataset.original || all[place].src;
     image.alt = all[place].alt;
     image.classList.remove("full");
     dialog.querySelector("p").textContent = all.length > 1 ? `Image ${place + 1} of ${all.length}` : "";
@@ -106,7 +105,7 @@ const stereoscope = (() => {
     if (event.target.id.endsWith("-switch")) { event.target.blur(); apply(); }
   });
 
-  // What the server says is read out, and long answers can be scrolled by keyboard.
+  // What the server says is read out.
   const label = () => {
     const status = byId("status");
     if (!status || status.getAttribute("role") === "status") return;
@@ -114,12 +113,6 @@ const stereoscope = (() => {
     status.setAttribute("aria-live", "polite");
     status.tabIndex = -1;
     byId("problem").setAttribute("role", "alert");
-    for (const side of ["a", "b"]) {
-      const text = byId(`answer-${side}`);
-      text?.setAttribute("role", "region");
-      text?.setAttribute("aria-label", `Answer ${side.toUpperCase()}`);
-      if (text) text.tabIndex = 0;
-    }
     apply();
   };
   new MutationObserver(ask).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase"] });

@@ -1,5 +1,6 @@
-// The leaderboard's table in the browser: sorted, searched, and kept up to date while it is looked at.
-(() => {
+// The results in the browser: links and chips change the address, by which the server says what is shown; the table is
+// sorted, searched, and kept up to date while it is looked at.
+const results = (() => {
   const SECONDS = 4;
   let column = null, ascending = false;
   const byId = (id) => document.getElementById(id);
@@ -61,7 +62,39 @@
     if (byId("board-search")?.value) search(table);
   }).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-ordered"] });
   setInterval(() => {
-    const board = byId("board");
-    if (board?.offsetParent && !document.hidden) byId("board-refresh")?.click();
+    const board = byId("board"), reading = document.querySelector("#board-head :popover-open");
+    if (board?.offsetParent && !document.hidden && !reading) byId("board-refresh")?.click();
   }, SECONDS * 1000);
+
+  // Addresses in the page stay those of where it was opened, whatever its address becomes.
+  if (!document.querySelector("base")) {
+    document.head.append(Object.assign(document.createElement("base"), { href: new URL(".", location.href).href }));
+  }
+  const go = (address) => {
+    for (const menu of document.querySelectorAll("#board-head :popover-open")) menu.hidePopover();
+    history.pushState(null, "", address);
+    byId("board-open").click();
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-results]");
+    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(link.href);
+    if (link.closest("#model, #board")) scrollTo(0, 0);
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest?.("form[data-results]");
+    if (!form) return;
+    event.preventDefault();
+    const filled = [...new FormData(form)].filter(([, value]) => value);
+    go(`${form.action}?${new URLSearchParams(filled)}`);
+  });
+  addEventListener("popstate", () => byId("board-open")?.click());
+  document.addEventListener("toggle", (event) => {  // a menu opens below its chip; on a phone CSS puts it at the bottom
+    if (!event.target.matches?.("#board-head .menu") || event.newState !== "open") return;
+    const chip = document.querySelector(`[popovertarget="${event.target.id}"]`).getBoundingClientRect();
+    event.target.style.top = `${chip.bottom + 4}px`;
+    event.target.style.left = `${Math.max(8, Math.min(chip.left, innerWidth - event.target.offsetWidth - 8))}px`;
+  }, true);
+  return { address: () => (location.pathname + location.search).slice(0, 2000) };
 })();

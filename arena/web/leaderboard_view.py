@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
-from urllib.parse import urlencode
 
-from arena.leaderboard.board import Board, BoardKey, ImportSummary, Span, Standing
+from arena.leaderboard.board import Board, ImportSummary, Span, Standing
+from arena.leaderboard.headline import needs
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
 from arena.settings import BoardVoters, CountRule
 from arena.templates import macros, plural
+from arena.web.results_address import board_query, model_address
 
 HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
 
@@ -22,6 +23,11 @@ COUNTED: Mapping[CountRule, str] = {
     "campaign": "campaign voters",
 }
 """Whose votes count, by the rules that leave some out."""
+CROWD = (
+    "Cookies are free: in simulations 100 new ones, with ten votes each for the last of six models beside 5,000 honest "
+    "votes, moved it by no place from ten networks, and unseen by up to four from a hundred within ten days."
+)
+"""`python -m perf.fraud`."""
 VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
     "counted": ", counted voters",
     "everyone": ", everyone",
@@ -46,8 +52,8 @@ COLUMNS = (
     Column(
         "model",
         "Model",
-        f"Below the line: provisional, with under {SETTLED} votes, an interval wider than {WIDE:.0f} points to a side, "
-        "or not a loss or a win.",
+        f"Below the line: still gathering votes, with under {SETTLED}, an interval wider than {WIDE:.0f} points to a "
+        "side, or not a loss or a win.",
     ),
     Column(
         "rating",
@@ -71,20 +77,15 @@ COLUMNS = (
     Column("mean", "Mean win rate", "Predicted share of wins against each other model of its group, averaged."),
     Column(
         "left",
-        "Left chosen",
+        "Chosen left",
         "How often the answer on the left won in its decided battles; half where sides do not matter.",
     ),
 )
 
 
-def vote_choices(rule: CountRule) -> list[tuple[str, BoardVoters]]:
-    """Return the boards to choose from, with their labels; none where there is one."""
-    return [(f"Counted: {COUNTED[rule]}", "counted"), ("Everyone", "everyone")] if rule in COUNTED else []
-
-
 def board_html(board: Board, choice: BoardSelection) -> str:
-    """Render a board: summary, table and downloads."""
-    title = f"{choice.source}, {'multiple images' if board.key.multi else 'single image'}{_narrowed(choice)}"
+    """Render a board: table, what its numbers can and cannot tell, and downloads."""
+    title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
     if not board.votes:
         vote = (
             f"Votes of {COUNTED[board.left_out.rule]} begin it" if choice.votes == "counted" else "Vote, and it begins"
@@ -93,23 +94,27 @@ def board_html(board: Board, choice: BoardSelection) -> str:
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
     columns = [column for column in COLUMNS if column.name != "win-rate" or meets_reference]
-    return HTML.board(title, board.votes, paragraphs(board), columns, [*_bodies(board)], urlencode(_query(choice)))
+    query = board_query(choice)
+    links = {line.model: model_address(line.model, query) for line in board.standings}
+    return HTML.board(title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links)
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     """Return sentences on what the numbers of a board can and cannot tell."""
     statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
     if statistics is None:
-        return (f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed.",), told
-    lead = (_cast(board, statistics), *_lead(board), *_sides(board))
+        return (told,)
+    lead = (*_overturn(board), *_sides(board))
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
 
 
-# Sentences above the table.
-def _cast(board: Board, statistics: Statistics) -> str:
+# Sentences on what the numbers tell.
+def cast_sentence(board: Board) -> str:
     """Say how many votes there are, by whom and on how many items, as far as the votes tell."""
-    crowd = statistics.crowd
+    if board.statistics is None:
+        return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
+    statistics, crowd = board.statistics, board.statistics.crowd
     people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
     of_busiest = crowd.busiest / statistics.votes
     busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
@@ -140,19 +145,11 @@ def _by_judge(board: Board) -> bool:
     return board.import_summary is not None and board.import_summary.judge
 
 
-def _lead(board: Board) -> Iterator[str]:
-    """Say which model is first, whether the votes can tell, and how many votes it depends on."""
+def _overturn(board: Board) -> Iterator[str]:
+    """Say how many votes the first place depends on."""
     ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
-    if len(ranked) < 2:
-        voted = [line for line in board.standings if line.votes >= SETTLED and line.status is Status.RATED]
-        needs = f"intervals within {WIDE:.0f} points to a side, which takes more items"
-        votes = f"{SETTLED} votes, among them wins and losses"
-        yield f"No two models have a rank yet: each needs {needs if len(voted) > 1 else votes}."
-        return
-    first = [line.model for line in ranked if line.rank and line.rank.value == 1]
-    yield HTML.first(first[0]) if len(first) == 1 else HTML.undecided(first)
     overturn = board.statistics and board.statistics.overturn
-    if overturn and overturn.leader == ranked[0].code and board.statistics is not None:
+    if ranked and overturn and overturn.leader == ranked[0].code and board.statistics is not None:
         rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
         without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
         speak = "speaks" if overturn.votes == 1 else "speak"
@@ -194,7 +191,7 @@ def own_notes(board: Board) -> Iterator[str]:
     """Yield sentences on which of this arena's votes a board counts, and which it excludes."""
     out = board.left_out
     if board.key.kind == "live":
-        what = "on images that visitors brought" if board.key.source else "on items of the bank"
+        what = "on pictures that visitors brought" if board.key.source else "on items of the bank"
         yield f"Two models answered live, {what}."
         reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
         reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
@@ -206,6 +203,8 @@ def own_notes(board: Board) -> Iterator[str]:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
         yield f"With {who} ({cast}), whom the board leaves out by default."
+    if board.votes and out.rule == "everyone" and board.key.kind != "imported":
+        yield CROWD
 
 
 def _counted(board: Board) -> Iterator[str]:
@@ -231,7 +230,7 @@ def _gaps(told: ImportSummary) -> Iterator[str]:
         (told.no_item, "which item they are about: each is taken for an item of its own, which may be too narrow"),
         (0 if told.judge else told.no_voter, "who cast them"),
         (told.no_time, "when they were cast: they are on no board of some days, nor in the plot over time"),
-        (told.no_images, "how many images were shown: they stand with the single images"),
+        (told.no_images, "how many pictures were shown: they stand with those of one picture"),
     ):
         if count == told.votes and count:
             yield f"The imported votes do not say {what}."
@@ -263,7 +262,7 @@ def _bodies(board: Board) -> Iterator[tuple[list[str], list[tuple[Standing, dict
         headings = [f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"]
         headings = headings if len(board.groups) > 1 else []
         for trust, rows in groupby(_rows(group), key=lambda row: row[0].trust):
-            yield [*headings, *(["Provisional: no rank yet"] if trust == "provisional" else [])], list(rows)
+            yield [*headings, *(["Still gathering votes: no rank yet"] if trust == "provisional" else [])], list(rows)
             headings = []
 
 
@@ -306,10 +305,8 @@ def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
 
 def _doubts(line: Standing) -> list[str]:
     doubts = []
-    if line.votes < SETTLED:
-        doubts.append(f"needs {plural(SETTLED - line.votes, 'more vote')}")
-    elif line.trust == "provisional" and line.status is Status.RATED:
-        doubts.append("wide interval")
+    if line.votes < SETTLED or line.status is Status.RATED:
+        doubts += [needs(line)] if needs(line) else []
     if line.rating is not None and line.status is not Status.RATED:
         doubts.append(line.status)
     return [*doubts, *(["retired"] if line.retired else [])]
@@ -320,18 +317,3 @@ def _narrowed(choice: BoardSelection) -> str:
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
     voters = "" if key.unflagged else ", flagged voters too"
     return f"{f', {choice.family}' if choice.family else ''}{days}{VOTES_SHOWN[choice.votes]}{voters}"
-
-
-def _query(choice: BoardSelection) -> dict[str, str]:
-    """Return the query parameters of a board, as `Leaderboard.choose` takes them."""
-    key: BoardKey = choice.key
-    parts = {
-        "source": choice.source,
-        "images": "multiple" if key.multi else "single",
-        "family": choice.family or "",
-        "since": str(key.since or ""),
-        "until": str(key.until or ""),
-        "voters": "" if key.unflagged else "all",
-        "votes": choice.votes or "",
-    }
-    return {name: value for name, value in parts.items() if value}

@@ -18,6 +18,7 @@ from arena.battles.quotas import Networks
 from arena.battles.sampling import in_draw
 from arena.battles.voters import Voters
 from arena.io.images import PictureStore
+from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.live.queue import LiveError
@@ -43,6 +44,7 @@ class LiveApi:
     items: ItemBank
     demo_bank: DemoBank
     pictures: PictureStore
+    scaled: ScaledPictures
     terms: str
     """Version of the terms that the page shows."""
     networks: Networks
@@ -83,7 +85,7 @@ class LiveApi:
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         item = secrets.choice(items)
-        return JSONResponse({"item": item.key, "html": bank_html(item)}, headers=NO_STORE)
+        return JSONResponse({"item": item.key, "html": bank_html(item, self.scaled)}, headers=NO_STORE)
 
     def unfinished(self, request: Request) -> Response:
         battle = self.store.unfinished(request.state.voter)
@@ -146,7 +148,7 @@ class LiveApi:
         battle = shown.battle
         names = self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
         own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
-        return scene(shown, names, head_html(battle.turns[0].question, own, self._item(battle)))
+        return scene(shown, names, head_html(battle.turns[0].question, own, self._item(battle), self.scaled))
 
     def _item(self, battle: LiveBattle) -> Item | None:
         return None if battle.item is None else self.items.bank().items.get(battle.item)

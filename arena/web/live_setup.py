@@ -15,6 +15,7 @@ from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, DatabaseError, now
 from arena.inference.catalogue import Models, read_catalogue
 from arena.io.images import PictureStore
+from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.live.chat import Chats
 from arena.live.images import OwnImages
@@ -48,7 +49,8 @@ class LiveSetup:
         queue = GenerationQueue(live.at_once, partial(check_pause, database))
         self.chats = Chats(vlms, database, images, self.budget, lending, queue)
         sessions = LiveSessions(vlms, store, images, self.budget, lending, queue)
-        self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, terms, networks)
+        scaled = ScaledPictures(pictures, settings.scaled_dir)
+        self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, scaled, terms, networks)
         self._voters = Voters(database)
 
     def routers(self) -> tuple[APIRouter, APIRouter]:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from arena.clock import UNDO_SECONDS
+from arena.io.scaled_pictures import ScaledPictures
 from arena.live.chat import ChatState
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, Outside
 from arena.templates import macros, plural
 from arena.types import SIDES, Item, Names, Phase, Side
+from arena.web.pictures import Shown, shown_pictures
+from arena.web.words import ENGLISH
 
 BATTLE, HTML = macros("battle.html"), macros("live.html")
 OUTSIDE: Mapping[Outside, str] = {
@@ -16,14 +19,18 @@ OUTSIDE: Mapping[Outside, str] = {
 }
 
 
-def head_html(instruction: str, images: Sequence[str], item: Item | None) -> str:
+def head_html(instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures) -> str:
     """Render the subject of a conversation: the bank's item, or own images by their tokens and the instruction."""
-    return HTML.own_item(instruction, images) if item is None else bank_html(item)
+    return HTML.own_item(instruction, own_pictures(images), ENGLISH) if item is None else bank_html(item, scaled)
 
 
-def bank_html(item: Item) -> str:
+def bank_html(item: Item, scaled: ScaledPictures) -> str:
     """Render an item of the bank, with its own heading id, since the battle tab has one too."""
-    return BATTLE.item(item, "live-heading")
+    return BATTLE.item(item, shown_pictures(item, scaled), ENGLISH, "live-heading")
+
+
+def own_pictures(tokens: Sequence[str]) -> Sequence[Shown]:
+    return [Shown(address, address, ", yours") for address in (f"live/images/{token}" for token in tokens)]
 
 
 def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]:
@@ -31,7 +38,7 @@ def scene(shown: LiveState, names: Names | None, head: str) -> dict[str, object]
     battle = shown.battle
     phase = "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
     choice = battle.choice if names and battle.phase is Phase.REVEALED else None
-    titles = {side: BATTLE.title(side, names and getattr(names, side), choice == side) for side in SIDES}
+    titles = {side: BATTLE.title(side, ENGLISH, names and getattr(names, side), choice == side) for side in SIDES}
     return {
         "kind": "scene",
         "about": battle.token.partition(".")[0],
@@ -56,7 +63,7 @@ def chat_scene(shown: ChatState) -> dict[str, object]:
         "kind": "scene",
         "about": session.token,
         "phase": "growing" if shown.growing else "open",
-        "head": HTML.own_images(session.images),
+        "head": HTML.own_images(own_pictures(session.images), ENGLISH),
         "name": name,
         "panes": {"a": HTML.chat_turns(session.said, session.asked if shown.growing else None)},
         "status": waiting_text(shown.ahead) if shown.ahead else words,

@@ -11,12 +11,14 @@ from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import Headers
 
 from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
+from arena.web.admin_auth import Operators
 from arena.web.cookies import COOKIE, NO_STORE, YEAR, VoterCookies, cookie_hash, cookie_header, over_https, sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
 
@@ -30,24 +32,29 @@ _INVITED = "Your votes stand on everyone's board; the counted board has those of
 
 
 def routes(
-    voters: Voters, cookies: VoterCookies, eligibility: VoteEligibility, oauth: OAuthSettings | None
+    voters: Voters,
+    cookies: VoterCookies,
+    eligibility: VoteEligibility,
+    oauth: OAuthSettings | None,
+    operators: Operators,
 ) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
 
-    def account_line(hashed: str, stored: str) -> str:
+    def account_line(headers: Headers, stored: str) -> str:
+        hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
         note = "" if counts else stored if eligibility.rule != "campaign" else _INVITED
-        return HTML.who(name, note, oauth is not None)
+        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
 
     @router.get("/login/who")
     async def who(request: Request, framed: str = "") -> HTMLResponse:
         """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
-        cookie, line = sent_cookie(request.headers), ""
-        if cookie:
+        line = ""
+        if sent_cookie(request.headers):
             with suppress(DatabaseError):
-                line = await asyncio.to_thread(account_line, cookie_hash(cookie), _FRAMED if framed else _STORED)
+                line = await asyncio.to_thread(account_line, request.headers, _FRAMED if framed else _STORED)
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AsyncExitStack, suppress
 from types import MappingProxyType
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.database import DatabaseError
+from arena.web.addresses import is_page
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
@@ -26,11 +27,15 @@ MOST_BODY = 64_000
 """Most bytes of a request body, unless its route allows more."""
 MOST_ADDRESS = 8_000
 """Most characters of a URL."""
+LONGEST_NAME = 255
+"""Most bytes of a file's path; asked for a longer name, an operating system fails instead of finding nothing."""
 MOST_BESIDE = 1_000
 """Most characters of JSON in a call besides its arguments."""
 SMALL_BODY = 16_000
 """Largest small body in bytes; larger bodies, and those of unknown length, are limited in number."""
 BODY_SECONDS = 20.0
+PIECE = 64_000
+"""Most bytes of an answer that are sent at one go: who reads slowly leaves a piece in the socket's buffer, not all."""
 LEAST_PACE = 32_000
 """Slowest upload in bytes per second, after the first seconds; a poor mobile connection is faster."""
 
@@ -50,6 +55,9 @@ _CLOSED = re.compile(
 """Gradio routes outside its API that our page does not call."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
+_COMPUTED = re.compile(r"/(boards|export|reports|automatic|agreement|preview)/.*", re.DOTALL)
+"""Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
+and lie in memory while they are read, so that they are limited in number as large bodies are."""
 
 
 class RequestMiddleware:
@@ -91,8 +99,7 @@ class RequestMiddleware:
         caller = self._limits.caller(signed, peer[0] if peer else "", headers.getlist("x-forwarded-for"))
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
-        endless = "transfer-encoding" in headers
-        large = refusal is None and (endless or int(headers.get("content-length", 0)) > SMALL_BODY)
+        large = refusal is None and _is_large(scope, headers)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
             await refusal(scope, receive, self._guarded(send, None))
@@ -116,12 +123,15 @@ class RequestMiddleware:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        async with nullcontext() if scope["method"] in _READS else self._limits.turn(caller):
+        reads = scope["method"] in _READS
+        async with AsyncExitStack() as turn:
+            if not reads or _COMPUTED.fullmatch(scope["path"]):
+                await turn.enter_async_context(self._limits.turn(caller))
             if await body.left():
                 return
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
             refusal = _misfit(whole, self._events) if is_call else None
-            await (refusal or self._app)(scope, body.again(whole), send)
+            await (refusal or self._app)(scope, body.again(whole), _ending(turn, send) if reads else send)
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
         """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""
@@ -149,7 +159,7 @@ class RequestMiddleware:
         return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
-        """Wrap `send` to set our headers, and to drop those that would let other sites read the response."""
+        """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -160,19 +170,21 @@ class RequestMiddleware:
                     out[name] = value
                 if cookie is not None:
                     out.append("set-cookie", cookie)
-            await send(message)
+            for piece in _pieces(message):
+                await send(piece)
 
         return send_guarded
 
     async def _fresh_cookie(self, scope: Scope, headers: Headers, sent: str | None) -> str | None:
         """Return the Set-Cookie header, if any, and leave in the request only a cookie that is believed.
 
-        A visitor of the page without one gets a new one; a known one without our signature is exchanged for itself,
+        A visitor of a page without one gets a new one; a known one without our signature is exchanged for itself,
         signed.
         """
         if sent and self._cookies.is_signed(sent):
+            scope["headers"] = with_cookie(scope["headers"], sent)  # without others, that may stand before it
             return None
-        opens, believed = scope["method"] == "GET" and scope["path"] == "/", None
+        opens, believed = scope["method"] == "GET" and is_page(scope["path"]), None
         if sent:
             try:
                 since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))
@@ -240,6 +252,25 @@ class _Body:
         return {"type": "http.disconnect"}
 
 
+def _ending(turn: AsyncExitStack, send: Send) -> Send:
+    """Wrap `send` to end a turn when the answer begins: who reads a file slowly keeps nobody waiting."""
+
+    async def send_without(message: Message) -> None:
+        await turn.aclose()
+        await send(message)
+
+    return send_without
+
+
+def _pieces(message: Message) -> Iterator[Message]:
+    """Cut a part of an answer into pieces that are sent one after the other."""
+    rest = memoryview(message.get("body", b""))
+    while len(rest) > PIECE:
+        yield {"type": message["type"], "body": bytes(rest[:PIECE]), "more_body": True}
+        rest = rest[PIECE:]
+    yield {**message, "body": bytes(rest)} if "body" in message else message
+
+
 def _too_large(most: int) -> PlainTextResponse:
     return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
 
@@ -262,10 +293,18 @@ def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> Pl
     return PlainTextResponse(problem, status_code=422) if problem else None
 
 
+def _is_large(scope: Scope, headers: Headers) -> bool:
+    """Whether a request's body, or the answer, may be large."""
+    endless = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > SMALL_BODY
+    return endless or _COMPUTED.fullmatch(scope["path"]) is not None
+
+
 def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
     path = scope["path"]
     if _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path)):
         return PlainTextResponse("This route is closed.", status_code=403)
+    if _FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
+        return PlainTextResponse("There is no such file.", status_code=404)
     if scope["method"] not in _READS and not _same_origin(headers):
         return PlainTextResponse("Requests from other sites are refused.", status_code=403)
     address = len(scope.get("raw_path") or path) + len(scope["query_string"])
@@ -273,6 +312,8 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
         text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
         return PlainTextResponse(text, status_code=414)
     length = headers.get("content-length", "0")
+    if "content-length" in headers and "transfer-encoding" in headers:  # a proxy in front may believe the other one
+        return PlainTextResponse("A request has a length or comes in chunks, not both.", status_code=400)
     if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
         return _too_large(most)
     return None
@@ -287,14 +328,12 @@ def _same_origin(headers: Headers) -> bool:
 def _security_headers(image_hosts: Sequence[str]) -> dict[str, str]:
     images = " ".join(f"https://{host}" for host in image_hosts)
     policy = (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "default-src 'none'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",  # Gradio compiles components and events' `js` in the browser
         "style-src 'self' 'unsafe-inline'",
         f"img-src 'self' data: blob: {images}".rstrip(),
-        "font-src 'self' data:",
+        "font-src 'self'",
         "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
         "base-uri 'self'",
         "form-action 'self'",
         "frame-ancestors 'self' https://huggingface.co",

@@ -1,7 +1,7 @@
 """Rate limiter: token buckets and limits on open requests, per voter cookie and per network.
 
-A network is a /24 of IPv4 or a /64 of IPv6. Neither cookie nor network is stored: both are counted under a keyed hash
-whose random key lives and dies with the process.
+Neither cookie nor network is stored: both are counted under a keyed hash whose random key lives and dies with the
+process.
 """
 
 import asyncio

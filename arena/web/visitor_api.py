@@ -68,7 +68,10 @@ def sent_voter(voter: Callable[[str, datetime | None], int], headers: Mapping[st
 
 
 def visitor_router(voters: Voters) -> APIRouter:
-    """Return a router that answers an error with its message and status; `request.state.voter` is the visitor's id."""
+    """Return a router that answers an error with its message and status; `request.state.voter` is the visitor's id.
+
+    Who only reads is not stored: a visitor without an id is `NOBODY`, to whom nothing belongs.
+    """
 
     class VisitorRoute(APIRoute):
         """A route for visitors with a cookie."""
@@ -78,7 +81,8 @@ def visitor_router(voters: Voters) -> APIRouter:
 
             async def answer(request: Request) -> Response:
                 try:
-                    request.state.voter = await asyncio.to_thread(sent_voter, voters.voter, request.headers)
+                    find = voters.known if request.method == "GET" else voters.voter
+                    request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
                     return await handle(request)
                 except tuple(_STATUS) as error:
                     return PlainTextResponse(str(error), status_code=_STATUS[type(error)])

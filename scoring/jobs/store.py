@@ -35,6 +35,7 @@ from sqlalchemy import Column as Field
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.voters import LOGIN
+from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -81,7 +82,8 @@ MOST_OF_OWNER = 20
 MOST_OF_NETWORK = 100
 _SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")]
 LEASE = timedelta(seconds=30)
-"""How long a server keeps its jobs without a sign of life."""
+"""How long a server keeps its jobs without a sign of life, by the database's clock."""
+_HELD_BY_NOBODY: dict[str, object] = {"holder": None, "until": None}
 _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
 
@@ -189,7 +191,7 @@ class Jobs:
             if other := connection.scalar(select(JOB.c.title).where(active)):
                 raise JobError(f"Your job {other!r} is under way; wait until it is done, or cancel it")
             queued = {"state": "waiting", "problem": "", "queued": now(), "network": network}
-            return self._change(connection, link, **queued, **self._held_by(holder))
+            return self._change(connection, link, **queued, **self._held_by(connection, holder))
 
     def cancel(self, owner: str, link: str) -> Job:
         """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
@@ -198,7 +200,7 @@ class Jobs:
             job = self._own(connection, owner, link)
             if job.state not in _ACTIVE:
                 raise JobError(f"{job.title!r} is {job.state}; only a job under way can be cancelled")
-            return self._change(connection, link, state="cancelled", **self._held_by(None))
+            return self._change(connection, link, state="cancelled", **_HELD_BY_NOBODY)
 
     def delete(self, owner: str, link: str) -> Job:
         """Delete a job and its report, and return the deleted job; an active one stops. Raises JobError."""
@@ -257,14 +259,15 @@ class Jobs:
     def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
         """Claim the job that has waited longest, or one whose server died, where this server has its key."""
         free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
-        orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < now())
-        due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
         with self._database.write() as connection:
             take_turn(connection, JOB)
+            orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < present(connection))
+            due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
             link = connection.scalar(select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1))
             if link is None:
                 return None
-            job = self._change(connection, link, state="judging", started=now(), fresh=0, **self._held_by(holder))
+            held = self._held_by(connection, holder)
+            job = self._change(connection, link, state="judging", started=now(), fresh=0, **held)
             person = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
             more = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person.label("person")).where(JOB.c.link == link)
             row = connection.execute(more).one()
@@ -275,7 +278,7 @@ class Jobs:
         """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""
         held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
         with self._database.write() as connection:
-            renewed = update(JOB).where(held).values(self._held_by(holder)).returning(JOB.c.link)
+            renewed = update(JOB).where(held).values(self._held_by(connection, holder)).returning(JOB.c.link)
             return frozenset(connection.scalars(renewed))
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
@@ -303,20 +306,20 @@ class Jobs:
     def lapse(self) -> None:
         """Mark jobs whose server died with their owner's key as needing it."""
         with self._database.write() as connection:
-            self._give_back(connection, and_(JOB.c.own_key, JOB.c.until < now()))
+            self._give_back(connection, and_(JOB.c.own_key, JOB.c.until < present(connection)))
 
     def _give_back(self, connection: Connection, which: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
             held = update(JOB).where(which, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE))
-            connection.execute(held.values(state=state, **self._held_by(None)))
+            connection.execute(held.values(state=state, **_HELD_BY_NOBODY))
 
     def _end(self, holder: str, link: str, values: dict[str, object]) -> bool:
         with self._database.write() as connection:
-            ended = update(JOB).where(_judged_by(holder, link)).values(**values, **self._held_by(None))
+            ended = update(JOB).where(_judged_by(holder, link)).values(**values, **_HELD_BY_NOBODY)
             return connection.execute(ended).rowcount == 1
 
-    def _held_by(self, holder: str | None) -> dict[str, object]:
-        return {"holder": holder, "until": now() + self._lease if holder else None}
+    def _held_by(self, connection: Connection, holder: str | None) -> dict[str, object]:
+        return {"holder": holder, "until": present(connection) + self._lease} if holder else _HELD_BY_NOBODY
 
     def _insert(self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object) -> Job:
         values = {

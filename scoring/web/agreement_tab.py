@@ -1,22 +1,25 @@
-"""Tab "Judges and people": how far people agree, and which measures follow; own metrics stay private."""
+"""Tab "Do they agree?": how far people agree, and which measures follow; own metrics stay private."""
 
 from collections.abc import Mapping, Sequence
 
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.figures import plotly_figure
 from arena.io.tables import RowsError
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, Updates, offered
+from arena.web.results_view import picture_html
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.report_parts import PARTS, REPORT
 
-NO_SOURCE = "There are no items yet, so nobody has voted."
+NO_SOURCE = (
+    "There are no pictures to vote on yet. Once several people have chosen between the same two answers, it says here "
+    "how far they agree."
+)
 
 
 class AgreementTab:
@@ -30,8 +33,7 @@ class AgreementTab:
         with gr.Column(visible=False, elem_id="agreement-body") as self.body:
             self.people = gr.HTML(elem_id="agreement-people", padding=False)
             self.measures = gr.HTML(elem_id="agreement-measures", padding=False)
-            self.plot = gr.Plot(show_label=False, visible=False, elem_id="agreement-plot")
-            self.note = gr.HTML(elem_id="agreement-note", padding=False)
+            self.plot = gr.HTML(elem_id="agreement-plot", padding=False)
             self.downloads = gr.HTML(elem_id="agreement-downloads", padding=False)
             gr.HTML(AGREEMENT.own_metric(), padding=False)
             self.own = gr.HTML(elem_id="agreement-own", padding=False)
@@ -41,7 +43,7 @@ class AgreementTab:
 
     def listen(self, tab: gr.Tab) -> None:
         shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
-        shown += [self.plot, self.note, self.notes]
+        shown += [self.plot, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]
         gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
 
@@ -78,7 +80,6 @@ class AgreementTab:
             self.measures: measures,
             self.downloads: AGREEMENT.links(query),
             self.own: AGREEMENT.own(own),
-            self.plot: gr.update(value=plotly_figure(figure) if figure else None, visible=figure is not None),
-            self.note: PARTS.note(figure.note) if figure else "",
+            self.plot: picture_html(figure, "agreement", "agreement/figure", query),
             self.notes: AGREEMENT.notes(shown, ROUNDS, LEAST_CONTESTS),
         }

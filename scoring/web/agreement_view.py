@@ -3,6 +3,7 @@
 from textwrap import wrap
 from typing import Any
 
+from arena.drawings import ShareRow, shares_drawing
 from arena.figures import Figure
 from arena.ratings.agreement import Level, People
 from arena.ratings.shares import Share
@@ -81,7 +82,13 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
         "A measure at the dotted line of 50% does no better than a coin; the other one says how often a single vote "
         "went with the majority that it is part of."
     )
-    return Figure(TITLE, note, tuple(traces), layout)
+    rows = [
+        ShareRow(one.measure, share.value or 0.0, share.low, share.high) for one in shown for share in [one.overall]
+    ]
+    guides = {"chance": 0.5}
+    if found.people.with_majority.value is not None:
+        guides["a single vote"] = found.people.with_majority.value
+    return Figure(TITLE, note, tuple(traces), layout, shares_drawing(TITLE, note, rows, guides))
 
 
 def _trace(name: str, names: list[str], shares: list[Share], mark: tuple[str, str]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class ChoiceView:
             gr.HTML(REPORT.heading("Beside another model"), padding=False)
             with gr.Row():
                 self.second = gr.Textbox(
-                    label="Link of its report", placeholder="…?report=…", max_length=500, elem_id="second", scale=4
+                    label="Link of its report", placeholder="…/report/…", max_length=500, elem_id="second", scale=4
                 )
                 self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
             self.comparison = gr.HTML(elem_id="comparison", padding=False)
@@ -267,5 +267,6 @@ def _place(found: ChoiceTables[Any], split: object) -> int:
 
 
 def _link(typed: object) -> str:
-    text = str(typed or "").strip()[:500]
-    return parse_qs(urlsplit(text).query).get("report", [text])[0]
+    """Return the link of a report from its address: `/report/LINK`, or the older `?report=LINK`."""
+    address = urlsplit(str(typed or "").strip()[:500])
+    return parse_qs(address.query).get("report", [address.path.rpartition("/")[2]])[0]

@@ -1,8 +1,7 @@
-"""Tab "Report": a report under its link, with header, downloads and its benchmark's view."""
+"""Report: a report under its link, with header, downloads and its benchmark's view."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
-from urllib.parse import parse_qs
 
 import gradio as gr
 
@@ -18,8 +17,9 @@ from scoring.web.tables_view import TablesView
 from scoring.web.visit_bench_view import MatchesView
 from scoring.web.vqa_view import MarksView
 
-TAB = "report"
-NO_REPORT: str = PARTS.empty('Open a report from "Score outputs", or by its link.')
+_LINK = '() => [(window.location.pathname.match(/^\\/report\\/([^/]+)/) ?? [])[1] ?? ""]'
+"""In the browser: the link in the address `/report/LINK`."""
+NO_REPORT: str = PARTS.empty('Open a report from "Score a model", or by its link.')
 
 
 class View(Protocol):
@@ -55,18 +55,17 @@ class ReportTab:
         }
         self._each = list(dict.fromkeys([*self._views.values(), self._plain]))
 
-    def listen(self, page: gr.Blocks, tabs: gr.Tabs, tab: gr.Tab) -> None:
+    def listen(self, page: gr.Blocks, form: gr.Column, article: gr.Column) -> None:
+        """Bind the handlers; where the address is a report's, `article` is shown in place of `form`."""
         shown = [self.head, self.files]
         for view in self._each:
             shown += [view.body, *view.shown]
             view.listen(self.link)
-        query = "() => [window.location.search]"
-        loaded = page.load(self.on_load, self.link, [self.link, tabs, tab], js=query, **RAW)
+        loaded = page.load(self.on_load, self.link, [self.link, form, article], js=_LINK, **RAW)
         loaded.then(self.on_open, self.link, shown, **RAW)
 
-    def on_load(self, search: object) -> tuple[Any, Any, Any]:
-        named = parse_qs(search.removeprefix("?")[:500]).get("report") if isinstance(search, str) else None
-        return (named[0], gr.Tabs(selected=TAB), gr.Tab(visible=True)) if named else ("", gr.skip(), gr.skip())
+    def on_load(self, link: object) -> tuple[Any, Any, Any]:
+        return link, gr.update(visible=not link), gr.update(visible=bool(link))
 
     def on_open(self, link: object) -> Updates:
         if not link:

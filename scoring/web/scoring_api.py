@@ -6,6 +6,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.database import DatabaseError
+from arena.drawing_png import png
+from arena.drawings import svg_file
+from arena.figures import Figure
 from arena.io.tables import RowsError
 from arena.web.cookies import cookie_hash, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
@@ -17,10 +20,30 @@ from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.registry import BENCHMARKS
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
+from scoring.web.agreement_view import reproduction_figure
+from scoring.web.submissions_tab import family_figure
 
 UPLOADS = "/uploads"
-FIGURES = {"measures.csv": measures_csv, "agreement.json": agreement_json}
-BOARDS = {"board.tsv": table, "families.csv": family_table}
+FIGURES = {
+    "measures.csv": measures_csv,
+    "agreement.json": agreement_json,
+    "figure.svg": lambda found: drawn_file("figure.svg", reproduction_figure(found)),
+    "figure.png": lambda found: drawn_file("figure.png", reproduction_figure(found)),
+}
+BOARDS = {
+    "board.tsv": lambda board: table([board]),
+    "families.csv": lambda board: family_table([board]),
+    "families.svg": lambda board: drawn_file("families.svg", family_figure(board)),
+    "families.png": lambda board: drawn_file("families.png", family_figure(board)),
+}
+
+
+def drawn_file(name: str, figure: Figure | None) -> bytes:
+    """Return a plot as the server draws it; empty where it has nothing to show."""
+    drawing = figure and figure.drawing
+    if drawing is None:
+        return b""
+    return png(drawing) if name.endswith(".png") else svg_file(drawing).encode()
 
 
 def job_routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
@@ -63,7 +86,7 @@ def board_routes(submissions: Submissions) -> APIRouter:
         if key is None or name not in (*BOARDS, "battles.jsonl"):
             return PlainTextResponse("There is no such board or file.", status_code=404)
         if name in BOARDS:
-            content = BOARDS[name]([submissions.store.standings(key).board])
+            content = BOARDS[name](submissions.store.standings(key).board)
         else:
             content = VISIT_BENCH.files(submissions.board_report(key))[name]
         headers = {"content-disposition": f"attachment; filename={name}", "cache-control": "no-store"}

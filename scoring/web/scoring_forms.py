@@ -1,4 +1,4 @@
-"""Forms of "Score outputs": the choices of each setting, by label."""
+"""Forms of "Score a model": the choices of each setting, by label."""
 
 from collections.abc import Mapping
 

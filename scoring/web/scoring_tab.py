@@ -1,4 +1,4 @@
-"""Tab "Score outputs": upload a file, see what judging costs, and follow the job.
+"""Page "Score a model": upload a file, see what judging costs, and follow the job.
 
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
@@ -125,7 +125,7 @@ class ScoringTab:
             gr.HTML(SCORING.key_note())
             self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
-    def listen(self, tab: gr.Tab) -> None:
+    def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
@@ -142,7 +142,7 @@ class ScoringTab:
         gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
         self.cancel.click(self.on_cancel, self.link, job, **RAW)
         self.delete.click(self.on_delete, self.link, job, **RAW)
-        gr.on([tab.select, self.clock.tick], self.on_look, self.link, job, **RAW)
+        gr.on([page.load, self.clock.tick], self.on_look, self.link, job, **RAW)
 
     def on_judge(self, judge: object) -> Updates:
         return {self.own: gr.update(visible=judge == OWN)}

@@ -1,4 +1,4 @@
-"""Tab "Judges' boards": the automatic leaderboards by judge, with Figure 8, and a user's own submissions."""
+"""Tab "Judge models": the automatic leaderboards by judge, with Figure 8, and a user's own submissions."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from arena.figures import Figure, WinRateCell, family_win_rate_figure, plotly_fi
 from arena.templates import macros
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
+from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.leaderboard import (
     ORDERS,
@@ -107,11 +108,10 @@ class SubmissionsTab:
     def __init__(self, submissions: Submissions, people: PeoplesBoards) -> None:
         self._store = submissions.store
         self._people = people
-        self.choice = gr.Dropdown([], label="Board", elem_id="automatic-choice")
+        self.choice = gr.Dropdown([], label="Judge", visible=False, elem_id="automatic-choice")
         self.board = gr.HTML(VISIT.no_board(), elem_id="automatic", padding=False)
         gr.HTML(VISIT.meanings(COLUMNS), padding=False)
-        self.plot = gr.Plot(show_label=False, visible=False, elem_id="automatic-plot")
-        self.note = gr.HTML(elem_id="automatic-note", padding=False)
+        self.plot = gr.HTML(elem_id="automatic-plot", padding=False)
         self.mine = gr.HTML(elem_id="submissions", padding=False)
         with gr.Row(visible=False) as self.own:
             self.which = gr.Dropdown([], label="Submission", elem_id="submission", min_width=220)
@@ -119,9 +119,13 @@ class SubmissionsTab:
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
-        shown = [self.choice, self.board, self.plot, self.note, self.mine, self.own, self.which, self.said]
+        shown = [self.choice, self.board, self.plot, self.mine, self.own, self.which, self.said]
         gr.on([tab.select, self.choice.input], self.on_open, self.choice, shown, **LATEST)
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
+
+    def has_any(self) -> bool:
+        """Whether anything was submitted yet. Raises DatabaseError."""
+        return bool(self._store.submissions())
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
         try:
@@ -138,7 +142,7 @@ class SubmissionsTab:
             self._store.withdraw(chosen.owner, chosen.source, chosen.name)
             told = (
                 f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
-                'you delete it under "Score outputs".'
+                'you delete it under "Score a model".'
             )
             return {**self._shown(choice), **self._own(request), self.said: PARTS.note(told)}
         except (SubmissionError, DatabaseError) as error:
@@ -147,15 +151,17 @@ class SubmissionsTab:
     def _shown(self, choice: object) -> Updates:
         boards = self._boards()
         if not boards:
-            return {self.board: VISIT.no_board(), **figure_updates(None, self.plot, self.note)}
+            return {self.choice: gr.update(visible=False), self.board: VISIT.no_board(), self.plot: ""}
         name = choice if isinstance(choice, str) and choice in boards else next(iter(boards))
         board_key = boards[name]
         found = self._store.standings(board_key)
         variants = {one.name: one.number for one in self._store.submissions(board_key.source)}
         return {
-            self.choice: gr.update(**offered(list(boards), name, choice)),
+            self.choice: gr.update(visible=True, **offered(list(boards), name, choice)),
             self.board: board_html(board_key, found, self._beside(board_key, found.board.ratings), variants),
-            **figure_updates(found.board, self.plot, self.note),
+            self.plot: picture_html(
+                family_figure(found.board), "automatic", "automatic/families", {"board": board_key.key}
+            ),
         }
 
     def _boards(self) -> Mapping[str, JudgeBoardKey]:

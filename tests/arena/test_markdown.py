@@ -99,7 +99,7 @@ def test_visible_text(text, seen):
 
 
 def test_entities_cannot_bring_the_unseen_back():
-    assert answer_html("a&#x200b;b&#8238;c&#xE0041;d&nbsp;e") == "<p>abcd e</p>"
+    assert answer_html("a&#x200b;b&#8238;c&#xE0041;d&nbsp;e") == '<p dir="auto">abcd e</p>'
     assert answer_html("a&#x200b;b") == answer_html("ab")
 
 
@@ -112,12 +112,13 @@ def test_what_an_answer_says_comes_through():
     rendered = answer_html(text)
     rel = 'target="_blank" rel="nofollow noopener noreferrer"'
     for part in (
-        "<h4>Title</h4>", "<h5>Part</h5>", "<strong>bold</strong> <em>thin</em> <s>no</s> <code>x&lt;y</code>",
-        "<ul>\n<li>one</li>\n<li>two</li>\n</ul>", '<ol start="3">',
-        "<blockquote>\n<p>said</p>", "<th>a</th>", "<td>2</td>",
+        '<h4 dir="auto">Title</h4>', '<h5 dir="auto">Part</h5>', "<strong>bold</strong> <em>thin</em>",
+        "<s>no</s> <code>x&lt;y</code>",
+        '<ul dir="auto">\n<li>one</li>\n<li>two</li>\n</ul>', '<ol start="3" dir="auto">',
+        '<blockquote>\n<p dir="auto">said</p>', '<th dir="auto">a</th>', '<td dir="auto">2</td>',
         "<pre><code>if a &lt; b:\n    pass\n</code></pre>", "<hr>",
         f'<a href="https://e.example/?a=1&amp;b=2" {rel}>site</a>',
-        f'<a href="http://f.example" {rel}>http://f.example</a>', "<p>one<br>\ntwo</p>",
+        f'<a href="http://f.example" {rel}>http://f.example</a>', '<p dir="auto">one<br>\ntwo</p>',
     ):  # fmt: skip
         assert part in rendered
     assert read(rendered).wrong == []
@@ -129,8 +130,11 @@ def test_headings_cannot_outshout():
 
 
 def test_pictures_become_their_text():
-    assert answer_html("see ![a *red* car](https://e.example/x.png)") == "<p>see a *red* car</p>"
-    assert answer_html("![](https://e.example/x.png)") == '<div class="plain">![](https://e.example/x.png)</div>'
+    assert answer_html("see ![a *red* car](https://e.example/x.png)") == '<p dir="auto">see a *red* car</p>'
+    assert (
+        answer_html("![](https://e.example/x.png)")
+        == '<div class="plain" dir="auto">![](https://e.example/x.png)</div>'
+    )
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u200b\ufeff", "\x00"])
@@ -140,7 +144,7 @@ def test_no_answer(text):
 
 
 def test_an_answer_that_would_vanish_is_shown_as_it_is():
-    assert answer_html("[a]: https://e.example") == '<div class="plain">[a]: https://e.example</div>'
+    assert answer_html("[a]: https://e.example") == '<div class="plain" dir="auto">[a]: https://e.example</div>'
 
 
 def test_instructions_are_no_markdown():
@@ -176,8 +180,9 @@ def test_long_answers_are_shown_whole():
     text = "**word** <b> " * 8000
     assert work_seconds(lambda: answer_html(text)) < 1
     rendered = answer_html(text)
-    assert rendered.startswith('<div class="plain">**word** &lt;b&gt;')
+    assert rendered.startswith('<div class="plain" dir="auto">**word** &lt;b&gt;')
     assert "".join(read(rendered).text) == text.rstrip()
-    assert answer_html("a" * 20_000).startswith("<p>") and answer_html("a" * 20_001).startswith('<div class="plain">')
+    assert answer_html("a" * 20_000).startswith("<p ")
+    assert answer_html("a" * 20_001).startswith('<div class="plain" dir="auto">')
     accents = "é" * 50_000 + "\u0301" * 50_000
     assert len(answer_html(accents)) < 51_000

@@ -168,7 +168,7 @@ async def _here() -> bool:
 
 
 class Person:
-    """A visitor of the tabs "Score outputs" and "Report", without a browser."""
+    """A visitor of the page "Score a model" and of a report, without a browser."""
 
     def __init__(self, folder: Path, judge: OpenAIServer) -> None:
         self.bench = Bench(Database(f"sqlite:///{folder / 'arena.db'}"), judge.address)

@@ -12,7 +12,7 @@ from arena.battles.tables import BATTLE
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from arena.server.change_log import COPIED, OF_THE_DISK
-from arena.server.hub_backup import HubBackup, HubError
+from arena.server.hub_backup import HubBackup, HubError, refuse_another
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 
@@ -34,6 +34,10 @@ class FolderHub:
     def _fault(self) -> bool:
         return self.down or (self._rng is not None and self._rng.random() < 0.15)
 
+    def batches(self) -> list[bytes]:
+        """The files that hold rows."""
+        return [content for path, content in self.files.items() if path.startswith("votes/")]
+
     def paths(self) -> frozenset[str]:
         if self._fault():
             raise HubError("the Hub answered 502")
@@ -42,9 +46,10 @@ class FolderHub:
     def read(self, path: str) -> bytes:
         return self.files[path]
 
-    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
+    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = "") -> None:
         if self._fault():
             raise HubError("the Hub answered 503")
+        refuse_another(writer, self.files)
         for path, content in files.items():
             assert self.files.setdefault(path, content) == content, "a file never changes"
         for path in gone:

@@ -210,7 +210,10 @@ class HubServer:
     async def _info(self, _: Request) -> Response:
         if self.status != 200:
             return JSONResponse({"error": "out of order"}, self.status)
-        return JSONResponse({"id": "ada/votes", "private": self.private, "sha": "0" * 40, "tags": [], "siblings": []})
+        there = [{"rfilename": path} for path in self.files]
+        return JSONResponse(
+            {"id": "ada/votes", "private": self.private, "sha": "0" * 40, "tags": [], "siblings": there}
+        )
 
     async def _tree(self, _: Request) -> Response:
         return JSONResponse(_listed(self.files))

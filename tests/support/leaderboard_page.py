@@ -1,9 +1,21 @@
 """The leaderboard tab in a browser."""
 
+import re
+
 from playwright.sync_api import Page
 
 
 def choose(page: Page, label: str, value: str) -> None:
-    """Choose from a dropdown."""
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=value, exact=True).click()
+    """Choose from the menu of a chip."""
+    open_menu(page, label)
+    page.locator("#board-head :popover-open").get_by_role("link", name=value, exact=True).click()
+
+
+def open_menu(page: Page, label: str) -> None:
+    """Open the menu of a chip, which is called by its small print."""
+    page.locator("#board-head .chip", has=page.locator("small", has_text=re.compile(f"^{label}$"))).click()
+
+
+def choose_plot(page: Page, name: str) -> None:
+    """Choose one of the plots below a board."""
+    page.locator("#board-plots nav").get_by_role("link", name=name, exact=True).click()

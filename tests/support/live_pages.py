@@ -47,11 +47,12 @@ def live_app(folder: Path, faults: Faults | None = None, pace: float = 0.04, **e
 
 
 @contextmanager
-def opened(browser: Browser, address: str, width: int, tab: str) -> Iterator[Page]:
-    """Open a tab of a new visitor."""
+def opened(browser: Browser, address: str, width: int, tab: str = "") -> Iterator[Page]:
+    """Open a page of a new visitor, or a tab on it."""
     with fresh_page(browser, width) as page:
         page.goto(address)
-        page.get_by_role("tab", name=tab).click()
+        if tab:
+            page.get_by_role("tab", name=tab).click()
         yield page
 
 

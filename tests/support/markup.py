@@ -3,9 +3,13 @@
 import re
 from html.parser import HTMLParser
 
-from arena.markdown import NO_ANSWER, TAGS
+from arena import formulas, markdown
+from arena.markdown import NO_ANSWER
 
-ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}}
+ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start", "dir"}, "span": {"class"}}
+ATTRIBUTES |= {tag: {"dir"} for tag in ("p", "h4", "h5", "h6", "ul", "th", "td")}
+ATTRIBUTES |= {tag: set(formulas.ATTRIBUTES) for tag in formulas.TAGS}
+TAGS = {*markdown.TAGS, *formulas.TAGS, "span"}
 
 
 PAYLOADS = [
@@ -136,7 +140,7 @@ class Reader(HTMLParser):
 
 def read(rendered: str) -> Reader:
     reader = Reader()
-    frame = '<div class="plain">'
+    frame = '<div class="plain" dir="auto">'
     if rendered.startswith(frame):
         rendered = rendered.removeprefix(frame).removesuffix("</div>")
     elif rendered == NO_ANSWER:

@@ -2,17 +2,28 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Playwright, Route, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
 """A folder for screenshots to look at; none are taken without it."""
 PHONE, TABLET, DESK = 390, 768, 1280
 """Widths of the window, in px: a screen is looked at in each, and used in one."""
+_CHROMIUM_ARGS = (
+    "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
+    "--disable-component-update --disable-sync --no-first-run"
+).split()
+
+
+def chromium(playwright: Playwright) -> Browser:
+    """Start Chromium without windows, or the one that CHROMIUM names."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
+    return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
 
 
 _LEFT: dict[Browser, BrowserContext] = {}
@@ -21,12 +32,16 @@ _LEFT: dict[Browser, BrowserContext] = {}
 
 @contextmanager
 def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
-    """Open a page of a new visitor, who has nothing of others but compiled scripts; any script error fails the test."""
+    """Open a page of a new visitor, who has nothing of others but compiled scripts.
+
+    A script error fails the test, and so does what the page's policy refuses.
+    """
     context = (None if options else _LEFT.pop(browser, None)) or browser.new_context(**options)
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 844})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
     try:
         yield page
         assert errors == []
@@ -50,7 +65,14 @@ def _leave(browser: Browser, page: Page) -> bool:
     return True
 
 
-def turn(page: Page, name: str) -> None:
+def turn(page: Page, *names: str) -> None:
+    """Open one of the pages in the bar, and a tab there if a second name is given."""
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name=names[0], exact=True).click()
+    for name in names[1:]:
+        turn_tab(page, name)
+
+
+def turn_tab(page: Page, name: str) -> None:
     """Turn to a tab, which a narrow screen may keep behind the end of its row."""
     expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
     here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
@@ -88,6 +110,13 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
             page.wait_for_load_state("networkidle")
             page.screenshot(path=Path(SHOTS) / f"{name}-{width}.png", full_page=whole)
         page.set_viewport_size(here)
+
+
+def see_both(page: Page) -> None:
+    """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
+    expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
+    page.locator("#item [data-show=b]").dispatch_event("click")
+    expect(page.locator("#choose-a")).to_be_enabled()
 
 
 class Late:

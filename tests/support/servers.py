@@ -122,7 +122,7 @@ class AppServer:
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
         read_on_import = any(name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ)
         self._program = program or (ROOT / "app.py" if read_on_import else None)
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data_dir = data_dir
         self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
@@ -180,7 +180,8 @@ def _after_a_first_start() -> Path:
     return folder
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -5,7 +5,7 @@ import queue
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 
@@ -25,8 +25,9 @@ def tls_proxy(certificate: Path, port: int) -> Iterator[str]:
         writer.close()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        to_app = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(pass_on(reader, to_app[1]), pass_on(to_app[0], writer))
+        from_app, to_app = await asyncio.open_connection("127.0.0.1", port)
+        with closing(to_app), closing(writer):
+            await asyncio.gather(pass_on(reader, to_app), pass_on(from_app, writer))
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())

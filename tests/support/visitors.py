@@ -1,12 +1,11 @@
 """A voter at the store, and the rows that a vote leaves."""
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 from sqlalchemy import select
 
-from arena.battles.store import BattleStore, Draw, Seen
+from arena.battles.store import BattleStore, Choose, Draw, Seen
 from arena.battles.tables import BANK, VOTE
 from arena.database import Database
 from arena.items.store import ItemBank
@@ -15,7 +14,7 @@ from arena.types import Battle
 TERMS = "1"
 
 
-def chooser(database: Database) -> Callable[[frozenset[Seen]], Draw | None]:
+def chooser(database: Database) -> Choose:
     """Choose the first (item, pair) that the voter has not had, the lower model's answer as A."""
     items = ItemBank(database).bank().items.values()
     every = [(item.id, *pair) for item in items for pair in combinations(item.contestants, 2)]

@@ -84,7 +84,7 @@ class Voter:
         return self.call("on_reveal", self.token)
 
     def next(self, family: str = "Any family") -> dict[str, Any]:
-        return self.call("on_next", self.query, family)
+        return self.call("on_next", self.query, family, "")
 
     def skip(self, reason: str = "cannot judge", family: str = "Any family") -> dict[str, Any]:
         return self.call(SKIPS[reason], self.query, family, self.token)

@@ -127,7 +127,7 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     settle_official(bank, LOGGED_IN, "everyone")
     board = Leaderboard(bank, LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
-    page = unescape(dashboard_html(watch(bank, tmp_path, who=LOGGED_IN).overview()))
+    page = unescape(dashboard_html(watch(bank, tmp_path, who=LOGGED_IN).overview(), 2))
     assert 'data-order="official" data-about="counted"' in page and "the counted one, of logged-in voters" in page
     service.do("ada", "official", "counted")
     assert board.choose("test", "single").votes == "counted", "without a restart"
@@ -149,7 +149,7 @@ def test_the_official_board_is_not_changed_where_that_would_have_no_effect(bank,
     settle_official(bank, who, "everyone")
     with pytest.raises(AdminCommandError, match=told):
         AdminService(bank, images, who).do("ada", "official", "everyone")
-    page = unescape(dashboard_html(watch(bank, tmp_path, who=who).overview()))
+    page = unescape(dashboard_html(watch(bank, tmp_path, who=who).overview(), 2))
     assert shown in page and 'data-order="official"' not in page
 
 
@@ -199,7 +199,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     assert seen.paused_since and seen.uploads.unseen == 1 and seen.free_bytes > 0
     assert seen.copy is not None and seen.copy.waiting and seen.copy.problem
     assert [total.ceiling for total in seen.budgets.values()] == [20_000_000]
-    page = dashboard_html(seen)
+    page = dashboard_html(seen, 2)
     for told in ("Paused since", "chooses A whatever it is", "The copy is late", "$20.00", "operators/uploads/1"):
         assert told in page
 
@@ -210,7 +210,7 @@ def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
     store.fail([SideFailure(HOSTILE, "cut")])
     (item,) = ItemBank(database).bank().items.values()
     service.do(HOSTILE, "hide", item.key)
-    page = dashboard_html(watch(database, tmp_path).overview())
+    page = dashboard_html(watch(database, tmp_path).overview(), 2)
     assert "<img" not in page and page.count("&lt;img") == 2
 
 

@@ -68,8 +68,7 @@ def public(arena: Open) -> dict[str, object]:
                     for images in ("single", "multiple"):
                         path = f"/boards/{name}?source={source}&images={images}"
                         found[f"{address}{path}"] = _answer(anybody.client.get(path))
-                chosen = (source, "single", "All families", None, None, True, "everyone", "Win fraction")
-                board = anybody.call("on_open", *chosen)
+                board = anybody.call("on_open", f"/results?source={source}&images=single")
                 found[f"{address} page {source}"] = board
             for name in ("votes.jsonl", "README.md"):
                 found[f"{address} {name}"] = _answer(anybody.client.get(f"/export/{name}"))
@@ -224,13 +223,13 @@ def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
     board = Leaderboard(bank, every=3600)
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
-    let_pass(bank, 4)
+    let_pass(bank, 3)
     with bank.write() as connection:
         row = connection.execute(BATTLE_STATES.where(BATTLE.c.id == battle.id)).one()
         check_undo(connection, row)
         with bank.read() as reading:
             began = reading.scalar(select(MachineTime()))
-            while reading.scalar(select(MachineTime())) < began + 4 * SECOND:
+            while reading.scalar(select(MachineTime())) < began + 5 * SECOND:
                 assert board.board(SINGLE).votes == 0
         connection.execute(insert(UNDO).values(battle_id=battle.id, undone_at=now()))
         connection.execute(update(WINS).values(n=0, left_n=0, change=ChangeNumber(LAST_VOTE)))

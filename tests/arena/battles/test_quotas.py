@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from starlette.datastructures import Headers
 
 from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import NETWORK_DAY, NETWORK_KEY, LimitError, Networks, Quotas
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE
+from arena.battles.tables import BATTLE, VOTER_NETWORK
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -62,10 +62,19 @@ class Arena:
     def yesterday(self) -> None:
         """Let a day pass: what was dealt, was dealt yesterday."""
         with self.database.write() as connection:
-            day = f"{now() - timedelta(days=1):%Y-%m-%d}"
+            today, day = (f"{now() - timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
             connection.execute(update(BATTLE).values(served_at=now() - timedelta(days=1)))
             for table in (NETWORK_DAY, NETWORK_KEY):
-                connection.execute(update(table).values(day=day))
+                connection.execute(update(table).where(table.c.day == today).values(day=day))
+
+    def pools(self) -> list[list[int]]:
+        """The voters of each network."""
+        pools: dict[str, list[int]] = {}
+        with self.database.read() as connection:
+            for voter, network in connection.execute(select(VOTER_NETWORK).order_by(VOTER_NETWORK.c.voter_id)):
+                assert len(network) == 64
+                pools.setdefault(network, []).append(voter)
+        return sorted(pools.values())
 
     def networks(self) -> dict[str, int]:
         with self.database.read() as connection:
@@ -162,7 +171,23 @@ def test_networks_are_kept_as_codes_of_one_day(arena):
     Quotas(arena.database, MANY).forget_networks()
     assert arena.networks() == {}
     with arena.database.read() as connection:
+        assert connection.scalars(select(NETWORK_KEY.c.day)).all() == [f"{now():%Y-%m}"]
+
+
+@limited()
+def test_which_voters_share_a_network_is_kept_and_which_network_it_is_only_for_a_month(arena):
+    for cookie in ("anna", "anna", "ben"):
+        arena.live_battle(cookie, network="198.51.100.0/24")
+    arena.serve_battle("carl", "203.0.113.0/24")
+    assert arena.pools() == [[1, 2], [3]]
+    with arena.database.write() as connection:  # a month later
+        connection.execute(delete(NETWORK_KEY).where(NETWORK_KEY.c.day == f"{now():%Y-%m-%d}"))
+        connection.execute(update(NETWORK_KEY).values(day="2026-01"))
+    Quotas(arena.database, MANY).forget_networks()
+    with arena.database.read() as connection:
         assert connection.execute(select(NETWORK_KEY)).all() == []
+    arena.live_battle("anna", network="198.51.100.0/24")
+    assert arena.pools() == [[1], [1, 2], [3]]
 
 
 @limited(network_day=7)
@@ -266,7 +291,7 @@ def test_a_private_address_tells_no_network():
         assert Networks().of(request(peer)) is None
     assert Networks().of(SimpleNamespace(client=None, headers=Headers())) is None
     assert Networks().of(request("8.8.8.8")) == "8.8.8.0/24"
-    assert Networks().of(request("2606:4700::1")) == "2606:4700::/64"
+    assert Networks().of(request("2606:4700:0:8000::1")) == "2606:4700::/48"
 
 
 @settings(max_examples=200, deadline=None)

@@ -281,6 +281,20 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(databa
         assert none(database, demo_bank=demo_bank) is NoBattle.EMPTY
 
 
+def test_a_sampler_that_has_drawn_sees_that_a_model_retires(bank):
+    items, voter = ItemBank(bank), BattleStore(bank).voter("one")
+    items.CHECK_SECONDS = 0
+    maker = PairSampler(BattleStore(bank), items, Campaigns(bank, 5), "auto")
+    first = maker.next_battle(voter, ANY)
+    assert isinstance(first, Battle)
+    decide(bank, first)
+    Ingest(bank).retire("m3")
+    for _ in range(5):
+        battle = maker.next_battle(voter, ANY)
+        assert isinstance(battle, Battle) and pair_of(bank, battle) == (1, 2)
+        decide(bank, battle)
+
+
 def test_a_retired_model_is_not_drawn_and_its_name_is_still_told(bank):
     battle = served(bank, "before")
     Ingest(bank).retire("m3")

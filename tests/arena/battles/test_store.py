@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.store import BattleStore, Draw
+from arena.battles.store import BROKEN_TIMES, SKIPS_AT_LEAST, BattleStore, Draw
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest
@@ -292,6 +292,16 @@ def test_a_voter_may_skip_five_battles_or_a_fifth_of_the_day(database, decided, 
             visitor.skip(visitor.serve())
             skipped += 1
     assert skipped == allowed
+
+
+def test_a_picture_that_does_not_load_uses_up_no_skip_but_is_no_endless_choice_either(database):
+    Ingest(database).add_items("test", "folder", drafts(items=24))
+    visitor = Visitor(database, "one")
+    for _ in range(SKIPS_AT_LEAST * BROKEN_TIMES):
+        visitor.skip(visitor.serve(), "image broken")
+    with pytest.raises(ChoiceError, match="today's 20 skips"):
+        visitor.skip(battle := visitor.serve(), "image broken")
+    assert visitor.skip(battle, "cannot judge").phase is Phase.SKIPPED
 
 
 def test_skips_count_on_the_day_they_are_made(visitor):

@@ -1,4 +1,4 @@
-"""Cohorts: a crowd of fresh cookies with few votes each is found by its day; honest days are left alone."""
+"""Cohorts: a crowd of fresh cookies is found by its day or its networks; honest days and networks are left alone."""
 
 import random
 from datetime import timedelta
@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from arena.battles.campaigns import Campaigns
+from arena.battles.quotas import NetworkDays
 from arena.database import Database, now
-from arena.fraud.cohorts import in_cohorts
+from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import Suspicion
 from arena.fraud.flags import FlagService
 from arena.items.ingest import Ingest
 from arena.leaderboard.service import EVERYONE
-from perf.fraud import CROWD, CROWD_EACH, DAYS, FIRST_RIGGER, MODELS, TARGET, crowded, drawn
+from perf.fraud import CROWD, CROWD_EACH, CROWD_MODELS, DAYS, FIRST_RIGGER, WEAKEST, crowded, drawn
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 
@@ -27,50 +28,69 @@ def bank(database) -> Database:
     return database
 
 
-def in_crowd(database: Database) -> set[int]:
+def in_crowd(database: Database, reason: Suspicion) -> set[int]:
+    FlagService(database, EVERYONE).look()
     with database.read() as connection:
         rows = FlagService(database, EVERYONE).flagged(connection)
-    return {row.voter for row in rows if row.reason is Suspicion.COHORT and row.left_out}
+    return {row.voter for row in rows if row.reason is reason and row.left_out}
 
 
-@pytest.mark.parametrize("taste", [0.0, 0.7])
-def test_a_crowd_of_one_day_is_found_and_few_honest_voters_with_it(taste):
-    whole, cohorts = crowded(np.random.default_rng(1), taste, days=1)
-    found = in_cohorts(whole, MODELS, cohorts, NOBODY)
+@pytest.mark.parametrize("taste", [0.0, 1.0])
+@pytest.mark.parametrize(("days", "networks", "reason"), [(1, CROWD, Suspicion.COHORT), (DAYS, 10, Suspicion.NETWORK)])
+def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(taste, days, networks, reason):
+    whole, cohorts = crowded(np.random.default_rng(1), taste, days, networks)
+    found = in_cohorts(whole, CROWD_MODELS, cohorts, NOBODY)
     riggers = [flag for flag in found if flag.voter >= FIRST_RIGGER]
-    assert len(riggers) > CROWD / 3 and len(found) - len(riggers) <= 5
-    assert {(flag.reason, flag.model) for flag in riggers} == {(Suspicion.COHORT, TARGET)}
+    assert len(riggers) > CROWD / 3 and len(found) - len(riggers) <= 3
+    assert {(flag.reason, flag.model) for flag in riggers} == {(reason, WEAKEST)}
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.7])
-def test_no_day_of_honest_voters_is_flagged(taste):
+def test_honest_days_and_networks_are_left_alone(taste):
+    voters = np.arange(500)
     for run in range(5):
-        honest = drawn(np.random.default_rng(run), 5000, 0, 10, taste)
-        assert in_cohorts(honest, MODELS, np.array_split(np.arange(500), DAYS), NOBODY) == ()
+        honest = drawn(np.random.default_rng(run), 5000, 0, 10, taste, CROWD_MODELS)
+        days = [Cohort(Suspicion.COHORT, part) for part in np.array_split(voters, DAYS)]
+        networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(voters, 100)]
+        assert in_cohorts(honest, CROWD_MODELS, days + networks, NOBODY) == ()
 
 
 def test_a_day_with_most_votes_is_no_measure_and_two_cookies_are_no_cohort():
-    whole, _ = crowded(np.random.default_rng(1), 0.0, days=1)
+    whole, _ = crowded(np.random.default_rng(1), 0.0, 1, CROWD)
     crowd = np.unique(whole.voter)
-    assert in_cohorts(whole, MODELS, [crowd], NOBODY) == ()
-    assert in_cohorts(whole, MODELS, [crowd[-2:]], NOBODY) == ()
+    assert in_cohorts(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd)], NOBODY) == ()
+    assert in_cohorts(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd[-2:])], NOBODY) == ()
 
 
-def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(bank):
-    """A crowd is for m3, which loses two of three; a seat in a campaign is no fresh cookie."""
+def rigged_bank(database: Database, crowd_days: int) -> None:
+    """Plant honest votes and those of a crowd for m3, which loses two of three, with cookies of so many days."""
     dice, votes = random.Random(1), []
     for voter in range(HONEST + CROWD):
-        day = now() - timedelta(days=1 if voter >= HONEST else 2 + voter % DAYS)
+        day = now() - timedelta(days=1 + voter % (crowd_days if voter >= HONEST else DAYS))
         for number in range(CROWD_EACH):
             winner, loser = sorted(dice.sample(("m1", "m2", "m3"), 2))
             if dice.random() < 1 / 3 or (voter >= HONEST and loser == "m3"):
                 winner, loser = loser, winner
             votes.append(Planted(1 + number, winner, loser, left=dice.random() < 0.5, voter=voter, at=day))
-    plant(bank, votes)
-    FlagService(bank, EVERYONE).look()
-    crowd = in_crowd(bank)
+    plant(database, votes)
+
+
+def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(bank):
+    """A seat in a campaign is no fresh cookie."""
+    rigged_bank(bank, crowd_days=1)
+    crowd = in_crowd(bank, Suspicion.COHORT)
     assert len(crowd) > CROWD / 3 and len([voter for voter in crowd if voter <= HONEST]) <= 5
     for number, voter in enumerate(sorted(crowd)):
         Campaigns(bank, 5).seat(voter, "spring", f"w{number}", "5")
-    FlagService(bank, EVERYONE).look()
-    assert not in_crowd(bank) & crowd
+    assert not in_crowd(bank, Suspicion.COHORT) & crowd
+
+
+def test_guests_of_a_network_are_weighed_together_however_old_their_cookies_are(bank):
+    rigged_bank(bank, crowd_days=DAYS)
+    assert not in_crowd(bank, Suspicion.NETWORK)
+    with bank.write() as connection:
+        days = NetworkDays(bank)
+        for voter in range(1, 1 + HONEST + CROWD):
+            days.note(connection, f"8.8.{voter % 60 if voter <= HONEST else 100 + voter % 10}.0/24", voter)
+    crowd = in_crowd(bank, Suspicion.NETWORK)
+    assert len(crowd) > CROWD / 3 and min(crowd) > HONEST

@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import astuple, replace
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import MANY, Leaderboard
+from arena.leaderboard.service import AT_ONCE, KEPT_BOARDS, MANY, BoardBusyError, Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, SETTLED, settled
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
@@ -742,7 +743,7 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
     poll.store.undo(voter, battle.token)
     before = [(plain(poll.board(key)), poll.board(key).left) for key in (SINGLE, MULTI)]
     with poll.database.write() as connection:
-        for index in ("wins_changed", "vote_tick", "live_vote_tick"):
+        for index in ("wins_changed", "vote_tick", "live_vote_tick", "battle_of_pair"):
             connection.execute(text(f"DROP INDEX {index}"))
         draws = ("battle.draw", "battle.draw_probability", "live_battle.draw_probability")
         payers = [f"{name}.network" for name in ("hold", "job") if inspect(connection).has_table(name)]
@@ -785,3 +786,32 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
     assert "'test', 'other'" in capsys.readouterr().err
     assert main(["votes", "export", "--source", "other", "--out", str(files[0])]) == 0
     assert len(read(files[0])) == 0
+
+
+def test_boards_of_many_days_take_no_whole_boards_place(bank):
+    poll, service = Poll(bank), Leaderboard(bank)
+    poll.vote("m1", "m2")
+    let_pass(bank, 60)
+    whole = service.board(SINGLE, PATIENCE)
+    for number in range(KEPT_BOARDS + 1):
+        service.board(replace(SINGLE, since=date(2020, 1, 1) + timedelta(number)))
+    again = service.board(SINGLE)
+    service.close()
+    assert again.statistics is not None and again.statistics is whole.statistics
+
+
+def test_boards_of_many_days_are_read_few_at_a_time_and_the_others_are_told(bank, monkeypatch):
+    monkeypatch.setattr("arena.leaderboard.service.PATIENCE_SECONDS", 0.1)
+    poll, service = Poll(bank), Leaderboard(bank)
+    poll.vote("m1", "m2")
+    let_pass(bank, 60)
+    first = replace(SINGLE, since=date(2020, 1, 1))
+    service.board(first)
+    with ExitStack() as reading:
+        for number in range(AT_ONCE):
+            reading.enter_context(service._turn(replace(SINGLE, until=date(2030, 1, 1 + number)), -np.inf))
+        with pytest.raises(BoardBusyError, match="try again"):
+            service.board(replace(SINGLE, since=date(2020, 1, 2)))
+        assert service.board(first).votes == service.board(SINGLE).votes == 1, "what is known waits for nobody"
+    assert service.board(replace(SINGLE, since=date(2020, 1, 2))).votes == 1
+    service.close()

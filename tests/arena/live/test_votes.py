@@ -117,7 +117,7 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     board = opened(leaderboard, OWN)
     assert (board.votes, board.left_out.stopped, board.left_out.named) == (1, 3, 1)
     told = HTML.summary(paragraphs(board))
-    assert "Two models answered live, on images that visitors brought." in told
+    assert "Two models answered live, on pictures that visitors brought." in told
     assert "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which" in told
     let_pass(crowd.database, FINAL_SECONDS)
     assert opened(leaderboard, OWN).left_out.named == 2, "when it is final"
@@ -128,7 +128,7 @@ def test_a_board_of_some_days_has_the_votes_of_these_days(crowd, leaderboard):
     today = now().date()
     assert opened(leaderboard, OWN, since=str(today), until=str(today)).votes == 1
     assert opened(leaderboard, OWN, until=str(today - timedelta(days=1))).votes == 0
-    assert "on images that visitors brought" in board_html(
+    assert "on pictures that visitors brought" in board_html(
         opened(leaderboard, OWN, until="2020-01-01"), leaderboard.choose(OWN, "single", until="2020-01-01")
     )
 

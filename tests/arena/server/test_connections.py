@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
@@ -17,8 +17,17 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 FOR_EVER = 3600.0
 
 
+LONG = b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n"
+PIECES = 200
+
+
 async def app(scope, receive, send) -> None:
-    """Answer in two bytes."""
+    """Answer in two bytes, or in many pieces."""
+    if scope["path"] == "/long":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for number in range(PIECES):
+            await send({"type": "http.response.body", "body": b"x" * 64_000, "more_body": number < PIECES - 1})
+        return
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -152,3 +161,27 @@ def test_when_all_are_asking_there_is_no_room(served):
     assert all(map(is_answered, held))
     assert is_closed(sockets.open())
     assert all(map(is_answered, held))
+
+
+def read(line: socket.socket, bytes_a_second: float) -> int:
+    """Read all of an answer at this pace; return how much came before the server closed the socket or was done."""
+    begun, seen = time.monotonic(), 0
+    with suppress(ConnectionError):
+        while more := line.recv(16_000):
+            seen += len(more)
+            if more.endswith(b"0\r\n\r\n"):
+                break
+            time.sleep(max(0.0, begun + seen / bytes_a_second - time.monotonic()))
+    return seen
+
+
+def test_an_answer_that_nobody_reads_ends_its_socket_without_a_word(served, caplog):
+    line = served(read_seconds=0.3).open(sent=LONG)
+    time.sleep(1)
+    assert 0 < read(line, float("inf")) < PIECES * 64_000
+    assert caplog.records == []
+
+
+def test_who_reads_slowly_but_steadily_gets_the_whole_answer(served):
+    line = served(read_seconds=0.5).open(sent=LONG)
+    assert read(line, 5_000_000) > PIECES * 64_000, "in 2.6 seconds"

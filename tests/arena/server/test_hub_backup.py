@@ -63,12 +63,30 @@ def test_a_database_that_is_in_use_is_not_restored(database, another, tmp_path):
     assert not backup_of(another(), FolderHub(), tmp_path).restore(), "there is no copy yet"
 
 
+def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, another, tmp_path):
+    """Two servers, each with a database of its own, and one dataset: it stays a copy of one of them."""
+    hub = FolderHub()
+    old = backup_of(bank(database), hub, tmp_path)
+    copy_all(old)
+    new = backup_of(another(), hub, tmp_path)
+    assert new.restore()
+    use(database, 1, 3, random.Random(1))
+    use(new._database, 2, 3, random.Random(2))
+    old._copy()
+    assert "another server, with a database of its own, writes to the dataset that MIRROR names" in old.state().problem
+    copy_all(new)
+    assert not new.state().problem
+    third = backup_of(another(), hub, tmp_path)
+    assert third.restore()
+    assert rows(third._database) == rows(new._database) != rows(database)
+
+
 def test_rows_that_were_there_before_the_backup_are_copied_once(database, tmp_path):
     hub = FolderHub()
     use(bank(database), 1, 2, random.Random(3))
     for _ in range(3):
         copy_all(backup_of(database, hub, tmp_path))
-    assert len(hub.files) == 1
+    assert len([path for path in hub.files if path.startswith("votes/")]) == 1
 
 
 def restored(open_another, hub: FolderHub, folder: Path) -> HubBackup:
@@ -379,8 +397,9 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     copy_all(backup_of(database, hub, tmp_path))
     with database.read() as connection:
         key = connection.scalar(select(VOTER_KEY.c.key))
-    fresh = another()
-    backup_of(fresh, hub, tmp_path).restore()
+    fresh, wiped = another(), FolderHub()
+    wiped.files = dict(hub.files)
+    backup_of(fresh, wiped, tmp_path).restore()
     (report,) = Campaigns(fresh, 5).report("pilot")
     assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
     with fresh.read() as connection:
@@ -391,7 +410,7 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
     assert "PROLIFIC-5f3a9" not in everything
-    last = ChangeLog(database).unpacked(hub.files.values()).rows["seat"]
+    last = ChangeLog(database).unpacked(hub.batches()).rows["seat"]
     assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
 
 
@@ -437,7 +456,7 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh)["seat"] == []
-    for batches in permutations(hub.files.values()):
+    for batches in permutations(hub.batches()):
         assert ChangeLog(database).unpacked(batches).rows["seat"] == []
 
 
@@ -557,7 +576,7 @@ def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, ano
         hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
         use(bank(database), 1, 2, random.Random(10))
         copy_all(backup_of(database, hub, tmp_path))
-        assert server.private and {path.split("/")[0] for path in server.files} == {"votes"}
+        assert server.private and {path.split("/")[0] for path in server.files} == {"votes", "writer"}
         fresh = another()
         assert backup_of(fresh, hub, tmp_path).restore()
         assert rows(fresh) == rows(database)

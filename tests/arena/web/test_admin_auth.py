@@ -133,7 +133,7 @@ def test_the_route_binds_the_browser_and_leads_to_the_page(by_link, tmp_path):
     assert client.get("/operator").status_code == 403
     assert client.head(f"/operator?code={code}").status_code == 405
     answer = client.get(f"/operator?code={code}")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/run")
     line = answer.headers["set-cookie"]
     assert line.endswith(f"Max-Age={DAY}; Path=/; HttpOnly; SameSite=Lax") and code not in line
     assert by_link.of({"cookie": line.partition(";")[0]}) == LINK

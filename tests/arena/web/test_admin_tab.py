@@ -29,6 +29,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.images import OwnImages
 from arena.settings import CountSettings
+from arena.web.addresses import RUN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_setup import operator_routes
 from arena.web.admin_tab import AdminTab
@@ -61,12 +62,9 @@ def arena(tmp_path) -> Iterator[Arena]:
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
     watch = DashboardService(database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, CountSettings())
     with app.Page() as page:
-        with gr.Tabs():
-            with gr.Tab("Battle"):
-                gr.HTML("<p>Vote here.</p>")
-            with gr.Tab("Operators", visible=False) as tab:
-                screen = AdminTab(watch, AdminService(database, images, CountSettings()), operators)
-        screen.listen(page, tab)
+        gr.HTML("<p>Vote here.</p>")
+    with page.route("Run", RUN):
+        AdminTab(watch, AdminService(database, images, CountSettings()), operators, 2).listen(page)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
@@ -101,7 +99,6 @@ def signed_in(arena: Arena, screen: Page) -> Locator:
     link = arena.operators.link(arena.address)
     assert link
     screen.goto(link)
-    screen.get_by_role("tab", name="Operators").click(timeout=60_000)
     view = screen.locator("#operator")
     expect(view).to_contain_text("Live battles and the chat are open", timeout=60_000)
     return view
@@ -152,11 +149,9 @@ def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
     expect(view.get_by_role("button", name="Show again")).to_be_visible()
 
 
-def test_a_stranger_sees_no_tab(arena, screen):
-    screen.goto(arena.address)
-    expect(screen.get_by_text("Vote here.")).to_be_visible(timeout=60_000)
-    screen.wait_for_load_state("networkidle")
-    expect(screen.get_by_role("tab", name="Operators")).to_have_count(0)
+def test_a_stranger_sees_nothing_but_that_it_is_for_the_operators(arena, screen):
+    screen.goto(f"{arena.address}/{RUN}")
+    expect(screen.locator("#operator")).to_contain_text("for the operators", timeout=60_000)
     assert "Paused" not in screen.content() and "Forget" not in screen.content()
 
 
@@ -168,7 +163,7 @@ def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena
     with httpx.Client(base_url=arena.address, headers={"cookie": cookie} if cookie else {}, timeout=60) as client:
         events = client.get("/config").json()["dependencies"]
         names = {event["api_name"]: event for event in events}
-        assert {"on_arrive", "on_look", "on_order"} <= names.keys()
+        assert {"on_look", "on_order"} <= names.keys()
         for event in events:
             for value in HOSTILE:
                 data = [value] * len(event["inputs"])

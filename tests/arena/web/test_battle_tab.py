@@ -1,23 +1,33 @@
 """The page in a real browser: from random item to leaderboard, by mouse and by keyboard."""
 
 import re
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
+from itertools import combinations
+from urllib.parse import quote
 
+import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.database import now
+from arena.database import Database, now
+from arena.items.store import ItemBank
 from arena.types import Battle, Names, Phase
 from arena.web.battle_tab import status_html
-from tests.support.screens import DESK, PHONE, TABLET, assert_fits, shoot
+from arena.web.pictures import BATTLE_BYTES
+from arena.web.words import CHINESE, ENGLISH
+from tests.support.leaderboard_page import choose
+from tests.support.screens import DESK, PHONE, TABLET, Late, assert_fits, fresh_page, see_both, shoot, turn
+from tests.support.visitors import Visitor
 from tests.support.voter import SKIPS, Voter
 
 
 def open_battle(page: Page, address: str, query: str = "") -> None:
     page.goto(address + "/" + query)
-    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
+    see_both(page)
 
 
 def names(page: Page) -> list[str]:
@@ -32,7 +42,7 @@ def test_the_status_tells_the_choice_and_offers_one_undo():
     chosen = Battle(1, "name.1", 1, 1, 2, None, now(), Phase.VOTED, "b", 1, now())
     assert f'data-seconds="{UNDO_SECONDS}"' in status_html(chosen) and "You chose B. Undo" in status_html(chosen)
     again = status_html(replace(chosen, token="name.2", attempt=2))
-    assert 'data-seconds="0"' in again and "Undo" not in again
+    assert 'data-seconds="0"' in again and "Undo" not in again and 'data-battle="name"' in again
     said = status_html(replace(chosen, phase=Phase.REVEALED), Names("Model <One>", "Model Two"))
     assert "You chose B: <b>Model Two</b>. A is <b>Model &lt;One&gt;</b>." in said
 
@@ -53,15 +63,14 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     shown = names(page)
     shoot(page, "revealed")
     multi = page.locator("#item figure").count() > 1
-    page.get_by_role("tab", name="Leaderboard").click()
+    turn(page, "Results")
     if multi:
-        page.get_by_label("Multiple images").check()
-    expect(page.locator("#board caption")).to_contain_text("multiple images" if multi else "single image")
+        choose(page, "Pictures", "Several pictures")
+    expect(page.locator("#board caption")).to_contain_text("several pictures" if multi else "one picture")
     for name in shown:
         expect(page.get_by_role("rowheader", name=name, exact=True)).to_be_visible()
     shoot(page, "leaderboard")
-    page.get_by_role("tab", name="Battle").click()
-    page.click("#next")
+    turn(page, "Vote")
     expect(page.locator("#choose-a")).to_be_visible()
     assert names(page) == []
 
@@ -84,7 +93,7 @@ def test_undo_gives_the_choice_back_once(page, server):
     open_battle(page, server.address)
     page.click("#choose-a")
     page.click("#undo")
-    expect(page.locator("#status")).to_contain_text("Taken back")
+    expect(page.locator("#status")).to_contain_text("Taken back. Choose again: the second choice is final.")
     expect(page.locator("#counter")).to_have_text("Your votes: 0")
     expect(page.locator("#choose-b")).to_be_visible()
     page.wait_for_timeout(3_500)
@@ -115,7 +124,7 @@ def test_every_choice_can_be_undone_as_long_as_the_first(page, server):
         page.click("#choose-a")
         expect(page.locator(".answer .model")).to_have_count(2)
         page.click("#next")
-        expect(page.locator("#choose-a")).to_be_visible()
+        see_both(page)
     page.wait_for_timeout(1_000 * UNDO_SECONDS + 500)
     asked = page.evaluate("asked")
     assert len(asked) >= 2 and all(phase == "voted" and seconds >= UNDO_SECONDS for phase, seconds in asked), asked
@@ -136,7 +145,7 @@ def test_the_names_can_be_had_at_once(page, server):
         expect(page.locator(".answer .model")).to_have_count(2)
         times.append(time.monotonic() - started)
         page.click("#next")
-        expect(page.locator("#choose-a")).to_be_visible()
+        see_both(page)
         assert token(page) != first
     assert min(times) < UNDO_SECONDS - 1, times
 
@@ -178,11 +187,11 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
     expect(page.locator("#results")).to_contain_text("No item fits")
     page.fill("#search textarea, #search input", words)
     page.locator(".results a").first.click()
-    page.wait_for_url("**/?item=*")
+    page.wait_for_url("**/item/*")
     expect(page.locator("#item figure").nth(1)).to_be_visible(timeout=15_000)
     count = page.locator("#item figure").count()
     for number in range(1, count + 1):
-        expect(page.locator("#item figcaption").nth(number - 1)).to_contain_text(f"Image {number}")
+        expect(page.locator("#item figcaption").nth(number - 1)).to_have_text(f"Picture {number}")
     shoot(page, "multi")
     page.locator("#item .enlarge").nth(1).click()
     lightbox = page.locator("#lightbox")
@@ -239,6 +248,7 @@ def test_keys_rest_in_fields_and_when_switched_off(page, server):
     page.locator("#search textarea, #search input").press_sequentially("a bans")
     expect(page.locator("#choose-a")).to_be_visible()
     page.get_by_role("button", name="Pick an item").click()
+    see_both(page)
     page.locator("#keys-switch").uncheck()
     page.keyboard.press("a")
     page.wait_for_timeout(400)
@@ -246,13 +256,14 @@ def test_keys_rest_in_fields_and_when_switched_off(page, server):
     page.reload()
     expect(page.locator("#keys-switch")).not_to_be_checked(timeout=15_000)
     page.locator("#keys-switch").check()
-    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
+    see_both(page)
     page.keyboard.press("a")
     expect(page.locator("#status")).to_contain_text("You chose A")
 
 
 def test_plain_text_switch_shows_what_the_models_wrote(page, server):
     open_battle(page, server.address)
+    page.get_by_role("button", name="Answer A").click()
     expect(page.locator("#answer-a .formatted")).to_be_visible()
     page.locator("#plain-switch").check()
     expect(page.locator("#answer-a .unformatted")).to_be_visible()
@@ -270,26 +281,144 @@ def test_no_item_makes_the_page_scroll_sideways(page, server, every):
         assert_fits(page, PHONE, TABLET, DESK)
 
 
-def test_both_answers_have_the_same_height_and_width(page, server):
-    open_battle(page, server.address)
-    boxes = [page.locator(f"#answer-{side}").bounding_box() for side in "ab"]
-    assert abs(boxes[0]["height"] - boxes[1]["height"]) <= 1
-    assert abs(boxes[0]["width"] - boxes[1]["width"]) <= 1
+def test_both_answers_stand_alike_and_the_page_scrolls_instead_of_them(browser, server):
+    with fresh_page(browser, DESK) as page:
+        open_battle(page, server.address)
+        boxes = [page.locator(f"#card-{side}").bounding_box() for side in "ab"]
+        assert all(abs(boxes[0][of] - boxes[1][of]) <= 1 for of in ("y", "height", "width")), boxes
+        cards = page.locator(".answer :is(.text, .said)")
+        assert not any(cards.evaluate_all("cards => cards.map(card => card.scrollHeight > card.clientHeight + 1)"))
 
 
 def test_an_open_battle_comes_back_after_reload(page, server):
     open_battle(page, server.address)
-    before = (token(page), *(page.locator(f"#answer-{side} .formatted").inner_text() for side in "ab"))
+    before = (token(page), *(page.locator(f"#answer-{side} .formatted").text_content() for side in "ab"))
     page.reload()
     expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
-    assert (token(page), *(page.locator(f"#answer-{side} .formatted").inner_text() for side in "ab")) == before
+    assert (token(page), *(page.locator(f"#answer-{side} .formatted").text_content() for side in "ab")) == before
 
 
-def test_terms_are_linked_before_the_first_vote(page, server):
+def test_terms_stand_by_the_first_vote_and_take_no_room_after_it(page, server):
     open_battle(page, server.address)
+    expect(page.locator("#dock .terms")).to_contain_text("take it back once")
     with page.context.expect_page() as opened:
-        page.get_by_role("link", name="What is stored and published").click()
+        page.locator("#dock").get_by_role("link", name="What is stored and published").click()
     expect(opened.value.locator("body")).to_contain_text("Creative Commons Attribution 4.0")
+    page.click("#choose-a")
+    expect(page.locator(".answer .model")).to_have_count(2)
+    expect(page.locator("#dock .terms")).to_have_count(0)
+    expect(page.locator(".foot").get_by_role("link", name="What is stored and published")).to_be_visible()
+
+
+def test_a_phone_shows_picture_instruction_and_an_answer_and_opens_the_bar_when_both_were_seen(page, server):
+    page.goto(server.address)
+    expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
+    ends = {
+        name: page.locator(name).first.bounding_box()
+        for name in (".instruction-text", "#item .enlarge", "#answer-a .said")
+    }
+    dock = page.locator("#dock").bounding_box()
+    assert all(box["y"] + min(box["height"], 30) < dock["y"] for box in ends.values()), ends
+    assert ends["#item .enlarge"]["height"] <= 0.3 * 844
+    expect(page.locator("#card-b")).to_be_hidden()
+    page.wait_for_function("[...document.querySelectorAll('#item img')].every(picture => picture.complete)")
+    expect(page.locator("#waits")).to_contain_text("Look at both answers")
+    page.keyboard.press("a")
+    expect(page.locator("#choose-a")).to_be_disabled()
+    page.get_by_role("button", name="Answer B").click()
+    expect(page.locator("#card-a")).to_be_hidden()
+    expect(page.locator("#choose-a")).to_be_enabled()
+    page.evaluate("scrollTo(0, 400)")
+    assert page.locator("#item .enlarge").first.bounding_box()["y"] >= 0, "the picture stays in view"
+    page.keyboard.press("a")
+    expect(page.locator("#status")).to_contain_text("You chose A")
+
+
+def test_a_swipe_turns_to_the_other_answer(browser, server):
+    with fresh_page(browser, PHONE, has_touch=True) as page:
+        open_battle(page, server.address)
+        page.get_by_role("button", name="Answer A").click()
+        page.evaluate(
+            """() => {
+                const target = document.querySelector("#card-a .said");
+                const touch = (x) => new Touch({ identifier: 1, target, clientX: x, clientY: 500 });
+                for (const [name, x] of [["touchstart", 300], ["touchend", 180]]) {
+                    const now = [touch(x)], options = { bubbles: true, changedTouches: now };
+                    target.dispatchEvent(new TouchEvent(name, { ...options, touches: name === "touchend" ? [] : now }));
+                }
+            }"""
+        )
+        expect(page.locator("#card-b")).to_be_visible()
+        expect(page.locator("#card-a")).to_be_hidden()
+
+
+def test_nothing_can_be_chosen_before_every_picture_is_there(browser, server):
+    with fresh_page(browser, DESK) as page:
+        late = Late(page, "**/pictures/**")
+        page.goto(server.address)
+        late.wait()
+        expect(page.locator("#choose-a")).to_be_disabled()
+        expect(page.locator("#waits")).to_contain_text("as soon as every picture is here")
+        page.keyboard.press("a")
+        page.locator("#card-a .said").click()
+        page.wait_for_timeout(500)
+        expect(page.locator("#status [data-phase=open]")).to_have_count(1)
+        late.come()
+        expect(page.locator("#choose-a")).to_be_enabled()
+        page.keyboard.press("b")
+        expect(page.locator("#status")).to_contain_text("You chose B")
+
+
+def test_a_picture_that_does_not_load_is_skipped_without_cost(browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.route("**/pictures/**", lambda route: route.abort())
+        page.goto(server.address)
+        for _ in range(8):
+            expect(page.locator(".failed-note")).to_be_visible()
+            expect(page.locator("#choose-a")).to_be_disabled()
+            before = token(page)
+            page.get_by_role("button", name="Take another battle").click()
+            expect(page.locator("#token textarea, #token input")).not_to_have_value(before)
+        page.unroute("**/pictures/**")
+        page.reload()
+        see_both(page)
+        before = token(page)
+        page.click("#skip")
+        page.click("#skip-judge")
+        expect(page.locator("#token textarea, #token input")).not_to_have_value(before)
+
+
+def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(browser, server):
+    with fresh_page(browser, DESK) as page:
+        open_battle(page, server.address)
+        late = Late(page, "**/run/predict*")
+        page.locator("#card-b .said").click(position={"x": 5, "y": 5})
+        late.wait()
+        expect(page.locator("#answers")).to_have_attribute("data-chosen", "b")
+        assert float(page.locator("#card-a").evaluate("card => getComputedStyle(card).opacity")) < 1
+        expect(page.locator("#status")).not_to_contain_text("You chose")
+        late.come()
+        expect(page.locator("#status")).to_contain_text("You chose B")
+        page.click("#undo")
+        expect(page.locator("#answers")).to_have_attribute("data-chosen", "")
+
+
+def test_answers_are_labelled_regions_with_a_tab_stop_and_the_battle_has_a_skip_link(page, server):
+    open_battle(page, server.address)
+    for _ in range(2):
+        for side in "AB":
+            page.get_by_role("button", name=f"Answer {side}").click()
+            expect(page.get_by_role("region", name=f"Answer {side}")).to_have_attribute("tabindex", "0")
+        page.click("#choose-a")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        page.click("#next")
+        see_both(page)
+    page.reload()
+    see_both(page)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#instruction-heading")).to_be_focused()
 
 
 def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
@@ -298,6 +427,8 @@ def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
     expect(page.locator("#counter")).to_have_text("0 of 2 votes")
     expect(page.locator("#pick")).to_be_hidden()
     for given in ("1 of 2 votes", "2 of 2 votes"):
+        if given.startswith("2"):
+            see_both(page)
         page.keyboard.press("a")
         expect(page.locator("#reveal")).to_be_visible()
         page.keyboard.press("n")
@@ -318,6 +449,121 @@ def test_a_browser_without_cookies_is_offered_a_tab_of_its_own(page, server):
     page.route(server.address + "/", drop_cookie)
     page.goto(server.address)
     expect(page.get_by_role("link", name="Open in a new tab")).to_be_visible(timeout=15_000)
+
+
+def reveal(page: Page, key: str = "a") -> None:
+    see_both(page)
+    page.keyboard.press(key)
+    expect(page.locator("#reveal")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.locator(".answer .model")).to_have_count(2)
+
+
+def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(browser, start_server):
+    server = start_server()
+    with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as database:
+        item = next(iter(ItemBank(database).bank().items.values()))
+        people = [Visitor(database, f"other {number}") for number in range(12)]
+        for person in people:
+            for _ in combinations(item.contestants, 2):
+                person.reveal(person.vote(person.serve_on(item.id), "a"))
+    with fresh_page(browser, DESK) as page:
+        open_battle(page, server.address, f"?item={item.key}")
+        page.wait_for_timeout(2_000)
+        reveal(page)
+        expect(page.locator(".others")).to_have_text(re.compile(r"(0|100)% of 12 people chose as you\."))
+        expect(page.locator(".standing").first).to_have_text(re.compile(r"rank \d of \d.* · \d+|still gathering votes"))
+        for link in page.locator(".answer a.model").all():
+            assert link.get_attribute("href") == f"model/{quote(link.inner_text(), safe='')}"
+        shown = set(names(page))
+        expect(page.locator(".reference")).to_have_count(0 if "human-verified reference" in shown else 1)
+        shoot(page, "told")
+
+
+def test_every_tenth_vote_shows_which_models_one_preferred(browser, start_server):
+    server = start_server()
+    with fresh_page(browser, DESK) as page:
+        page.goto(server.address)
+        for number in range(1, 11):
+            reveal(page)
+            expect(page.locator(".mine")).to_have_count(int(number == 10))
+            if number < 10:
+                page.keyboard.press("n")
+                expect(page.locator(".answer .model")).to_have_count(0)
+        wins = page.locator(".mine li span").all_inner_texts()
+        assert sum(int(text.split(" of ")[0]) for text in wins) == 10
+        assert sum(int(text.split(" of ")[1]) for text in wins) == 20
+        shoot(page, "tenth", whole=True)
+
+
+def test_the_next_battle_is_there_before_the_server_answers(browser, start_server):
+    server = start_server()
+    with fresh_page(browser, DESK) as page, closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        page.goto(server.address)
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/pictures/" in request.url else None)
+        reveal(page)
+        page.wait_for_function("document.querySelector('#held :is(textarea, input)').value.length > 100")
+        page.wait_for_timeout(500)
+        assert database.execute("SELECT count(*) FROM battle").fetchone() == (1,)
+        first, ahead = page.locator("#item .item").get_attribute("data-battle"), set(asked)
+        late = Late(page, "**/run/predict*")
+        page.click("#next")
+        late.wait()
+        expect(page.locator("#item .item")).not_to_have_attribute("data-battle", first)
+        expect(page.locator(".answer .model")).to_have_count(0)
+        expect(page.locator("#choose-a")).to_be_disabled()
+        expect(page.locator("#choose-a")).to_be_visible()
+        shown = page.locator("#item .item").get_attribute("data-battle")
+        late.come()
+        expect(page.locator("#choose-a")).to_be_enabled()
+        assert token(page) == f"{shown}.1"
+        sources = page.locator("#item img").evaluate_all("pictures => pictures.map(picture => picture.currentSrc)")
+        assert set(sources) <= ahead, "its pictures came with it"
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text("You chose A")
+
+
+def test_pictures_come_at_the_width_of_the_screen_and_nothing_jumps(browser, server):
+    with fresh_page(browser, PHONE, device_scale_factor=3) as page:
+        open_battle(page, server.address)
+        page.get_by_role("button", name="Pick an item").click()
+        many = page.locator(".results a", has_text=re.compile("[234] images")).first.get_attribute("href")
+        for query in ("", many):
+            page.context.clear_cookies()
+            open_battle(page, server.address, query)
+            battle = page.locator("#item img").evaluate_all("pictures => pictures.map((one) => one.currentSrc)")
+            assert battle and all(address.endswith(".webp") for address in battle)
+            assert sum(len(httpx.get(address).content) for address in battle) <= BATTLE_BYTES
+            for picture in page.locator("#item img").all():
+                width, height = (int(picture.get_attribute(name)) for name in ("width", "height"))
+                drawn = picture.bounding_box()
+                assert drawn["width"] / drawn["height"] == pytest.approx(width / height, rel=0.03)
+        page.keyboard.press("i")
+        expect(page.locator("#lightbox img")).to_have_attribute("src", re.compile(r"pictures/[0-9a-f]{64}\.(jpg|png)$"))
+
+
+def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browser, server):
+    with fresh_page(browser, PHONE, locale="zh-CN") as page:
+        open_battle(page, server.address)
+        expect(page.locator(".lead")).to_have_text(CHINESE["lead"])
+        expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
+        shoot(page, "chinese")
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text(CHINESE["chose"].format("A"))
+        expect(page.locator("#undo")).to_have_text(CHINESE["undo"])
+        page.keyboard.press("n")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        shoot(page, "chinese-revealed")
+        page.get_by_role("button", name="English").click()
+        expect(page.locator(".lead")).to_have_text(ENGLISH["lead"])
+        expect(page.locator("#skip")).to_have_text(ENGLISH["skip"])
+        expect(page.locator("#item h2")).to_have_text(ENGLISH["instruction"])
+
+
+def test_both_languages_have_the_same_words_and_places_for_values():
+    assert CHINESE.keys() == ENGLISH.keys()
+    assert [text.count("{}") for text in CHINESE.values()] == [ENGLISH[word].count("{}") for word in CHINESE]
 
 
 def test_two_tabs_on_one_battle_leave_one_vote(page, server):

@@ -2,19 +2,23 @@
 
 import asyncio
 import re
+from urllib.parse import quote
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 
+from arena.web.addresses import Address
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
-from tests.support.screens import PHONE, fresh_page
+from arena.web.heads import PAGES as HEADS
+from arena.web.heads import Head
+from tests.support.screens import PHONE, fresh_page, see_both
 from tests.support.tls_proxy import tls_proxy
 from tests.support.voter import Voter
 
-PAGES = ["/", "/config", "/config/"]
+PAGES = ["/", "/results", "/score", "/run", "/config"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -57,6 +61,11 @@ def test_nothing_that_a_stranger_sends_stands_in_a_page(server, headers):
         assert "evil.example" not in plain.text and "127.0.0.1" not in plain.text
 
 
+def named(address: Address) -> Head:
+    """A head without a database."""
+    return Head(address.name, "", f"model/{quote(address.name, safe='')}") if address.name else HEADS[address.page]
+
+
 def test_gradio_builds_a_page_once():
     asked: list[str] = []
 
@@ -64,17 +73,101 @@ def test_gradio_builds_a_page_once():
         asked.append(scope["path"])
         await PlainTextResponse(f"at {scope['server'][0]}")(scope, receive, send)
 
-    pages = BuiltPages(gradio)
+    pages = BuiltPages(gradio, named)
 
     async def scenario() -> None:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(pages), base_url="http://arena.example") as client:
-            for path in PAGES * 2:
-                await client.get(path)
+            for path in [*PAGES, "/model/otter", "/results/x", "/report/x"] * 2:
+                assert (await client.get(path)).status_code == 200
             await client.get("/theme.css")
             await client.post("/")
 
     asyncio.run(scenario())
-    assert asked == ["/", "/config", "/theme.css", "/"]
+    assert asked == ["/config", "/", "/results", "/score", "/run", "/theme.css", "/"]
+
+
+HTML = {"accept": "text/html,*/*"}
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/", "Stereoscope: two hidden models, one picture, your choice"),
+        ("/item/abc", "Stereoscope: two hidden models, one picture, your choice"),
+        ("/results", "Results · Stereoscope"),
+        ("/results/some%20bank", "Results · Stereoscope"),
+        ("/results/demo%20bank", "demo bank · Results · Stereoscope"),
+        ("/results?source=demo+bank", "demo bank · Results · Stereoscope"),
+        ("/battle/1", "Results · Stereoscope"),
+        ("/battle/x", "Results · Stereoscope"),
+        ("/model/demo-dodo", "demo-dodo · Stereoscope"),
+        ("/model/nobody%27s", "Results · Stereoscope"),
+        ("/report/abc", "Report · Stereoscope"),
+        ("/run", "Run · Stereoscope"),
+    ],
+)
+def test_an_address_says_what_it_opens(server, path, title):
+    page = httpx.get(server.address + path, headers=HTML)
+    assert page.text.count("<title>") == 1 and f"<title>{title}</title>" in page.text
+    assert f'property="og:title" content="{title}"' in page.text and page.text.count("og:title") == 1
+    assert "Gradio:" not in page.text and "Click to try out" not in page.text
+    assert page.headers["set-cookie"].startswith(f"{COOKIE}=")
+    assert ('content="noindex"' in page.text) == path.startswith(("/report", "/run"))
+
+
+def test_previews_have_a_picture_where_the_public_address_is_known():
+    async def gradio(scope, receive, send) -> None:
+        await PlainTextResponse('<base href="./" /><meta property="og:title" content="Gradio" />')(scope, receive, send)
+
+    async def head(pages: BuiltPages, path: str) -> str:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(pages), base_url="http://arena.example") as client:
+            return (await client.get(path)).text
+
+    public, alone = (BuiltPages(gradio, named, at) for at in ("https://arena.hf.space", ""))
+    known = asyncio.run(head(public, "/model/a%2F%22b"))
+    assert 'property="og:image" content="https://arena.hf.space/preview/model/a%2F%22b.png"' in known
+    assert "<title>a/&#34;b</title>" in known and '<base href="/" />' in known
+    assert "og:image" not in asyncio.run(head(alone, "/")) + asyncio.run(head(public, "/run"))
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/nonsense", "/?wrong=/nonsense"),
+        ("/resluts", "/results?wrong=/resluts"),
+        ("/modle/x", "/results?wrong=/modle/x"),
+        ("/report", "/score?wrong=/report"),
+        ("/score/more", "/score?wrong=/score/more"),
+        ("/?report=abc", "/report/abc"),
+        ("/?report=//evil.example", "/report/%2F%2Fevil.example"),
+    ],
+)
+def test_a_wrong_or_an_old_address_leads_to_the_nearest_page(server, path, to):
+    answer = httpx.get(server.address + path, headers=HTML)
+    assert (answer.status_code, answer.headers.get("location")) == (307, to)
+
+
+def test_a_wrong_address_is_named_on_the_page(server, browser):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{server.address}/nothing<b>here")
+        expect(page.locator("#address-said")).to_have_text(
+            "There is nothing at /nothing<b>here. This is the nearest page."
+        )
+        expect(page.locator("#choose-a")).to_be_visible()
+        page.get_by_role("link", name="Results", exact=True).click()
+        expect(page).to_have_title("Results · Stereoscope")
+        expect(page.get_by_role("link", name="Results", exact=True)).to_have_attribute("aria-current", "page")
+
+
+def test_the_address_of_an_item_opens_it(server, browser):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        address = page.get_by_role("link", name="Link to this item").get_attribute("href")
+        instruction = page.locator(".instruction-text").inner_text()
+        page.goto(f"{server.address}/{address}")
+        expect(page.locator(".instruction-text")).to_have_text(instruction)
+        page.goto(f"{server.address}/?item={address.removeprefix('item/')}")
+        expect(page.locator(".instruction-text")).to_have_text(instruction)
 
 
 def test_an_event_does_not_believe_a_forwarded_host(server):
@@ -93,6 +186,7 @@ def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(ser
         requested: list[str] = []
         page.on("request", lambda request: requested.append(request.url))
         page.goto(f"{address}/?__theme=dark")
+        see_both(page)
         page.click("#choose-a")
         expect(page.locator("#status")).to_contain_text("You chose A")
         expect(page.locator("body")).to_have_class(re.compile("dark"))

@@ -157,7 +157,7 @@ def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server)
                 thief.call(event, owner.token)
         with pytest.raises(EventError, match="not yours or does not exist"):
             thief.call("on_skip_rude", "", "Any family", owner.token)
-        thief.call("on_next", "", "Any family")
+        thief.call("on_next", "", "Any family", "")
         assert not any('class="model"' in text for text in thief.received)
         assert revealed(server, owner.token) == 0
         assert owner.undo()["token"].endswith(".2")
@@ -223,7 +223,7 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
         for event in ("on_choose_a", "on_undo", "on_reveal"):
             with pytest.raises(EventError, match="cookie"):
                 voter.call(event, "x.1")
-        for event, *token in (("on_next",), ("on_skip_judge", "x.1")):
+        for event, *token in (("on_next", ""), ("on_skip_judge", "x.1")):
             with pytest.raises(EventError, match="cookie"):
                 voter.call(event, "", "Any family", *token)
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
@@ -275,6 +275,21 @@ def test_nobody_can_make_a_cookie(server, forge):
     assert re.match(rf"{COOKIE}={SIGNED};", given or "") and forged[:32] not in given
     both = f"{COOKIE}={forged}; {COOKIE}={fresh}; theme=dark"
     assert set_cookie(httpx.get(server.address, headers={"cookie": both})) is None, "the signed one of two counts"
+
+
+def test_a_cookie_beside_a_signed_one_is_nobody(server):
+    """Whoever has one signed cookie would else be any number of voters, each as old as it says."""
+    fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
+    invented = ("x" * 32, f"{'y' * 32}.5f000000.{'a' * 22}", f"{'z' * 32}{fresh[32:]}")
+    with Voter(server.address) as voter:
+        for other in invented:
+            for sent in (f"{COOKIE}={other}; {COOKIE}={fresh}", f"{COOKIE}={fresh}; {COOKIE}={other}"):
+                assert post(server, voter, "on_load", [""], sent).status_code == 200
+                assert httpx.get(f"{server.address}/live/unfinished", headers={"cookie": sent}).status_code == 200
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        known = {hashed for (hashed,) in database.execute("SELECT cookie_hash FROM voter")}
+    assert cookie_hash(fresh) in known
+    assert known.isdisjoint(map(cookie_hash, invented))
 
 
 def test_a_voter_of_an_unsigned_cookie_keeps_the_battle_and_gets_it_signed(server):

@@ -33,6 +33,7 @@ def asked(health: Health) -> tuple[int, str]:
     with TestClient(app) as client:
         assert (client.get("/healthz").status_code, client.get("/healthz").text) == (200, "ok")
         answer = client.get("/readyz")
+        assert (client.head("/healthz").status_code, client.head("/readyz").status_code) == (200, answer.status_code)
     return answer.status_code, answer.text
 
 

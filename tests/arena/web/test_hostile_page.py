@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import TimeoutError as TooLate
 from playwright.sync_api import expect
 
-from tests.support.screens import DESK, PHONE, TABLET, assert_fits
+from tests.support.screens import DESK, PHONE, TABLET, assert_fits, fresh_page, see_both, shoot
 from tests.support.servers import ROOT, AppServer
 
 HOSTILE = "\n\n".join(
@@ -51,7 +52,7 @@ def hostile_server(start_server, tmp_path) -> AppServer:
     return server
 
 
-def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_box(page, hostile_server):
+def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, hostile_server):
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
@@ -70,17 +71,93 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_box(page, hos
     assert all(url.startswith((hostile_server.address, "data:", "blob:")) for url in requested), requested
     assert page.locator("#choose-a").count() == 1
     assert_fits(page, PHONE, TABLET, DESK)
-    assert page.locator("#answer-a").bounding_box()["height"] < 600
+    see_both(page)
     page.click("#choose-a")
     expect(page.locator("#status")).to_contain_text("You chose A")
+
+
+ODD = {
+    "long": "word " * 4_000,
+    "one word": "A" * 5_000,
+    "arabic": "في الصورة قطة سوداء.\n\n- أولا\n- ثانيا: $x^2$",
+    "formulas": "So $" + "x + " * 200 + "y$ and\n\n$$\n\\sum_{i=1}^n " + "\\frac{a}{b} + " * 60 + "c\n$$",
+    "table": "|" + " wide cell |" * 30 + "\n|" + "-|" * 30 + "\n|" + " 1234567890 |" * 30,
+    "code": "```\n" + "let value = 1; " * 40 + "\n```\n`" + "x" * 300 + "`",
+    "emoji": "👩\u200d👩\u200d👧 " * 300,
+    "blank": " \n\n \u200b\n",
+}
+"""Answers that break layouts."""
+
+
+@pytest.fixture(scope="module")
+def odd_server(tmp_path_factory) -> Iterator[AppServer]:
+    folder = tmp_path_factory.mktemp("odd")
+    picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
+    (folder / picture.name).write_bytes(picture.read_bytes())
+    rows = [
+        {
+            "instruction": f"{name} {text[:300]}",
+            "family": "odd",
+            "images": [picture.name],
+            "answers": {"a": text, "b": "No."},
+        }
+        for name, text in ODD.items()
+    ]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    running = AppServer(folder / "data", DEMO_BANK="off")
+    environ = {**os.environ, "DATA_DIR": str(running.data_dir)}
+    subprocess.run([sys.executable, "-m", "arena", "items", "folder", str(folder)], env=environ, cwd=ROOT, check=True)
+    yield running
+    running.stop()
+
+
+def test_odd_answers_break_no_layout(browser, odd_server):
+    with fresh_page(browser, DESK) as page:
+        page.goto(odd_server.address)
+        seen = set()
+        for _ in ODD:
+            see_both(page)
+            seen.add(page.locator(".instruction-text").inner_text().split(" ")[0])
+            assert_fits(page, PHONE, TABLET, DESK)
+            for part in page.locator("#answers .said").all():
+                card, dock = part.bounding_box(), page.locator("#battle").bounding_box()
+                assert card["x"] >= dock["x"] and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
+                assert page.evaluate("part => part.scrollWidth <= part.clientWidth + 1", part.element_handle())
+            shoot(page, f"odd-{len(seen)}")
+            page.keyboard.press("a")
+            expect(page.locator("#reveal")).to_be_visible()
+            page.keyboard.press("n")
+            expect(page.locator(".answer .model")).to_have_count(2)
+            page.keyboard.press("n")
+            expect(page.locator(".answer .model")).to_have_count(0)
+        assert len(seen) == len(ODD)
+
+
+def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_server):
+    with fresh_page(browser, DESK) as page:
+        page.goto(odd_server.address)
+        for _ in ODD:
+            see_both(page)
+            if page.locator(".said", has_text="قطة").count():
+                break
+            page.keyboard.press("b")
+            expect(page.locator("#reveal")).to_be_visible()
+            page.keyboard.press("n")
+            expect(page.locator(".answer .model")).to_have_count(2)
+            page.keyboard.press("n")
+            expect(page.locator(".answer .model")).to_have_count(0)
+        first = page.locator(".formatted p", has_text="قطة")
+        assert first.evaluate("part => getComputedStyle(part).direction") == "rtl"
+        assert page.locator(".formatted math msup").evaluate("part => part.namespaceURI.endsWith('MathML')")
 
 
 def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_server):
     server = start_server()
     page.goto(server.address)
     expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
-    before = page.locator("#answer-a .formatted").inner_text()
+    before = page.locator("#answer-a .formatted").text_content()
     page.evaluate("window.before = true")
+    see_both(page)
     server.kill()
     page.click("#choose-b")
     page.wait_for_timeout(800)
@@ -88,7 +165,8 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_
     server.start()
     page.wait_for_function("!window.before", timeout=60_000)  # it finds the server again and loads anew
     expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
-    assert page.locator("#answer-a .formatted").inner_text() == before
+    assert page.locator("#answer-a .formatted").text_content() == before
+    see_both(page)
     page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
     expect(page.locator(".answer .model")).to_have_count(2, timeout=8_000)

@@ -11,13 +11,14 @@ from arena.database import Database
 from arena.items.store import ItemBank
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.agreement_sources import MODELS, plant_source, scores_file
+from tests.support.leaderboard_page import choose
 from tests.support.live_pages import NAMES, opened, phase, photo, said
 from tests.support.live_visitor import card, catalogue
 from tests.support.openai_server import OpenAIServer
 from tests.support.planting import Planted, plant
 from tests.support.scoring_page import mmbench_rows, reply, write_csv
 from tests.support.scoring_page import upload as chosen
-from tests.support.screens import Late, turn
+from tests.support.screens import Late, see_both, turn, turn_tab
 from tests.support.servers import AppServer
 
 
@@ -74,7 +75,7 @@ def pick(page: Page, label: str, value: str) -> None:
 
 # Scoring.
 def test_of_two_files_the_later_is_scored(service, page, tmp_path):
-    turn(page, "Score outputs")
+    turn(page, "Score a model")
     late = service.late(page, "on_arrived", "found")
     page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
@@ -87,7 +88,7 @@ def test_of_two_files_the_later_is_scored(service, page, tmp_path):
 
 @pytest.mark.soak
 def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_path):
-    turn(page, "Score outputs")
+    turn(page, "Score a model")
     late = Late(page, "**/uploads?name=first.csv")
     page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
@@ -101,7 +102,7 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_pat
 
 def test_a_late_look_leaves_the_quote(service, page):
     late = service.late(page, "on_look", "mine")
-    turn(page, "Score outputs")
+    turn(page, "Score a model")
     late.wait()
     chosen(page, SAMPLE_PREDICTIONS)
     expect(page.locator("#found")).to_contain_text("16 answers")
@@ -135,8 +136,10 @@ def test_a_late_search_leaves_what_a_vote_was_told(service, page):
     late.wait()
     twin = page.context.new_page()
     twin.goto(service.address)
+    see_both(twin)
     twin.click("#choose-a")
     expect(twin.locator("#status")).to_contain_text("You chose A")
+    see_both(page)
     page.click("#choose-b")
     expect(page.locator("#problem")).to_contain_text("already chose")
     late.come()
@@ -149,7 +152,7 @@ def test_next_is_not_there_before_the_first_battle(browser, service):
     late = service.late(fresh, "on_load", "bank")
     fresh.goto(service.address)
     late.wait()
-    expect(fresh.get_by_role("tab", name="Battle")).to_be_visible()
+    expect(fresh.get_by_role("link", name="Vote", exact=True)).to_be_visible()
     expect(fresh.locator("#next")).to_be_hidden()
     late.come()
     expect(fresh.locator("#choose-a")).to_be_visible()
@@ -158,22 +161,22 @@ def test_next_is_not_there_before_the_first_battle(browser, service):
 
 @pytest.mark.soak
 def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
-    turn(page, "Leaderboard")
+    turn(page, "Results")
     expect(page.locator("#board caption")).to_be_visible()
-    turn(page, "Battle")
+    turn(page, "Vote")
     late = service.late(page, "on_open", "board")
-    turn(page, "Leaderboard")
+    turn(page, "Results")
     late.wait()
-    pick(page, "Items", "test")
+    choose(page, "Items", "test")
     late.come()
-    expect(page.locator("#board-source input")).to_have_value("test")
-    expect(page.locator("#board caption")).to_contain_text("test")
+    expect(page.locator("#board-head .chip").first).to_contain_text("test")
+    expect(page.locator("#board")).to_contain_text("test")
 
 
 def test_a_late_look_at_a_board_leaves_the_family(service, page):
-    turn(page, "Leaderboard")
+    turn(page, "Results")
     caption = page.locator("#board caption")
-    pick(page, "Items", "test")
+    choose(page, "Items", "test")
     expect(page.locator("#board")).to_contain_text("test")
     database = service.database()
     item = next(item.id for item in ItemBank(database).bank().items.values() if item.family == "Color")
@@ -181,16 +184,16 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     database.close()
     late = service.late(page, "on_refresh", "board")
     late.wait()
-    pick(page, "Family", "Color")
+    choose(page, "Family", "Color")
     expect(caption).to_contain_text("Color")
     late.come()
-    expect(page.locator("#board-family input")).to_have_value("Color")
+    expect(page.locator("#board-head .chip", has_text="Family")).to_contain_text("Color")
     expect(caption).to_contain_text("Color")
 
 
 @pytest.mark.soak
 def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_path):
-    turn(page, "Judges and people")
+    turn(page, "Results", "Do they agree?")
     expect(page.locator("#agreement-tells")).not_to_contain_text("Reading")
     pick(page, "Items", "test")
     expect(page.locator("#agreement-body")).to_be_visible()
@@ -199,9 +202,9 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
     database.close()
     rows = ((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
     scores = scores_file(tmp_path, *rows)
-    turn(page, "Battle")
+    turn(page, "Vote")
     late = service.late(page, "on_open", "agreement-own")
-    turn(page, "Judges and people")
+    turn(page, "Results", "Do they agree?")
     late.wait()
     page.set_input_files("#agreement-body input[type=file]", scores)
     expect(page.locator("#agreement-body .upload [role=status]")).to_have_text("scores.csv")
@@ -212,7 +215,7 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
 
 # Live battles and the chat.
 def test_a_late_answer_to_stop_leaves_the_follow_up(page):
-    turn(page, "Chat")
+    turn_tab(page, "Chat")
     expect(page.locator("#chat-model option")).to_have_count(2)
     late = Late(page, "**/chat/talks/*/stop")
     page.fill("#chat-text", "Say a lot.")
@@ -231,7 +234,7 @@ def test_a_late_answer_to_stop_leaves_the_follow_up(page):
 
 
 def begin(page: Page) -> None:
-    turn(page, "Your images")
+    turn_tab(page, "With your own picture")
     page.set_input_files("#live-files", [photo()])
     expect(page.locator("#live-send")).to_be_enabled()
     page.fill("#live-text", "What is this?")
@@ -259,19 +262,19 @@ def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(
     phase(page, "open")
     late = Late(page, "**/live/unfinished")
     page.reload()
-    turn(page, "Your images")
+    turn_tab(page, "With your own picture")
     late.wait()
     page.fill("#live-text", "Another question")
     late.come()
     expect(page.locator("#live-form")).to_be_visible()
     expect(page.locator("#live-text")).to_have_value("Another question")
     page.reload()
-    turn(page, "Your images")
+    turn_tab(page, "With your own picture")
     phase(page, "open")
 
 
 def test_a_picture_stays_when_an_item_comes_late(page):
-    turn(page, "Your images")
+    turn_tab(page, "With your own picture")
     late = Late(page, "**/live/item")
     page.click("#live-item")
     late.wait()
@@ -284,7 +287,7 @@ def test_a_picture_stays_when_an_item_comes_late(page):
 
 @pytest.mark.soak
 def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
-    turn(page, "Your images")
+    turn_tab(page, "With your own picture")
     late = Late(page, "**/live/images")
     page.set_input_files("#live-files", [photo()])
     late.wait()

@@ -1,5 +1,6 @@
 """The leaderboard in a real browser with flagged voters and live votes: the switch, what is told, both widths."""
 
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -59,7 +60,7 @@ def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard."""
     with fresh_page(browser, DESK) as opened:
         opened.goto(boards.address)
-        turn(opened, "Leaderboard")
+        turn(opened, "Results")
         yield opened
 
 
@@ -76,12 +77,14 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, tmp_path
     with fresh_page(browser, PHONE) as page:
         page.goto(site.address)
         expect(page.locator("who-am-i")).to_contain_text("on the counted one once you log in")
-        turn(page, "Leaderboard")
+        turn(page, "Results")
         caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-        expect(caption).to_have_text("test, single image, everyone: 240 votes", timeout=30_000)
-        expect(page.get_by_label("Everyone")).to_be_checked()
-        page.get_by_label("Counted: logged-in and campaign voters").check()
-        expect(caption).to_have_text("test, single image, counted voters: 60 votes", timeout=30_000)
+        expect(caption).to_have_text("test, one picture, everyone: 240 votes", timeout=30_000)
+        expect(page.locator("#headline")).to_contain_text("By everyone's votes: ")
+        choose(page, "Votes", "of logged-in and campaign voters")
+        expect(caption).to_have_text("test, one picture, counted voters: 60 votes", timeout=30_000)
+        expect(page.locator("#headline")).to_contain_text("By counted votes: ")
+        expect(page).to_have_url(re.compile(r"/results\?source=test&images=single&votes=counted$"))
         expect(tells).to_contain_text("Counted: 60 of 270 votes, those of logged-in and campaign voters")
         expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
             "href", "boards/board.csv?source=test&images=single&votes=counted"
@@ -91,34 +94,35 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, tmp_path
 
 
 def test_where_nobody_can_log_in_there_is_no_choice_of_votes(page):
-    expect(page.locator("#board caption")).to_have_text("test, single image: 240 votes", timeout=30_000)
+    expect(page.locator("#board caption")).to_have_text("test, one picture: 240 votes", timeout=30_000)
     expect(page.get_by_text("Counted")).to_have_count(0)
-    expect(page.locator("#board-votes")).to_have_count(0)
+    expect(page.locator("#board-head .chip", has_text="Days")).to_be_visible()
+    expect(page.locator("#chip-votes")).to_have_count(0)
 
 
 def test_flagged_voters_are_left_out_until_asked_for(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
+    expect(caption).to_contain_text("test, one picture: 240 votes", timeout=30_000)
     expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
     shoot(page, "without flagged voters", whole=True)
-    page.get_by_label("Without flagged voters").uncheck()
-    expect(caption).to_contain_text("test, single image, flagged voters too: 270 votes", timeout=30_000)
+    choose(page, "Flagged voters", "included")
+    expect(caption).to_contain_text("test, one picture, flagged voters too: 270 votes", timeout=30_000)
     expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board leaves out by default.")
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "boards/board.csv?source=test&images=single&voters=all"
     )
     assert_fits(page)
-    page.get_by_label("Without flagged voters").check()
-    expect(caption).to_contain_text("test, single image: 240 votes", timeout=30_000)
+    choose(page, "Flagged voters", "left out")
+    expect(caption).to_contain_text("test, one picture: 240 votes", timeout=30_000)
 
 
 def test_own_images_have_a_board_of_their_own(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_be_visible(timeout=30_000)
     choose(page, "Items", "Own images, answered live")
-    expect(caption).to_contain_text("Own images, answered live, single image: 14 votes", timeout=30_000)
+    expect(caption).to_contain_text("Own images, answered live, one picture: 14 votes", timeout=30_000)
     expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
-    expect(tells).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
+    expect(page.locator("#board-opening .cast")).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
     shoot(page, "own images", whole=True)
 
 

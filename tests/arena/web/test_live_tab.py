@@ -1,15 +1,17 @@
 """Live battles in a real browser: two uploads, both panes growing, stop, vote, names; follow-ups, failures, keys."""
 
 import base64
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from arena.templates import macros
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
-from tests.support.screens import PHONE, assert_fits, shoot
+from tests.support.screens import PHONE, assert_fits, fresh_page, shoot, turn_tab
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +22,13 @@ def live(tmp_path_factory) -> Iterator[LiveApp]:
 
 @pytest.fixture
 def page(browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, PHONE, "Your images") as tab:
+    with opened(browser, live.app.address, PHONE, "With your own picture") as tab:
         yield tab
 
 
 @pytest.fixture
 def wide(browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, 1280, "Your images") as tab:
+    with opened(browser, live.app.address, 1280, "With your own picture") as tab:
         yield tab
 
 
@@ -177,13 +179,13 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     send(wide)
     phase(wide, "growing")
     wide.reload()
-    wide.get_by_role("tab", name="Your images").click()
+    turn_tab(wide, "With your own picture")
     phase(wide, "open")
     expect(wide.locator("#live-head img")).to_be_visible()
     wide.click("#live-a")
     phase(wide, "revealed")
     wide.reload()
-    wide.get_by_role("tab", name="Your images").click()
+    turn_tab(wide, "With your own picture")
     phase(wide, "form")
 
 
@@ -201,7 +203,10 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
 def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
     """Two models and no stand-in: first all calls fail, then all is well."""
     faults = Faults(rate=1.0, kinds=("cut",), in_a_row=10**6)
-    with live_app(tmp_path, faults) as broken, opened(browser, broken.app.address, 1280, "Your images") as page:
+    with (
+        live_app(tmp_path, faults) as broken,
+        opened(browser, broken.app.address, 1280, "With your own picture") as page,
+    ):
         send(page)
         phase(page, "void")
         expect(page.locator("#live-status")).to_contain_text("counts for neither")
@@ -214,9 +219,11 @@ def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
         phase(page, "open")
 
 
-def test_without_models_it_says_how_to_add_one(browser, server):
-    with opened(browser, server.address, 390, "Your images") as page:
-        expect(page.locator("#live-tab")).to_contain_text("MODELS")
-        assert_fits(page)
-        page.get_by_role("tab", name="Chat").click()
-        expect(page.locator("#chat-tab")).to_contain_text("MODELS")
+def test_without_two_models_visitors_see_nothing_of_live_battles_and_operators_how_to_add_one(browser, server):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        expect(page.locator("#choose-a")).to_be_visible()
+        expect(page.get_by_role("tab")).to_have_count(0)
+        expect(page.locator("#live-tab, #chat-tab")).to_have_count(0)
+    seen = re.sub(r"\s+", " ", macros("admin.html").live_answers(None, 1))
+    assert "these need two models that answer here, and there is one" in seen and "[[models]]" in seen

@@ -16,7 +16,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from arena.web.events import Argument
-from arena.web.middleware import MOST_BODY, SMALL_BODY, RequestMiddleware
+from arena.web.middleware import MOST_BODY, PIECE, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
 from tests.support.attack_checks import assert_tells_nothing, fingerprint
 from tests.support.servers import ROOT, AppServer
@@ -206,6 +206,14 @@ def test_no_file_of_the_server_is_served(server, voter, path):
         assert not any(word in answer.content for word in (b"SQLite format", b"root:", b"import ", b'instruction"'))
 
 
+@pytest.mark.parametrize("folder", ["static", "assets", "pictures"])
+@pytest.mark.parametrize("name", ["x" * 256, "\N{CAT FACE}" * 64, "a/" * 3_000, "x" * 7_000])
+def test_a_file_name_longer_than_any_is_not_found_and_not_logged(server, voter, folder, name):
+    before = server.log.stat().st_size
+    assert voter.client.get(f"/{folder}/{name}").status_code == 404
+    assert server.log.stat().st_size == before
+
+
 def test_a_large_body_is_refused_whether_announced_or_not(server, voter):
     before = fingerprint(server)
     body = {"data": [voter.token], "fn_index": voter.events["on_choose_a"]["id"], "session_hash": voter.session}
@@ -223,6 +231,15 @@ def test_a_large_body_is_refused_whether_announced_or_not(server, voter):
         assert "64000 bytes" in answer.text
     assert fingerprint(server) == before
     voter.choose("a")
+
+
+def test_a_request_with_two_lengths_is_refused(server):
+    """A proxy that believes the one would see another request behind it than a server that believes the other."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as line:
+        line.sendall(
+            b"POST /login HTTP/1.1\r\nHost: arena\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        assert line.recv(12) == b"HTTP/1.1 400"
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "0x10", "99999999999999999999999999"])
@@ -250,6 +267,15 @@ def test_every_answer_carries_the_security_headers(voter):
     for answer in answers:
         for name, part in HEADERS.items():
             assert part in answer.headers.get(name, ""), (answer.url, answer.status_code, name)
+
+
+def test_a_page_loads_nothing_of_a_kind_that_it_does_not_use(voter):
+    policy = voter.client.get("/").headers["content-security-policy"].split("; ")
+    assert policy[0] == "default-src 'none'"
+    assert {line.split()[0] for line in policy if not line.endswith("'none'")} == {
+        *("script-src", "style-src", "img-src", "font-src", "connect-src", "base-uri", "form-action", "frame-ancestors")
+    }
+    assert [line for line in policy if "unsafe-eval" in line] == ["script-src 'self' 'unsafe-inline' 'unsafe-eval'"]
 
 
 def assert_still_works(server: AppServer, voter: Voter) -> None:
@@ -384,6 +410,54 @@ def test_few_large_bodies_are_on_their_way(counted):
     assert asyncio.run(scenario()) == [429, 200, 200]
 
 
+@pytest.mark.parametrize("counted", ["voter", "network"])
+def test_few_files_that_are_made_when_asked_for_are_being_read(counted):
+    """Each lies in memory until its reader has it; other answers are not counted."""
+    few = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=2)
+    asked, read = asyncio.Semaphore(0), asyncio.Event()
+
+    async def page(scope, receive, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        asked.release()
+        if scope["path"] != "/x":
+            await asyncio.wait_for(read.wait(), 10)
+        await send({"type": "http.response.body", "body": b"here"})
+
+    async def scenario() -> list[int]:
+        async with client(page, **{counted: few}) as visitor:
+            visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
+            held = [asyncio.create_task(visitor.get(path)) for path in ("/reports/x/y", "/boards/plots.html")]
+            for _ in held:
+                await asked.acquire()
+            codes = [(await visitor.get(path)).status_code for path in ("/reports/x/y", "/export/z", "/x")]
+            read.set()
+            await asyncio.wait(held)
+            return [*codes, (await visitor.get("/reports/x/y")).status_code]
+
+    assert asyncio.run(scenario()) == [429, 429, 200, 200]
+
+
+@pytest.mark.parametrize("length", [0, 1, PIECE, PIECE + 1, 5 * PIECE])
+def test_a_long_answer_is_sent_in_pieces(length):
+    """A server waits between them for the reader; a whole one would lie in each slow reader's buffer."""
+    sent: list[bytes] = []
+
+    async def send(message) -> None:
+        sent.append(message.get("body", b""))
+        assert message["type"] == "http.response.start" or message.get("more_body", False) == (
+            sum(map(len, sent)) < length
+        )
+
+    async def receive():
+        return {"type": "http.request", "body": b""}
+
+    scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": [], "scheme": "http"}
+    page = RequestMiddleware(PlainTextResponse(b"x" * length), SIGNER)
+    asyncio.run(page({**scope, "client": ("8.8.8.8", 1)}, receive, send))
+    assert b"".join(sent) == b"x" * length
+    assert max(map(len, sent)) <= PIECE
+
+
 async def waiting_body(visitor: httpx.AsyncClient) -> "asyncio.Task[httpx.Response]":
     """Begin a body that does not say how long it is."""
     asked = asyncio.Event()
@@ -471,6 +545,53 @@ def test_a_call_whose_caller_has_left_is_not_worked_on():
 
     asyncio.run(scenario())
     assert reached == ["/working"] * TURNS + ["/waits"]
+
+
+def test_files_that_are_made_when_asked_for_take_turns_until_they_are_sent():
+    """Those of one network: at most TURNS are made at a time, and a slow reader takes nobody's turn."""
+    making, most = 0, 0
+
+    async def scenario() -> None:
+        sending = asyncio.Event()
+
+        async def app(scope, receive, send) -> None:
+            nonlocal making, most
+            making, most = making + 1, max(most, making + 1)
+            await asyncio.sleep(0.01)
+            making -= 1
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        async def read(path: str) -> None:
+            messages = iter([{"type": "http.request"}])
+
+            async def receive():
+                return next(messages, None) or await asyncio.Event().wait()
+
+            async def slowly(message) -> None:
+                if message["type"] == "http.response.body":
+                    told.append(path)
+                    if len(told) == 3 * TURNS:
+                        sending.set()
+                    await sending.wait()
+
+            scope = {
+                "type": "http",
+                "method": "GET",
+                "path": path,
+                "query_string": b"",
+                "headers": [],
+                "scheme": "http",
+            }
+            await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, slowly)
+
+        told: list[str] = []
+        middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(voter=WIDE, network=WIDE))
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(read("/boards/plots.html") for _ in range(3 * TURNS)))
+
+    asyncio.run(scenario())
+    assert most == TURNS
 
 
 CALL = b'{"data": ["%s"], "fn_index": 1}'

@@ -18,7 +18,8 @@ from tests.support.attack_checks import assert_tells_nothing, faults_of_ours, fi
 from tests.support.live_visitor import card, catalogue
 from tests.support.openai_server import OpenAIServer
 from tests.support.probes import PROBES, Target
-from tests.support.servers import ROOT, AppServer, _free_port
+from tests.support.screens import turn
+from tests.support.servers import ROOT, AppServer, free_port
 from tests.support.voter import Voter
 
 CANARY = b"canary-of-the-operator"
@@ -94,7 +95,7 @@ def stock(tmp_path_factory) -> Iterator[Target]:
     """A stock app whose working directory holds a file."""
     folder = tmp_path_factory.mktemp("stock")
     (folder / "votes.db").write_bytes(CANARY)
-    port = _free_port()
+    port = free_port()
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-m", "tests.support.stock_app", str(port), str(folder)]
     with (folder / "log").open("wb") as log:
@@ -255,9 +256,10 @@ def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
     for tab in page.get_by_role("tab").all():
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
-    page.get_by_role("tab", name="Leaderboard", exact=True).click()
+    turn(page, "Results")
     expect(page.get_by_role("table").first).to_contain_text(re.compile(r"\d votes?"), timeout=60_000)
-    page.locator("#board-plots label", has_text="Battles").click()
+    page.locator("#board-plots a", has_text="Battles").click()
+    page.click("#board-explore")
     expect(page.locator("#board-plot .main-svg").first).to_be_visible(timeout=60_000)
     assert told == []
     page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/p.png'}))")

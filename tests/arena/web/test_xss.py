@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Error
 
-from arena.markdown import TAGS, answer_html, instruction_html
-from tests.support.markup import ATTRIBUTES, PAYLOADS, read
+from arena.markdown import answer_html, instruction_html
+from tests.support.markup import ATTRIBUTES, PAYLOADS, TAGS, read
 
 BATCH = 250
 GLUE = (
@@ -90,7 +90,8 @@ def test_mutated_attacks_leave_nothing_and_do_nothing(browser, count, seed):
             page.set_content(f"<!doctype html><body>{boxes}", wait_until="domcontentloaded")
             assert page.locator(".xss").count() == len(answers[start : start + BATCH]), "none closes its own box"
             page.evaluate(STIR)
-            strange = page.evaluate(STRANGE, [[*TAGS, "div"], {**attributes, "div": ["class"], "p": ["class"]}])
+            ours = {**attributes, **dict.fromkeys(("div", "p"), ["class", "dir"])}
+            strange = page.evaluate(STRANGE, [[*TAGS, "div"], ours])
             assert (strange, page.evaluate("window.hits"), requested) == ([], 0, []), f"seed {seed}"
             assert page.url == "about:blank"
 

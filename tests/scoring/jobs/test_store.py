@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from arena.database import now
+from scoring.jobs import store
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
 from tests.support.judging_process import OWNER, SPEC, Bench, drafted, set_job, state
@@ -138,6 +139,15 @@ def test_of_servers_that_take_at_once_each_gets_another_job(database):
         claims = list(pool.map(lambda name: bench.jobs.take(name, frozenset(), frozenset()), "abcdefghijkl"))
     links = [claim.job.link for claim in claims if claim]
     assert len(links) == len(set(links)) == 6
+
+
+def test_a_server_whose_clock_is_ahead_takes_no_job_of_a_living_one(database, monkeypatch):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    assert bench.jobs.take("alive", frozenset(), frozenset())
+    monkeypatch.setattr(store, "now", lambda: now() + timedelta(hours=1))
+    assert bench.jobs.take("ahead", frozenset(), frozenset()) is None
+    assert bench.jobs.keep("alive", frozenset({job.link})) == {job.link}
 
 
 def test_a_dead_servers_job_is_taken_up_and_no_longer_its_own(database):

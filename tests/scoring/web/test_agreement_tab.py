@@ -242,7 +242,7 @@ def test_votes_that_all_agree_are_agreement():
 @pytest.mark.parametrize(
     ("poll", "told"),
     [
-        (poll_of(), "Nobody has voted on these items yet."),
+        (poll_of(), "Nobody has voted on these pictures yet."),
         (poll_of((1, 0)), "1 pair of answers has votes, but none"),
         (poll_of((1, 0), (0, 1)), "2 pairs of answers have votes, but none"),
         (
@@ -305,7 +305,7 @@ def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the tab, in the dark."""
     with fresh_page(browser, DESK, color_scheme="dark") as opened:
         opened.goto(voted.address)
-        turn(opened, "Judges and people")
+        turn(opened, "Results", "Do they agree?")
         expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
         yield opened
 
@@ -324,7 +324,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
     expect(page.locator("#agreement-people")).to_contain_text(re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d"))
-    expect(page.locator("#agreement-plot .js-plotly-plot .trace").first).to_be_visible(timeout=15_000)
+    expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible(timeout=15_000)
     page.get_by_text("How this is counted").click()
     expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
     body = page.locator("#agreement-body").inner_text()

@@ -48,7 +48,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     page, title = visitor, NEW
     rows = instances(data)
     texts = [{**row, "text": "" if place == 3 else f"{title} sees {place} " * 3} for place, row in enumerate(rows)]
-    turn(page, "Score outputs")
+    turn(page, "Score a model")
     page.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", texts, title))
     expect(page.locator("#found")).to_contain_text(f"{title}: 63 answers to VisIT-Bench", timeout=20_000)
     expect(page.locator("#found")).to_contain_text('empty answers, shown as "(no answer)": 1')
@@ -69,11 +69,11 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#matches .plain").first).to_be_visible()
     shoot(page, "visit-report", whole=True)
 
-    turn(page, "Judges' boards")
+    turn(page, "Results", "Judge models")
     line = page.locator("#automatic tbody tr", has_text=title)
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
     expect(line.locator(".win-rate")).to_contain_text("(n=")
-    expect(page.locator("#automatic-plot .plot-container").first).to_be_visible()
+    expect(page.locator("#automatic-plot svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .tells")).to_contain_text("test-judge at the operator's own server, which")
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
@@ -89,7 +89,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
 def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp_path):
     rows = instances(data)[:2]
     wrong = [rows[0], rows[0], {**rows[1], "images": '["nowhere.png"]'}]
-    turn(visitor, "Score outputs")
+    turn(visitor, "Score a model")
     visitor.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", wrong, "m1"))
     expect(visitor.locator("#found")).to_contain_text("3 problems", timeout=20_000)
     visitor.locator("#check").click()
@@ -102,7 +102,7 @@ def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp
 
 @pytest.mark.soak
 def test_stored_answers_are_chosen_by_name(visitor, app):
-    turn(visitor, "Score outputs")
+    turn(visitor, "Score a model")
     visitor.get_by_role("radio", name="VisIT-Bench").check()
     choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
     choice.click(timeout=20_000)
@@ -114,7 +114,7 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.locator("#confirm").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
     expect(visitor.locator("#report-heading")).to_have_text("m1", timeout=20_000)
-    turn(visitor, "Judges' boards")
+    turn(visitor, "Results", "Judge models")
     line = visitor.locator("#automatic tbody tr").filter(has=visitor.get_by_role("rowheader", name="m1", exact=True))
     expect(line.locator(".win-rate")).to_contain_text("(n=")
     expect(line.locator(".model")).to_have_text("m1")

@@ -1,0 +1,139 @@
+"""Outcomes: what a voter learns with the names of a finished battle, from votes that are final.
+
+How others chose on the same item and pair, the reference's answer, and which models this voter has preferred so far.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Integer, bindparam, func, select
+
+from arena.battles.tables import BANK, BATTLE, REVEAL, VOTE
+from arena.battles.voters import selves
+from arena.clock import keep_time
+from arena.database import Database
+from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.types import REFERENCE, Battle, Names, Side
+
+_SELVES = selves(bindparam("voter", type_=Integer))
+_PAIR = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+_THIS = BATTLE.alias("this")
+_EVERYBODY = (
+    BANK.final_votes(VOTE.c.winner, func.count())
+    .where(VOTE.c.battle_id == BATTLE.c.id, _THIS.c.id == bindparam("battle"))
+    .where(*(column == _THIS.c[column.name] for column in _PAIR))
+    .group_by(VOTE.c.winner)
+)
+_OTHERS = _EVERYBODY.where(BATTLE.c.voter_id.not_in(_SELVES))
+_CHOSEN = BANK.counted_votes(VOTE.c.winner).where(VOTE.c.battle_id == bindparam("battle"))
+_REFERENCE = (
+    select(ANSWER.c.id, ANSWER.c.text)
+    .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+    .where(ANSWER.c.item_id == bindparam("item"), MODEL.c.name == REFERENCE, ANSWER.c.withdrawn_at.is_(None))
+)
+_A, _B, _MODEL_A, _MODEL_B = ANSWER.alias("a"), ANSWER.alias("b"), MODEL.alias("model_a"), MODEL.alias("model_b")
+_FINISHED = (
+    BANK.final_votes(BATTLE.c.item_id, _A.c.id, _B.c.id, _MODEL_A.c.display, _MODEL_B.c.display, VOTE.c.choice)
+    .add_columns(_A.c.text, _B.c.text, VOTE.c.winner)
+    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.id == bindparam("battle"))
+    .where(BATTLE.c.answer_a == _A.c.id, BATTLE.c.answer_b == _B.c.id)
+    .where(_A.c.model_id == _MODEL_A.c.id, _B.c.model_id == _MODEL_B.c.id)
+    .where(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
+    .where(BATTLE.c.item_id == ITEM.c.id, ITEM.c.source_id == SOURCE.c.id, SOURCE.c.kind != "check")
+)
+_MINE = (
+    BANK.counted_votes(VOTE.c.winner, VOTE.c.loser)
+    .where(VOTE.c.battle_id == REVEAL.c.battle_id, VOTE.c.battle_id == BATTLE.c.id, VOTE.c.voter_id.in_(_SELVES))
+    .where(BATTLE.c.draw.is_distinct_from("check"))
+)
+
+
+class BattleOutcome(NamedTuple):
+    """What is told of a finished battle."""
+
+    alike: int
+    """Of the others, those who chose as this voter did."""
+    others: int
+    reference: str | None
+    """The reference's answer, unless it was one of the two."""
+
+
+class FinishedBattle(NamedTuple):
+    """A battle whose vote is final, without whoever voted; answers in use alone."""
+
+    number: int
+    item: int
+    names: Names
+    texts: tuple[str, str]
+    choice: Side
+    alike: int
+    """Of all people who compared these two models on this item, those who chose so."""
+    people: int
+    reference: str | None
+    """The reference's answer, unless it was one of the two."""
+
+    @property
+    def verdict(self) -> str:
+        """Return what was chosen, in one sentence."""
+        won, lost = self.names if self.choice == "a" else self.names[::-1]
+        if self.people == 1:
+            return f"One person has compared the two here, and chose {won} over {lost}."
+        return f"{self.alike} of {self.people} people chose {won} over {lost}."
+
+
+class Preference(NamedTuple):
+    """How often a voter preferred a model, of the battles that it was in."""
+
+    model: str
+    wins: int
+    battles: int
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Reader of outcomes."""
+
+    database: Database
+
+    def of(self, voter: int, battle: Battle) -> BattleOutcome:
+        """Return the outcome of a revealed battle."""
+        with self.database.read() as connection:
+            votes = dict(connection.execute(_OTHERS, {"voter": voter, "battle": battle.id}).all())
+            chosen = connection.execute(_CHOSEN, {"battle": battle.id}).scalar_one()
+            reference = _reference(connection, battle.item, (battle.answer_a, battle.answer_b))
+        return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference)
+
+    def finished(self, number: str) -> FinishedBattle | None:
+        """Return a battle by its number in an address; None if none is finished, or its answers are out of use."""
+        if not (number.isascii() and number.isdigit() and len(number) < 10):
+            return None
+        asked = {"battle": int(number)}
+        keep_time(self.database, VOTE)
+        with self.database.read() as connection:
+            found = connection.execute(_FINISHED, asked).first()
+            if found is None:
+                return None
+            item, a, b, name_a, name_b, choice, text_a, text_b, winner = found
+            votes = dict(connection.execute(_EVERYBODY, asked).all())
+            reference = _reference(connection, item, (a, b))
+        shown = (Names(name_a, name_b), (text_a, text_b), choice, votes[winner], sum(votes.values()), reference)
+        return FinishedBattle(asked["battle"], item, *shown)
+
+    def preferences(self, voter: int) -> Sequence[Preference]:
+        """Return the models of a voter's revealed battles, the most preferred first."""
+        wins: Counter[int] = Counter()
+        battles: Counter[int] = Counter()
+        with self.database.read() as connection:
+            for winner, loser in connection.execute(_MINE, {"voter": voter}):
+                wins[winner] += 1
+                battles.update((winner, loser))
+            names = dict(connection.execute(select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_(battles))).all())
+        found = [Preference(names[model], wins[model], n) for model, n in battles.items()]
+        return sorted(found, key=lambda one: (-one.wins / one.battles, -one.battles, one.model))
+
+
+def _reference(connection: Connection, item: int, answers: tuple[int, int]) -> str | None:
+    found = connection.execute(_REFERENCE, {"item": item}).first()
+    return found.text if found and found.id not in answers else None

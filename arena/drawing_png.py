@@ -1,0 +1,78 @@
+"""Drawing PNG: a drawing as pixels, in the font that comes with Pillow."""
+
+import io
+from collections.abc import Mapping
+from functools import cache
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image, ImageDraw, ImageFont, ImageOps
+
+from arena.drawings import MARGIN, Anchor, BoxMark, Drawing, LineMark, Mark, TextMark
+
+_PAPER = (255, 255, 255)
+_INK: Mapping[str, tuple[int, int, int]] = {
+    "text": (31, 36, 48),
+    "quiet": (91, 98, 112),
+    "grid": (217, 220, 227),
+    "accent": (79, 70, 229),
+    "warm": (181, 72, 47),
+    "line0": (79, 70, 229),
+    "line1": (181, 72, 47),
+    "line2": (20, 125, 110),
+    "line3": (150, 90, 10),
+    "line4": (176, 56, 120),
+    "line5": (91, 98, 112),
+}
+"""Colours of the tones in a PNG; `drawing.html` has those of an SVG."""
+_SCALE = 2
+"""Pixels of a PNG for each unit of a drawing."""
+_ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
+
+
+class Photo(NamedTuple):
+    """A picture file in a square of a drawing, in its units."""
+
+    file: Path
+    x: float
+    y: float
+    side: float
+
+
+def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> bytes:
+    """Return a drawing as a PNG file on white, at twice its size."""
+    size = (ceil(drawing.width * _SCALE), ceil(drawing.height * _SCALE))
+    picture = Image.new("RGB", size, _PAPER)
+    pen = ImageDraw.Draw(picture)
+    for mark in drawing.marks:
+        _draw(pen, mark)
+    if photo:
+        side = ceil(photo.side * _SCALE)
+        with Image.open(photo.file) as opened:
+            fitted = ImageOps.pad(opened.convert("RGB"), (side, side), color=_PAPER)
+        picture.paste(fitted, (ceil(photo.x * _SCALE), ceil(photo.y * _SCALE)))
+    picture = ImageOps.expand(picture, margin * _SCALE, _PAPER)
+    with io.BytesIO() as file:
+        picture.save(file, "PNG")
+        return file.getvalue()
+
+
+def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
+    ink, x, y = _INK[mark.tone], mark.x * _SCALE, mark.y * _SCALE
+    if isinstance(mark, TextMark):
+        pen.text((x, y), mark.text, ink, _font(mark.size), _ANCHORS[mark.anchor])
+    elif isinstance(mark, LineMark):
+        ends = (x, y, mark.to_x * _SCALE, mark.to_y * _SCALE)
+        pen.line(ends, ink, max(1, round(mark.thickness * _SCALE)))
+    elif isinstance(mark, BoxMark):
+        faded = tuple(round(mark.strength * one + (1 - mark.strength) * 255) for one in ink)
+        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
+    else:
+        reach = mark.radius * _SCALE
+        pen.ellipse((x - reach, y - reach, x + reach, y + reach), ink)
+
+
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size * _SCALE)

@@ -1,0 +1,258 @@
+"""Drawings: charts made of lines, boxes, dots and texts, laid out once and rendered as SVG, or by `drawing_png.py`.
+
+A `fluid` drawing is as wide as its place on the page: its texts keep their size, and only distances grow.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+from typing import ClassVar, Literal, NamedTuple
+
+from arena.markdown import visible_text
+from arena.templates import macros
+
+SVG = macros("drawing.html")
+Anchor = Literal["start", "middle", "end"]
+Tone = Literal["text", "quiet", "grid", "accent", "warm", "line0", "line1", "line2", "line3", "line4", "line5"]
+
+MARGIN = 12
+"""Space around a chart that is a file."""
+NAME_LETTERS = 19
+"""Most letters of a name beside a chart, which a phone has room for."""
+
+
+@dataclass(frozen=True)
+class TextMark:
+    """One line of text; y is its baseline, and `title` is what it says in full."""
+
+    kind: ClassVar[str] = "text"
+    x: float
+    y: float
+    text: str
+    anchor: Anchor = "start"
+    tone: Tone = "text"
+    size: int = 13
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class LineMark:
+    """A straight line."""
+
+    kind: ClassVar[str] = "line"
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+    tone: Tone = "grid"
+    thickness: float = 1
+
+
+@dataclass(frozen=True)
+class BoxMark:
+    """A filled box; `strength` is its opacity."""
+
+    kind: ClassVar[str] = "box"
+    x: float
+    y: float
+    width: float
+    height: float
+    tone: Tone
+    strength: float = 1
+
+
+@dataclass(frozen=True)
+class DotMark:
+    """A filled dot."""
+
+    kind: ClassVar[str] = "dot"
+    x: float
+    y: float
+    radius: float
+    tone: Tone = "accent"
+
+
+Mark = TextMark | LineMark | BoxMark | DotMark
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart in units of one CSS pixel; title and description are read out in its place."""
+
+    title: str
+    description: str
+    width: float
+    height: float
+    marks: tuple[Mark, ...]
+    fluid: bool = False
+
+    def across(self, x: float) -> str:
+        """Return a horizontal place or distance as SVG takes it."""
+        return f"{100 * x / self.width:.5g}%" if self.fluid else f"{x:.5g}"
+
+
+def svg(drawing: Drawing, name: str) -> str:
+    """Return a drawing as part of a page; `name` tells it from the page's others."""
+    return SVG.inside(drawing, name)
+
+
+def svg_file(drawing: Drawing) -> str:
+    """Return a drawing as a file that needs no page around it."""
+    return SVG.file(replace(drawing, fluid=False), MARGIN)
+
+
+def shortened(name: str, letters: int = NAME_LETTERS) -> str:
+    """Return a name on one line, without its middle if it is long: names differ at both ends."""
+    name = " ".join(visible_text(name[:1000]).split())
+    half = letters // 2
+    return name if len(name) <= letters else f"{name[:half]}…{name[half + 1 - letters :]}"
+
+
+def wrapped(name: str, letters: int, lines: int) -> list[str]:
+    """Return a name in short lines, broken after hyphens and blanks where it can be."""
+    name, found = shortened(name, letters * lines), [""]
+    for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
+        blank = "" if not found[-1] or found[-1][-1] in "-_/" else " "
+        if len(found[-1]) + len(blank) + len(part) <= letters:
+            found[-1] += blank + part
+        else:
+            found += [part[at : at + letters] for at in range(0, len(part), letters)]
+    found = [line for line in found if line]
+    return found if len(found) <= lines else [*found[: lines - 1], f"{found[lines - 1][: letters - 1]}…"]
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers within a range, at most so many."""
+    rough = max(high - low, 1e-9) / most
+    base = 10 ** floor(log10(rough))
+    step = next(base * one for one in (1, 2, 5, 10) if base * one >= rough)
+    return [step * place for place in range(ceil(low / step), floor(high / step) + 1)]
+
+
+# Layouts.
+class GridCell(NamedTuple):
+    """A number in a heat map: its text, how deep its colour is (-1 to 1, 0: none), and its text in the table."""
+
+    text: str
+    depth: float = 0
+    told: str = ""
+
+
+_ROW, _CELL, _HEADS = 30, 80, 3
+_LETTERS = 10
+"""Letters of a line above a column."""
+_ROW_LETTERS = 30
+"""Most letters of a row's name: a heat map is scrolled, not squeezed."""
+
+
+def grid_drawing(
+    title: str, description: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[GridCell]]
+) -> Drawing:
+    """Lay out a heat map with its numbers in the cells, and names that are never turned."""
+    heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
+    left = 16 + 8 * max((len(shortened(name, _ROW_LETTERS)) for name in rows), default=0)
+    top = 16 * max(map(len, heads), default=1) + 8
+    marks: list[Mark] = []
+    for place, (name, lines) in enumerate(zip(columns, heads, strict=True)):
+        x = left + _CELL * (place + 0.5)
+        for at, line in enumerate(reversed(lines)):
+            marks.append(TextMark(x, top - 8 - 15 * at, line, "middle", size=12, title=name))
+    for down, (name, row) in enumerate(zip(rows, cells, strict=True)):
+        y = top + _ROW * down
+        marks.append(TextMark(left - 10, y + 20, shortened(name, _ROW_LETTERS), "end", title=name))
+        marks += _cells(left, y, row)
+    return Drawing(title, description, left + _CELL * len(columns), top + _ROW * len(rows), tuple(marks))
+
+
+def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
+    for place, cell in enumerate(row):
+        x = left + _CELL * place
+        if cell.depth:
+            # At most half the colour: text keeps its contrast on it, light or dark.
+            strength = round(min(abs(cell.depth), 1) / 2, 2)
+            yield BoxMark(x + 1, y + 1, _CELL - 2, _ROW - 2, "accent" if cell.depth > 0 else "warm", strength)
+        if cell.text:
+            yield TextMark(x + _CELL / 2, y + 20, cell.text, "middle")
+
+
+class ShareRow(NamedTuple):
+    """A share with its interval, by name."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]) -> Drawing:
+    """Lay out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
+    width, bottom = 720, 40 + 28 * len(rows)
+
+    def at(share: float) -> float:
+        return width * (0.45 + 0.43 * share)
+
+    marks: list[Mark] = []
+    for tick in (0, 0.5, 1):
+        marks += [
+            LineMark(at(tick), 34, at(tick), bottom),
+            TextMark(at(tick), bottom + 16, f"{tick:.0%}", "middle", "quiet", 12),
+        ]
+    for place, (name, share) in enumerate(guides.items()):
+        marks += [
+            LineMark(at(share), 34, at(share), bottom, "warm"),
+            TextMark(at(share), 12 + 16 * place, name, "middle", "quiet", 12),
+        ]
+    for place, row in enumerate(rows):
+        y = 34 + 28 * (place + 0.5)
+        marks.append(TextMark(0.43 * width, y + 5, shortened(row.name), "end", "text", 12, row.name))
+        marks += [LineMark(at(row.low), y, at(row.high), y, "accent", 3), DotMark(at(row.value), y, 5)]
+        marks.append(TextMark(width, y + 5, f"{row.value:.0%}", "end"))
+    return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
+
+
+_WIDE, _LEFT, _RIGHT, _TALL = 720, 48, 520, 320
+_TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
+MOST_LINES = len(_TONES)
+"""Lines that can be told apart by their colours."""
+
+
+def lines_drawing(
+    title: str, description: str, moments: Sequence[str], lines: Mapping[str, Sequence[float | None]]
+) -> Drawing:
+    """Lay out numbers over moments, equally far apart, each line named at its end."""
+    values = [value for line in lines.values() for value in line if value is not None]
+    low, high = (min(values), max(values)) if values else (0, 1)
+    height = max(high - low, 1)
+    step = (_RIGHT - _LEFT) / max(len(moments) - 1, 1)
+
+    def at(value: float) -> float:
+        return 20 + _TALL * (high - value) / height
+
+    marks: list[Mark] = []
+    for tick in ticks(low, high):
+        marks += [
+            LineMark(_LEFT, at(tick), _RIGHT, at(tick)),
+            _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.0f}", "end"),
+        ]
+    for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
+        anchor: Anchor = "start" if place == 0 else "end" if place == len(moments) - 1 else "middle"
+        marks.append(_axis_text(_LEFT + step * place, _TALL + 44, moments[place], anchor))
+    ends = []
+    for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
+        points = [(_LEFT + step * place, at(value)) for place, value in enumerate(line) if value is not None]
+        marks += [LineMark(*one, *other, tone, 2) for one, other in zip(points, points[1:], strict=False)]
+        marks += [DotMark(*points[-1], 3, tone)] if points else []
+        ends += [(points[-1][1], tone, name)] if points else []
+    return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))
+
+
+def _axis_text(x: float, y: float, text: str, anchor: Anchor) -> TextMark:
+    return TextMark(x, y, text, anchor, "quiet", 12)
+
+
+def _line_names(ends: Sequence[tuple[float, Tone, str]]) -> Iterator[Mark]:
+    """Name each line right of its end, far enough below the name above."""
+    y = 0.0
+    for end, tone, name in sorted(ends):
+        y = max(end + 4, y + 17)
+        yield TextMark(_RIGHT + 12, y, shortened(name, 26), tone=tone, title=name)

@@ -1,0 +1,101 @@
+"""Formulas: LaTeX in answers to MathML of our own tree, in which nothing loads, runs, hides or covers.
+
+`$...$` and `\\(...\\)` stand in a line, `$$...$$` and `\\[...\\]` on their own. What cannot be converted stays the text
+that it is.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from latex2mathml import exceptions
+from latex2mathml.converter import convert_to_element
+
+MOST_FORMULA = 1_000
+"""Most characters of a formula."""
+_MOST_DEPTH = 40
+_MARKS = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
+TAGS = frozenset(
+    ("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mfrac", "msqrt", "mroot", "menclose", "mover")
+    + ("msub", "msup", "msubsup", "munder", "munderover", "mtable", "mtr", "mtd")
+)
+_LENGTH = re.compile(r"[0-3](?:\.[0-9]{1,4})?em")
+_WORD = re.compile(r"[a-z-]{1,30}|[0-2]")
+ATTRIBUTES = {
+    **dict.fromkeys(("width", "minsize", "maxsize"), _LENGTH),
+    **dict.fromkeys(("display", "displaystyle", "scriptlevel", "mathvariant", "stretchy", "fence", "form"), _WORD),
+    **dict.fromkeys(("accent", "columnalign", "notation", "linethickness", "movablelimits"), _WORD),
+}
+"""Attributes that are kept, with the values they may have; others, such as colours and addresses, are left out."""
+_ENVIRONMENTS = (("{aligned}", "{align*}"), ("{align}", "{align*}"), ("{gathered}", "{gather*}"))
+_FAILURES: tuple[type[Exception], ...] = (
+    *(kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception)),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError, StopIteration),
+)
+"""How the converter fails on what is no LaTeX, and where it nests too deep."""
+
+
+class Formula(NamedTuple):
+    """A formula found in a text."""
+
+    latex: str
+    display: bool
+    end: int
+    """Where the text goes on after it."""
+
+
+def formula_at(text: str, start: int, end: int) -> Formula | None:
+    """Return the formula that begins at a place of a text, if one does.
+
+    A single dollar begins one where no blank follows and no letter or digit stands before, and the next dollar ends it
+    in the same line, without a blank before or a letter or digit after: "$5 and $6" is money.
+    """
+    marks = next((marks for marks in _MARKS if text.startswith(marks[0], start)), None)
+    if marks is None:
+        return None
+    opening, closing, display = marks
+    begin = start + len(opening)
+    stop = text.find(closing, begin, min(end, begin + MOST_FORMULA))
+    while stop > 0 and closing == "$" and text[stop - 1] == "\\":
+        stop = text.find(closing, stop + 1, min(end, begin + MOST_FORMULA))
+    latex = text[begin : max(stop, begin)]
+    if not latex.strip() or (closing == "$" and not _is_inline(text, start, stop)):
+        return None
+    return Formula(latex, display, stop + len(closing))
+
+
+def _is_inline(text: str, start: int, stop: int) -> bool:
+    before, after = text[max(0, start - 1) : start], text[stop + 1 : stop + 2]
+    outside = not (before.isalnum() or before == "\\" or after.isalnum())
+    return outside and not (text[start + 1].isspace() or text[stop - 1].isspace() or "\n" in text[start:stop])
+
+
+def mathml(formula: Formula) -> str | None:
+    """Return a formula as MathML, or None if it cannot be converted whole."""
+    latex = formula.latex
+    for name, known in _ENVIRONMENTS:
+        latex = latex.replace(name, known)
+    try:
+        made = convert_to_element(latex, display="block" if formula.display else "inline")
+        return ElementTree.tostring(_copy(made, 0), "unicode")
+    except _FAILURES:
+        return None
+
+
+def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
+    """Return a new element with what is allowed of another. Raises ValueError for what was not understood."""
+    text = html.unescape(element.text or "")
+    if element.tag not in TAGS or depth > _MOST_DEPTH or (element.tag == "mi" and text[:1] in ("\\", "&")):
+        raise ValueError(element.tag)
+    copy = ElementTree.Element(element.tag, dict(_kept(element)))
+    copy.text = "".join(character for character in text if character.isprintable() or character == "\xa0")
+    copy.extend(_copy(child, depth + 1) for child in element)
+    return copy
+
+
+def _kept(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    for name, value in element.items():
+        if name in ATTRIBUTES and ATTRIBUTES[name].fullmatch(value):
+            yield name, value

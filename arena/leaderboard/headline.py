@@ -1,0 +1,89 @@
+"""Headline: one plain sentence on what a board's votes tell, written from its intervals and ranks as they stand."""
+
+from collections.abc import Sequence
+
+from arena.drawings import shortened
+from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.statistics import SETTLED
+from arena.ratings.bradley_terry import Status
+from arena.templates import plural
+
+MOST_NAMES = 3
+_LETTERS = 48
+
+
+def headline(board: Board) -> str:
+    """Return who leads, who cannot be told apart, and who still gathers votes; the whole board in one sentence."""
+    if not board.votes:
+        left_out = board.left_out.flagged or board.left_out.uncounted
+        return "No vote counts on this board yet." if left_out else "Nobody has voted on this board yet."
+    ranked = [line for line in main_group(board) if line.rank is not None]
+    if board.statistics is None:
+        told = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
+    elif len(ranked) < 2:
+        told = f"No two models have a rank yet: {_missing(board.standings)}"
+    else:
+        one_of = f"in one of {len(board.groups)} groups that never met, " if len(board.groups) > 1 else ""
+        told = one_of + "; ".join([*_ranked(ranked), *_gathering(board.standings)])
+    return f"{_whose(board)}{told}."
+
+
+def main_group(board: Board) -> Sequence[Standing]:
+    """Return the group of models that sentence and chart are about: the largest with ranks, else the largest."""
+    ranked = (group for group in board.groups if sum(line.rank is not None for line in group) > 1)
+    return next(ranked, board.groups[0] if board.groups else ())
+
+
+def leaders(board: Board) -> list[str]:
+    """Return the models of the first rank; none while fewer than two have a rank."""
+    ranked = [line for line in main_group(board) if line.rank is not None]
+    return [line.model for line in ranked if line.rank and line.rank.value == 1] if len(ranked) > 1 else []
+
+
+def needs(line: Standing) -> str:
+    """Return what a model without a rank still lacks, in a few words; "" for one with a rank."""
+    if line.trust == "settled":
+        return ""
+    if line.votes < SETTLED:
+        return f"needs {plural(SETTLED - line.votes, 'more vote')}"
+    if line.status is Status.RATED:
+        return "has too wide an interval"
+    return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(line.status, str(line.status))
+
+
+def _whose(board: Board) -> str:
+    if board.key.everyone:
+        return "By everyone's votes: "
+    return "By counted votes: " if board.left_out.rule != "everyone" else ""
+
+
+def _ranked(ranked: Sequence[Standing]) -> list[str]:
+    """Say who is first and who comes next: models of one rank are those that the intervals cannot tell apart."""
+    first = [line.model for line in ranked if line.rank and line.rank.value == 1]
+    if len(first) > 1:
+        return [f"{names(first)} share the first place: the votes cannot tell them apart"]
+    rest = [line for line in ranked if line.model not in first]
+    second = [line.model for line in rest if line.rank and rest[0].rank and line.rank.value == rest[0].rank.value]
+    apart = f"{names(second)} cannot be told apart" if len(second) > 1 else f"{names(second)} comes second"
+    return [f"{names(first)} leads", apart]
+
+
+def _gathering(standings: Sequence[Standing]) -> list[str]:
+    young = [line.model for line in standings if line.trust == "provisional"]
+    return [f"{names(young)} still {'gathers' if len(young) == 1 else 'gather'} votes"] if young else []
+
+
+def _missing(standings: Sequence[Standing]) -> str:
+    """Say what the models without a rank need, those that need least first."""
+    young = sorted((line for line in standings if line.trust == "provisional"), key=lambda line: -line.votes)
+    told = [f"{shortened(line.model, _LETTERS)} {needs(line)}" for line in young[:MOST_NAMES]]
+    more = len(young) - len(told)
+    return ", ".join([*told, *([f"and {plural(more, 'other')} more"] if more else [])])
+
+
+def names(models: Sequence[str]) -> str:
+    """Return up to three names, and how many more there are."""
+    shown = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
+    more = len(models) - len(shown)
+    shown += [f"{more} more"] if more else []
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -1,0 +1,77 @@
+"""Overview: every board that has votes, the one with the most first, and the model that leads on each."""
+
+import time
+from threading import Lock
+from typing import NamedTuple
+
+from arena.leaderboard.board import Board
+from arena.leaderboard.headline import leaders, names
+from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.service import Leaderboard
+
+SECONDS = 10.0
+"""How long the list of boards is kept: every visitor reads it, and each board in it costs a reading."""
+EARLY_SECONDS = 2.0
+"""The same while ranks are being computed."""
+MOST_SOURCES = 40
+
+
+class BoardEntry(NamedTuple):
+    """One board of the overview: a source's items with one picture, or with several."""
+
+    source: str
+    images: str
+    """As `Leaderboard.choose` takes it: single or multiple."""
+    votes: int
+    leader: str | None
+    """Who is first, in words; "" where nobody has a rank, None while ranks are being computed."""
+    models: frozenset[str]
+
+
+class Overview:
+    """The official boards that have votes, read at most every `seconds`."""
+
+    def __init__(self, leaderboard: Leaderboard, seconds: float = SECONDS) -> None:
+        self._leaderboard, self._seconds = leaderboard, seconds
+        self._lock = Lock()
+        self._entries: tuple[BoardEntry, ...] = ()
+        self._read_at: float | None = None
+
+    def entries(self) -> tuple[BoardEntry, ...]:
+        with self._lock:
+            early = any(one.leader is None for one in self._entries)
+            keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
+            if self._read_at is None or time.monotonic() - self._read_at >= keep:
+                self._entries, self._read_at = tuple(self._read()), time.monotonic()
+            return self._entries
+
+    def choose(
+        self, source: str = "", images: str = "", model: str | None = None, **narrowed: str
+    ) -> BoardSelection | None:
+        """Return the board of these names as `Leaderboard.choose` does; what is not said is where most votes are.
+
+        `model`: of the boards on which this model stands. Raises BoardSelectionError.
+        """
+        if not (source and images):
+            among = [one for one in self.entries() if source in ("", one.source) and images in ("", one.images)]
+            first = next((one for one in among if model is None or model in one.models), None)
+            source, images = (first.source, first.images) if first else (source, images)
+        return self._leaderboard.choose(source, images, **narrowed)
+
+    def _read(self) -> list[BoardEntry]:
+        found = []
+        first = self._leaderboard.choose("", "single")
+        for source in first.sources[-MOST_SOURCES:] if first else ():
+            for images in ("single", "multiple"):
+                choice = self._leaderboard.choose(source, images)
+                board = choice and self._leaderboard.board(choice.key)
+                if board and board.votes:
+                    found.append(_entry(source, images, board))
+        return sorted(found, key=lambda entry: -entry.votes)
+
+
+def _entry(source: str, images: str, board: Board) -> BoardEntry:
+    first = leaders(board)
+    leader = None if board.statistics is None else names(first) if first else ""
+    models = frozenset(line.model for line in board.standings)
+    return BoardEntry(source, images, board.votes, leader, models)

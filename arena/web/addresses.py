@@ -1,0 +1,66 @@
+"""Addresses: which page each opens, and the thing that it is about.
+
+The first word of a path names its page: four pages of Gradio stand behind all of them. A wrong address opens the
+nearest page, with a sentence.
+"""
+
+from difflib import get_close_matches
+from typing import Literal, NamedTuple
+from urllib.parse import parse_qs, unquote
+
+VOTE, RESULTS, SCORE, RUN = "", "results", "score", "run"
+"""The pages, by their path."""
+DOORS = ((VOTE, "Vote"), (RESULTS, "Results"), (SCORE, "Score a model"))
+"""Pages in the bar, with their names; who runs the server has one more."""
+NAME = "Stereoscope"
+
+Kind = Literal["page", "item", "board", "model", "battle", "report"]
+_PAGES: dict[str, Kind] = {VOTE: "item", RESULTS: "board", SCORE: "page", RUN: "page"}
+"""What a page is about where its address names a thing: in its query, or behind `/results/`."""
+_THINGS: dict[str, tuple[str, Kind]] = {
+    "item": (VOTE, "item"),
+    "model": (RESULTS, "model"),
+    "battle": (RESULTS, "battle"),
+    "report": (SCORE, "report"),
+}
+"""By the first word of a path: the page that it opens, and what it is about."""
+_QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
+"""Parameter of a page's query that names what it is about."""
+_MOST_NAME = 200
+
+
+class Address(NamedTuple):
+    """A page of Gradio, and the thing it is about by its kind and its name, which may be anybody's words."""
+
+    page: str
+    kind: Kind = "page"
+    name: str = ""
+
+
+def opened(path: str, query: str = "") -> Address | None:
+    """Return what a path opens; None for a wrong one."""
+    first, _, rest = path.strip("/").partition("/")
+    name = unquote(rest)[:_MOST_NAME]
+    if first in _THINGS:
+        return Address(*_THINGS[first], name) if name else None
+    if first not in _PAGES or (name and first != RESULTS):
+        return None
+    name = name or _queried(first, query)[:_MOST_NAME]
+    return Address(first, _PAGES[first], name) if name else Address(first)
+
+
+def _queried(page: str, query: str) -> str:
+    found = parse_qs(query[:2000]) if page in _QUERIED else {}
+    return found.get(_QUERIED.get(page, ""), [""])[0]
+
+
+def nearest(path: str) -> str:
+    """Return the path of the page that a wrong path was most likely to open."""
+    first = path.strip("/").partition("/")[0][:40]
+    near = get_close_matches(first, [word for word in (*_PAGES, *_THINGS) if word], n=1)
+    return f"/{_THINGS[near[0]][0] if near[0] in _THINGS else near[0]}" if near else "/"
+
+
+def is_page(path: str) -> bool:
+    """Whether a path opens one of our pages."""
+    return opened(path) is not None

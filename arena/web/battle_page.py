@@ -1,0 +1,28 @@
+"""Battle page: one finished battle, with both answers under their models' names and how people chose."""
+
+from dataclasses import dataclass
+
+from arena.battles.outcomes import Outcomes
+from arena.io.scaled_pictures import ScaledPictures
+from arena.items.store import ItemBank
+from arena.templates import macros
+from arena.web.pictures import shown_pictures
+
+HTML = macros("finished.html")
+
+
+@dataclass(frozen=True)
+class BattlePages:
+    """Pages of battles whose vote is final."""
+
+    outcomes: Outcomes
+    items: ItemBank
+    scaled: ScaledPictures
+
+    def html(self, number: str) -> str:
+        """Return a battle's page, or what to say where none can be shown. Raises DatabaseError."""
+        battle = self.outcomes.finished(number)
+        item = battle and self.items.bank().items.get(battle.item)
+        if battle is None or item is None:
+            return HTML.unknown(number[:20])
+        return HTML.page(battle, item, shown_pictures(item, self.scaled))

@@ -1,0 +1,134 @@
+"""Heads: what a browser's tab, a search engine and the preview of a shared link say of an address.
+
+An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
+"""
+
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import NamedTuple
+from urllib.parse import quote
+
+from arena.battles.outcomes import Outcomes
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.headline import headline, needs
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.service import Leaderboard
+from arena.markdown import visible_text
+from arena.templates import plural
+from arena.types import Item
+from arena.web.addresses import NAME, RESULTS, RUN, SCORE, VOTE, Address
+
+_ASKED = "Which one helped more?"
+VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
+_LETTERS = 110
+"""Most letters of an instruction in a title or a description."""
+
+
+class Head(NamedTuple):
+    """The head of an address; `title` and `description` may hold anybody's words."""
+
+    title: str
+    description: str
+    preview: str = ""
+    """Path of the preview picture, without its suffix; empty: none."""
+    is_private: bool = False
+    """Whether search engines are asked to stay away."""
+    picture: str | None = None
+    """Hash of the picture that the preview shows."""
+
+
+PAGES = {
+    VOTE: Head(f"{NAME}: two hidden models, one picture, your choice", VOTE_WORDS, "vote"),
+    RESULTS: Head(
+        f"Results · {NAME}",
+        "Vision-language models ranked by people's blind choices, with honest intervals.",
+        "results",
+    ),
+    SCORE: Head(
+        f"Score a model · {NAME}",
+        "Upload a model's answers to MM-Vet, MMBench, MMT-Bench or VisIT-Bench and get them scored.",
+        "score",
+    ),
+    RUN: Head(f"Run · {NAME}", "The operators' page.", is_private=True),
+}
+_REPORT = Head(f"Report · {NAME}", "A scored model's report.", is_private=True)
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of addresses, by what is in the database."""
+
+    items: ItemBank
+    outcomes: Outcomes
+    leaderboard: Leaderboard
+    overview: Overview
+
+    def of(self, address: Address) -> Head:
+        """Return an address's head. Raises DatabaseError."""
+        if address.kind == "report":
+            return _REPORT
+        makers = {"item": self._item, "board": self._board, "model": self._model, "battle": self._battle}
+        made = makers[address.kind](address.name) if address.kind in makers else None
+        return made or PAGES[address.page]
+
+    def _item(self, key: str) -> Head | None:
+        item = self.items.bank().by_key(key)
+        if item is None:
+            return None
+        title = f"{_begun(item.instruction)} · {NAME}"
+        return Head(title, VOTE_WORDS, f"item/{key}", picture=_picture(item))
+
+    def _battle(self, number: str) -> Head | None:
+        battle = self.outcomes.finished(number)
+        item = battle and self.items.bank().items.get(battle.item)
+        if battle is None or item is None:
+            return None
+        title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
+        told = f"{_begun(item.instruction)} {battle.verdict}"
+        return Head(title, told, f"battle/{number}", picture=_picture(item))
+
+    def _board(self, source: str) -> Head | None:
+        board, source = self.board(source)
+        if board is None:
+            return None
+        return Head(f"{source} · Results · {NAME}", headline(board), f"results/{quote(source, safe='')}")
+
+    def _model(self, name: str) -> Head | None:
+        if not self.items.is_model(name):
+            return None
+        board, _ = self.board()
+        lines = board.standings if board and board.statistics else ()
+        line = next((line for line in lines if line.model == name), None)
+        told = f"How people's blind choices rank {name}: wins, losses, families, battles."
+        return Head(f"{name} · {NAME}", standing(line) if line else told, f"model/{quote(name, safe='')}")
+
+    def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
+        """Return the board that a source opens with, by default the results', and its source.
+
+        As it was last computed, or, with `patience`, as it is after at most so many seconds of waiting for ranks.
+        """
+        choice = self.overview.choose(source)
+        if choice is None or source not in ("", choice.source):
+            return None, source
+        if patience is None:
+            return self.leaderboard.latest(choice.key), choice.source
+        return self.leaderboard.board(choice.key, patience), choice.source
+
+
+def standing(line: Standing) -> str:
+    """Return where a model stands, in one sentence."""
+    cast = plural(line.votes, "vote")
+    if line.rank is None or line.rating is None:
+        return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
+    rank, rating = line.rank, line.rating
+    places = f"{rank.value:.0f}" + (f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else "")
+    return f"Rank {places}, rating {rating.value:.0f} [{rating.low:.0f}, {rating.high:.0f}] by {cast} of people."
+
+
+def _begun(instruction: str) -> str:
+    return shorten(visible_text(instruction[:1000]), _LETTERS, placeholder=" …")
+
+
+def _picture(item: Item) -> str | None:
+    return next((image.sha256 for image in item.images if image.sha256), None)

@@ -1,0 +1,93 @@
+"""Model page: one model's rank, wins and losses on a board, its best and worst items, and the battles it lost."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from arena.drawings import shortened
+from arena.items.store import ItemBank
+from arena.leaderboard.model_results import ItemShare, model_results
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.queries import LostBattle
+from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.service import Leaderboard
+from arena.ratings.shares import Share
+from arena.templates import macros
+from arena.types import Item
+from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
+from arena.web.results_view import PICTURES
+
+MODEL, PARTS = macros("model.html"), macros("parts.html")
+PATIENCE_SECONDS = 1.5
+MOST_LOST = 6
+"""Lost battles on a page."""
+MOST_TEXT = 1_200
+"""Characters of an answer that are shown here; battles show all."""
+
+
+class SeenItem(NamedTuple):
+    """An item that may be shown, with what happened on it."""
+
+    item: Item
+    about: ItemShare | LostBattle
+
+
+class ModelPages:
+    """Pages of models, from the boards and the item bank."""
+
+    def __init__(self, leaderboard: Leaderboard, items: ItemBank) -> None:
+        self.overview = Overview(leaderboard)
+        self._leaderboard, self._items = leaderboard, items
+
+    def html(self, address: ResultsAddress) -> str:
+        """Return the page of an address's model, on the board it names, else where the model has most votes.
+
+        Raises BoardSelectionError, DatabaseError.
+        """
+        name = address.model or ""
+        choice = self.overview.choose(**address.board, model=name)
+        return (
+            PARTS.empty("There are no items yet.") if choice is None else self.model_html(name, choice, address.before)
+        )
+
+    def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
+        """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
+        board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
+        query = board_query(selection)
+        found = model_results(board, name, self._leaderboard.family_names())
+        where, back = f"{selection.source}, {PICTURES[query['images']].lower()}", board_address(query)
+        elsewhere = [
+            (f"{one.source}, {PICTURES[one.images].lower()}", address)
+            for one in self.overview.entries()
+            if name in one.models
+            and (address := model_address(name, {"source": one.source, "images": one.images}))
+            and (one.source, one.images) != (selection.source, query["images"])
+        ]
+        if found is None:
+            return MODEL.unknown(shortened(name, 80), where, back, elsewhere)
+        links = {line.model: model_address(line.model, query) for line in board.standings}
+        lost = self._leaderboard.lost_battles(selection.key, found.standing.code, before, MOST_LOST + 1)
+        names = {line.code: line.model for line in board.standings}
+        more = _page(links[name], lost[MOST_LOST - 1].number) if len(lost) > MOST_LOST else ""
+        newest = links[name] if before is not None else ""
+        return MODEL.page(
+            found,
+            (where, back, elsewhere),
+            (_rows(found.families), _rows(found.opponents), links),
+            (self._seen(found.best), self._seen(found.worst)),
+            (self._seen(lost[:MOST_LOST]), names, MOST_TEXT, more, newest, selection.key.kind == "bank"),
+        )
+
+    def _seen(self, found: Iterable[ItemShare] | Iterable[LostBattle]) -> list[SeenItem]:
+        """Return what is on items that may be shown: not on those that operators took out."""
+        bank = self._items.bank().items
+        return [SeenItem(bank[one.item], one) for one in found if one.item in bank]
+
+
+def _page(address: str, before: int) -> str:
+    return f"{address}&{urlencode({'before': before})}"
+
+
+def _rows(shares: Mapping[str, Share]) -> Sequence[tuple[str, Share]]:
+    """Return shares with their names, the one with most battles first."""
+    return sorted(shares.items(), key=lambda one: -one[1].n)

@@ -1,0 +1,73 @@
+"""Pictures: how the page asks for an item's pictures at the width of its screen, and the route that answers."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+
+from arena.io.images import PictureStore
+from arena.io.scaled_pictures import MOST_BYTES, ScaledPictures
+from arena.types import Image, Item
+from arena.web.cookies import YEAR
+
+BATTLE_BYTES = 120_000
+"""Most bytes of a battle's pictures, before one is enlarged."""
+SIZES = {True: "(max-width: 700px) 70vw, 36vw", False: "(max-width: 700px) 94vw, 36vw"}
+"""About how wide a picture is shown, of several or alone."""
+
+
+class Shown(NamedTuple):
+    """What the page needs of a picture; `original` is what is shown when it is enlarged."""
+
+    src: str
+    original: str
+    description: str
+    srcset: str = ""
+    sizes: str = ""
+    width: int | None = None
+    height: int | None = None
+
+
+def shown_pictures(item: Item, scaled: ScaledPictures) -> Sequence[Shown]:
+    """Return an item's pictures, in widths whose files together stay below BATTLE_BYTES."""
+    fitting = [width for width, most in MOST_BYTES.items() if most * len(item.images) <= BATTLE_BYTES]
+    widths = fitting or [min(MOST_BYTES)]
+    return [_shown(image, widths, item.multi, scaled) for image in item.images]
+
+
+def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictures) -> Shown:
+    description = f". {image.caption}" if image.caption else ""
+    if image.sha256 is None:
+        return Shown(image.url or "", image.url or "", description)
+    size = scaled.size(image.sha256)
+    below = [width for width in widths if size is None or width < size[0]]
+    offered = [(width, width) for width in below]
+    if size is not None and len(below) < len(widths):  # the next width holds all there is
+        offered.append((widths[len(below)], size[0]))
+    addresses = [(f"pictures/{width}/{image.sha256}.webp", pixels) for width, pixels in offered]
+    srcset = ", ".join(f"{address} {pixels}w" for address, pixels in addresses)
+    original = f"pictures/{image.sha256}.{image.suffix}"
+    return Shown(addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None)))
+
+
+def routes(store: PictureStore, scaled: ScaledPictures) -> APIRouter:
+    """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens."""
+    router = APIRouter()
+    forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
+
+    @router.get("/pictures/{name}")
+    def picture(name: str) -> Response:
+        path = store.path(name)
+        if path is None:
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        return FileResponse(path, headers=forever)
+
+    @router.get("/pictures/{width}/{name}.webp")
+    def scaled_picture(width: int, name: str) -> Response:
+        path = scaled.path(name, width)
+        if path is None:
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        return FileResponse(path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"})
+
+    return router

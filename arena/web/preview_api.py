@@ -1,0 +1,98 @@
+"""Preview API: the pictures beside shared links, 1200 x 630 pixels, drawn from what the heads of their pages say."""
+
+from functools import lru_cache
+from pathlib import Path
+from textwrap import wrap
+from urllib.parse import quote, unquote
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+
+from arena.database import DatabaseError
+from arena.drawing_png import Photo, png
+from arena.drawings import Drawing, Mark, TextMark
+from arena.io.scaled_pictures import ScaledPictures
+from arena.leaderboard.board import Board
+from arena.leaderboard.chart import chart_png
+from arena.markdown import visible_text
+from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
+from arena.web.heads import Head, Heads
+
+_WIDTH, _HEIGHT, _LEFT = 600, 315, 36
+_PICTURE = 240
+"""Side of the square that an item's picture fits, in units of a drawing."""
+_MINUTES = 5
+_PATIENCE_SECONDS = 1.5
+"""How long a board's picture waits for its ranks."""
+
+
+class Previews:
+    """Pictures by the path of their address; the board that was drawn last is kept for as long as it stays the same."""
+
+    def __init__(self, heads: Heads, scaled: ScaledPictures) -> None:
+        self._heads, self._scaled = heads, scaled
+        self._kept: tuple[Board, bytes] | None = None
+
+    def picture(self, path: str) -> bytes | None:
+        """Return a picture, None if there is none at this path. Raises DatabaseError."""
+        name = path.removesuffix(".png")
+        address = Address(VOTE) if name == "vote" else opened(quote(name))
+        head = self._heads.of(address) if address else None
+        if address is None or head is None or unquote(head.preview) != name:
+            return None
+        if address.page == RESULTS and address.kind in ("page", "board"):
+            return self._board(address.name)
+        return card(head.title.removesuffix(f" · {NAME}"), head.description, self._file(head))
+
+    def _board(self, source: str) -> bytes | None:
+        board, source = self._heads.board(source, _PATIENCE_SECONDS)
+        if board is None:
+            return None
+        if self._kept is None or self._kept[0] is not board:
+            self._kept = (board, chart_png(board, source))
+        return self._kept[1]
+
+    def _file(self, head: Head) -> Path | None:
+        """Return the file of a head's picture, about as wide as it is drawn."""
+        file = self._scaled.path(head.picture, 640) if head.picture else None
+        return file if file and file.suffix == ".webp" else None
+
+
+def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
+    """Return the route of all previews; only votes that are final stand in one."""
+    router, turns, previews = APIRouter(), CapacityLimiter(2), Previews(heads, scaled)
+
+    @router.get("/preview/{path:path}")
+    async def preview(path: str) -> Response:
+        try:
+            found = await to_thread.run_sync(previews.picture, path, limiter=turns)
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503)
+        if found is None:
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        return Response(found, media_type="image/png", headers={"cache-control": f"public, max-age={60 * _MINUTES}"})
+
+    return router
+
+
+@lru_cache(64)
+def card(title: str, text: str, picture: Path | None) -> bytes:
+    """Return a picture of a title above a text, left of the picture that they are about."""
+    width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
+    sizes = {size: _lines(title, width, size) for size in (20, 24, 30)}
+    size = max((size for size, lines in sizes.items() if len(lines) < 4), default=20)
+    heading = sizes[size]
+    heading = heading if len(heading) < 6 else [*heading[:4], f"{heading[4][:-1]}…"]
+    marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
+    marks += [TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size) for place, line in enumerate(heading)]
+    top = 104 + 1.25 * size * len(heading)
+    words = _lines(text, width, 16)[: int((_HEIGHT - 10 - top) // 22) + 1]
+    marks += [TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16) for place, line in enumerate(words)]
+    photo = picture and Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
+    return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)
+
+
+def _lines(text: str, width: float, size: int) -> list[str]:
+    """Return a text in lines of a width, as wide as the letters of Pillow's font are on average."""
+    return wrap(visible_text(text[:1000]), int(width / (0.52 * size)))

@@ -1,0 +1,96 @@
+"""Results view: the overview of all boards, the filters of one as chips, its sentence with its chart, and its plots."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from arena.drawings import svg
+from arena.figures import Figure
+from arena.leaderboard.board import Board
+from arena.leaderboard.chart import board_chart
+from arena.leaderboard.headline import headline
+from arena.leaderboard.overview import BoardEntry
+from arena.leaderboard.plots import PLOTS
+from arena.leaderboard.selection import BoardSelection
+from arena.settings import CountRule
+from arena.templates import macros
+from arena.web.leaderboard_view import COUNTED, cast_sentence
+from arena.web.results_address import board_address, board_query
+
+RESULTS = macros("results.html")
+PICTURES = {"single": "One picture", "multiple": "Several pictures"}
+FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in list(PLOTS)[1:]}
+"""The plots below a board by their names in addresses; the first is the chart that the board opens with."""
+ALL = "all"
+
+
+class Choice(NamedTuple):
+    """A choice of a chip's menu, and its address."""
+
+    label: str
+    address: str
+    chosen: bool
+
+
+class Chip(NamedTuple):
+    """A filter: what it chooses, what is chosen, and the choices; none: the days, which are typed."""
+
+    name: str
+    label: str
+    value: str
+    choices: Sequence[Choice]
+
+
+def head_html(entries: Sequence[BoardEntry], choice: BoardSelection, rule: CountRule, asked: str = "") -> str:
+    """Return the overview and the chips of a board; `asked`: a source that was asked for and is not there."""
+    query, listed = board_query(choice), []
+    for entry in entries if len(entries) > 1 else ():
+        chosen = (entry.source, entry.images) == (choice.source, query["images"])
+        address = board_address({"source": entry.source, "images": entry.images})
+        listed.append((entry, PICTURES[entry.images], address, chosen))
+    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, board_address(query, since="", until=""), asked)
+
+
+def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
+    yield _menu(
+        query, "source", "Items", {one: one for one in choice.sources}, family="", since="", until="", voters=""
+    )
+    yield _menu(query, "images", "Pictures", {label: name for name, label in PICTURES.items()}, family="")
+    if choice.families:
+        yield _menu(query, "family", "Family", {ALL: "", **{one: one for one in choice.families}})
+    days = f"{query.get('since') or 'the first'} to {query.get('until') or 'today'}" if choice.key.dated else ALL
+    yield Chip("days", "Days", days, ())
+    if choice.votes:
+        yield _menu(query, "votes", "Votes", {f"of {COUNTED[rule]}": "counted", "of everyone": "everyone"})
+    if choice.key.kind != "imported":
+        yield _menu(query, "voters", "Flagged voters", {"left out": "", "included": "all"})
+
+
+def _menu(query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str) -> Chip:
+    chosen = query.get(name, "")
+    choices = [
+        Choice(text, board_address(query, **{**changed, name: value}), value == chosen)
+        for text, value in values.items()
+    ]
+    return Chip(name, label, next((one.label for one in choices if one.chosen), ALL), choices)
+
+
+def opening_html(board: Board, choice: BoardSelection) -> str:
+    """Return what a board opens with: its sentence, by how many votes, and its chart."""
+    query = board_query(choice)
+    cast = cast_sentence(board) if board.votes else ""
+    return RESULTS.opening(headline(board), cast, svg(board_chart(board), "chart") if board.votes else "", query)
+
+
+def picture_html(figure: Figure | None, name: str, path: str, query: Mapping[str, str]) -> str:
+    """Return a plot as the server draws it, with its table and the addresses of its files, which begin with `path`."""
+    if figure is None:
+        return ""
+    return RESULTS.figure_part(figure, svg(figure.drawing, name) if figure.drawing else "", path, query)
+
+
+def plots_html(choice: BoardSelection, plot: str, figure: Figure | None) -> str:
+    """Return the plots to choose from, and the chosen one with its table and its files."""
+    query = board_query(choice)
+    others = [Choice(name, board_address(query, plot=slug), slug == plot) for slug, name in FURTHER.items()]
+    drawn = svg(figure.drawing, "plot") if figure and figure.drawing else ""
+    return RESULTS.plots(others, plot, figure, drawn, query, board_address(query))

@@ -1,0 +1,87 @@
+"""Reveal: what the page tells with the names of a battle, from final votes and boards that were computed before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from arena.battles.outcomes import BattleOutcome, Outcomes
+from arena.battles.store import BattleStore
+from arena.items.store import ItemBank
+from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.service import Leaderboard
+from arena.templates import macros
+from arena.types import SIDES, Battle, Names, Side
+from arena.web.words import Words
+
+HTML = macros("battle.html")
+EVERY = 10
+"""After so many votes, and each time after as many more, voters see which models they have preferred."""
+
+
+class Told(NamedTuple):
+    """The HTML of a reveal."""
+
+    titles: Mapping[Side, str]
+    others: str
+    """How others chose, as a sentence."""
+    more: str
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """Tells of revealed battles. Under a campaign's seat it tells the names alone: the rest could lead its workers."""
+
+    store: BattleStore
+    items: ItemBank
+    outcomes: Outcomes
+    leaderboard: Leaderboard
+
+    def prepare(self, battle: Battle) -> None:
+        """Have the battle's board computed in time for the reveal."""
+        self._board(battle)
+
+    def of(self, voter: int, battle: Battle, names: Names, words: Words) -> Told:
+        """Return what to tell; raises ChoiceError before the reveal."""
+        if battle.seat is not None:
+            return Told({side: _title(side, words, names, battle) for side in SIDES}, "", "")
+        board, outcome = self._board(battle), self.outcomes.of(voter, battle)
+        lines = {line.model: line for line in board.standings} if board else {}
+        titles: dict[Side, str] = {
+            side: _title(side, words, names, battle, _standing(lines.get(getattr(names, side)), board, words))
+            for side in SIDES
+        }
+        votes = self.store.votes_of(voter)
+        mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
+        return Told(titles, _others(outcome, words), HTML.outcome(outcome.reference, mine, battle.id, words))
+
+    def _board(self, battle: Battle) -> Board | None:
+        item = self.items.bank().items.get(battle.item)
+        return item and self.leaderboard.latest(self.leaderboard.official_key(item.source, item.multi))
+
+
+def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str = "") -> str:
+    return HTML.title(side, words, getattr(names, side), battle.choice == side, standing, battle.seat is None)
+
+
+def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
+    """Return a model's rank and rating with their ranges, in words."""
+    if line is None or line.rank is None or board is None:
+        return words["provisional"] if line else ""
+    ranked = sum(one.rank is not None for one in board.standings)
+    said = words["rank"].format(round(line.rank.value), ranked)
+    if line.rank.low != line.rank.high and line.rank.low is not None:
+        said += f" ({line.rank.low:.0f}–{line.rank.high:.0f})"
+    if line.rating is None:
+        return said
+    rating = f"{line.rating.value:.0f}"
+    return f"{said} · {rating}" + (
+        "" if line.rating.low is None else f" ({line.rating.low:.0f}–{line.rating.high:.0f})"
+    )
+
+
+def _others(outcome: BattleOutcome, words: Words) -> str:
+    if not outcome.others:
+        return words["first"]
+    few = outcome.others < 5
+    share = f"{outcome.alike}" if few else f"{outcome.alike / outcome.others:.0%}"
+    return words["alike_few" if few else "alike"].format(share, outcome.others)

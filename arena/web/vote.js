@@ -1,0 +1,154 @@
+// The vote: what opens its buttons, which card is in sight, the mark of the choice. Loaded after keys.js.
+const stereoscopeVote = (() => {
+  const byId = (id) => document.getElementById(id);
+  const narrow = matchMedia("(max-width: 700px)");
+  const seen = new Set(), fates = new WeakMap();  // of each picture: the file that was decoded, or failed
+  const pictures = () => [...document.querySelectorAll("#item .enlarge img")];
+  const sides = ["a", "b"];
+  let held = null, showing = null, battle = null, side = "a", told = "", pressed = null;
+
+  // A picture counts once it is decoded: only then can anybody have seen it. Gradio may give an element another file.
+  const is = (picture, fate) => fates.get(picture) === `${fate} ${picture.src}`;
+  const watch = async (picture) => {
+    const { src } = picture;
+    if (is(picture, "decoded") || is(picture, "failed") || !picture.complete) return;
+    const fate = await picture.decode().then(() => "decoded", () => "failed");
+    if (picture.src === src) fates.set(picture, `${fate} ${src}`);
+    check();
+  };
+  for (const event of ["load", "error"]) {
+    document.addEventListener(event, ({ target }) => { if (target.matches?.("#item .enlarge img")) watch(target); }, true);
+  }
+
+  const show = (which) => {
+    side = which;
+    if (narrow.matches) seen.add(which);
+    check();
+  };
+
+  // What still keeps a choice from being made; the buttons and keys are shut until then.
+  const waiting = () => {
+    const item = document.querySelector("#item .item");
+    const here = item && item.dataset.battle === battle && pictures().every((picture) => is(picture, "decoded"));
+    if (!here) return "pictures";
+    return narrow.matches && !sides.every((which) => seen.has(which)) ? "answers" : "";
+  };
+
+  const check = () => {
+    const status = document.querySelector("#status [data-phase]"), answers = byId("answers"), dock = byId("dock");
+    if (!status || !dock) return;
+    if (byId("skip-not")) speak();
+    if ((status.dataset.battle ?? "") !== battle) begin(status.dataset.battle ?? "");
+    pictures().forEach(watch);
+    byId("item").classList.toggle("failed", pictures().some((picture) => is(picture, "failed")));
+    const wait = { open: waiting, held: () => "pictures" }[status.dataset.phase]?.() ?? "";
+    dock.dataset.wait = wait;
+    for (const which of sides) {
+      const button = byId(`choose-${which}`);
+      if (button.disabled === !wait) button.disabled = wait !== "";
+    }
+    if (!answers) return;
+    const said = status.outerHTML + document.querySelector("#problem .problem")?.textContent;
+    if (said !== told) [told, pressed] = [said, null];
+    answers.dataset.chosen = status.dataset.choice || pressed || "";
+    answers.dataset.shown = side;
+    answers.classList.toggle("open", status.dataset.phase === "open" && !wait && !pressed);
+    for (const button of document.querySelectorAll("[data-show]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.show === side));
+    }
+  };
+  const begin = (name) => {
+    battle = name;
+    side = "a";
+    seen.clear();
+    if (narrow.matches) seen.add("a");
+    ask(false);
+  };
+
+  // The choice is marked at once; what the server says then stands.
+  const press = (which) => {
+    pressed = side = which;
+    check();
+    setTimeout(() => { if (pressed === which) { pressed = null; check(); } }, 5000);
+  };
+  const ask = (on) => {
+    const dock = byId("dock");
+    if (dock.classList.toggle("asking", on)) byId("skip-judge").focus();
+    else if (document.activeElement?.closest("#reasons")) byId("skip").focus();
+  };
+
+  document.addEventListener("click", ({ target }) => {
+    target.closest?.("#subject .instruction-text")?.classList.toggle("open");
+    const show_ = target.closest?.("[data-show]"), press_ = target.closest?.("[data-press]");
+    if (show_) show(show_.dataset.show);
+    if (press_) byId(press_.dataset.press).click();
+    const chosen = target.closest?.("#choose-a, #choose-b");
+    if (chosen && !chosen.disabled) press(chosen.id.at(-1));
+    const card = target.closest?.("#answers.open .answer");
+    if (!card || narrow.matches || target.closest("a, button, summary") || String(getSelection())) return;
+    byId(`choose-${card.id.at(-1)}`).click();
+  });
+
+  // The next battle comes ahead, and its pictures with it; the server takes it back after a minute.
+  const FRESH = 55_000;
+  const hold = (text) => {
+    held = null;
+    if (!text) return;
+    const [name, parts] = JSON.parse(text);
+    const item = document.createElement("template");
+    item.innerHTML = parts[0];
+    const images = [...item.content.querySelectorAll(".enlarge img")];
+    const loaded = images.map(({ sizes, srcset, src }) => Object.assign(new Image(), { sizes, srcset, src }));
+    held = { name, parts, loaded, at: Date.now() };
+  };
+  document.addEventListener("click", ({ target }) => {
+    if (!target.closest?.("#next")) return;
+    showing = held && Date.now() - held.at < FRESH ? held : null;
+    held = null;
+    if (showing) byId("show-held").click();
+  }, true);
+  const shown = () => {
+    scrollTo(0, 0);
+    return showing.parts;
+  };
+  const name = () => showing?.name ?? "";
+
+  // A swipe turns to the other card.
+  let from = null;
+  document.addEventListener("touchstart", ({ target, touches }) => {
+    from = target.closest?.("#answers") && touches.length === 1 ? touches[0] : null;
+  }, { passive: true });
+  document.addEventListener("touchend", ({ changedTouches: [to] }) => {
+    if (!from || !narrow.matches) return;
+    const x = to.clientX - from.clientX, y = to.clientY - from.clientY;
+    if (Math.abs(x) > 60 && Math.abs(x) > 2 * Math.abs(y)) show(x < 0 ? "b" : "a");
+    from = null;
+  }, { passive: true });
+
+  // The page comes in English, the same for everybody; its fixed words are put into the language here, the rest by the server.
+  const WORDS = /(?:^|; )language=(\w\w)/;
+  const language = (known) => {
+    const asked = [document.cookie.match(WORDS)?.[1], ...navigator.languages.map((name) => name.slice(0, 2))];
+    return asked.find((name) => known[name]) ?? "en";
+  };
+  const speak = () => {
+    const box = byId("words");
+    if (!box || box.dataset.spoken) return;
+    const known = JSON.parse(box.getAttribute("value")), chosen = box.dataset.spoken = language(known);
+    const say = (element, word) => { if (element && known[chosen][word]) element.textContent = known[chosen][word]; };
+    document.querySelectorAll("[data-word]").forEach((element) => say(element, element.dataset.word));
+    document.querySelectorAll("#dock button").forEach((button) => say(button, button.id.replaceAll("-", "_")));
+    for (const id of ["lead", "battle", "outcome", "dock"]) byId(id)?.setAttribute("lang", chosen);
+  };
+  document.addEventListener("click", ({ target }) => {
+    const chosen = target.closest?.("[data-language]")?.dataset.language;
+    if (!chosen) return;
+    const where = location.protocol === "https:" ? "Secure; SameSite=None; Partitioned" : "SameSite=Lax";
+    document.cookie = `language=${chosen}; Max-Age=31536000; Path=/; ${where}`;
+    location.reload();
+  });
+
+  narrow.addEventListener("change", () => show(side));
+  new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
+  return { ask, hold, shown, name };
+})();

@@ -1,0 +1,179 @@
+"""The sentence and the chart that a board opens with: what they say, as SVG and as PNG."""
+
+import io
+import random
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from arena.database import Database, now
+from arena.drawing_png import png
+from arena.drawings import shortened, svg, svg_file, wrapped
+from arena.items.ingest import Ingest
+from arena.leaderboard.board import Board
+from arena.leaderboard.chart import board_chart, chart_png
+from arena.leaderboard.headline import headline
+from arena.leaderboard.service import Leaderboard
+from tests.support.planting import Planted, plant
+from tests.support.servers import drafts
+
+HOSTILE = "<script>alert(1)</script>&amp;\u202e" + "x" * 60
+
+
+@pytest.fixture
+def sqlite(tmp_path) -> Iterator[Database]:
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as opened:
+        yield opened
+
+
+def board_of(database: Database, wins: dict[tuple[str, str], int], models: Sequence[str]) -> Board:
+    """Return the board of so many wins of one model over another, with its intervals."""
+    Ingest(database).add_items("test", "folder", drafts(30, tuple(models)))
+    coin, start = random.Random(3), now() - timedelta(days=30)
+    pairs = [pair for pair, n in wins.items() for _ in range(n)]
+    coin.shuffle(pairs)
+    votes = [
+        Planted(1 + coin.randrange(30), *pair, left=coin.random() < 0.5, at=start + timedelta(minutes=20 * n))
+        for n, pair in enumerate(pairs)
+    ]
+    if votes:
+        plant(database, votes)
+    with closing(Leaderboard(database)) as leaderboard:
+        return leaderboard.board(leaderboard.choose("test", "single").key, 60)
+
+
+def contest(*votes: int) -> dict[tuple[str, str], int]:
+    """Return wins of `one` over `two` and back, of `two` over `three` and back, of `one` over `three` and back."""
+    pairs = [("one", "two"), ("two", "one"), ("two", "three"), ("three", "two"), ("one", "three"), ("three", "one")]
+    return dict(zip(pairs, votes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("votes", "told"),
+    [
+        ((90, 10, 50, 50, 90, 10), "one leads; two and three cannot be told apart."),
+        ((300, 30, 300, 30, 300, 30), "one leads; two comes second."),
+        ((50, 50, 50, 50, 50, 50), "one, two and three share the first place: the votes cannot tell them apart."),
+        ((4, 3, 3, 3, 3, 3), "No two models have a rank yet: {needs}."),
+    ],
+)
+def test_the_sentence_follows_the_intervals(sqlite, votes, told):
+    board = board_of(sqlite, contest(*votes), ("one", "two", "three"))
+    young = sorted(board.standings, key=lambda line: -line.votes)
+    needs = ", ".join(f"{line.model} needs {30 - line.votes} more votes" for line in young)
+    said = headline(board)
+    assert sorted(re.findall(r"\w+", said)) == sorted(re.findall(r"\w+", told.format(needs=needs)))
+
+
+def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
+    board = board_of(
+        sqlite,
+        {**contest(90, 10, 50, 50, 90, 10), ("new", "one"): 9, ("two", "new"): 9},
+        ("one", "two", "three", "new"),
+    )
+    assert headline(board).endswith("; new still gathers votes.")
+    texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
+    assert texts.index("Still gathering votes") < texts.index("new") < texts.index("needs 12 more votes")
+    assert max(map(texts.index, ("one", "two", "three"))) < texts.index("Still gathering votes")
+
+
+def test_the_sentence_says_whose_votes_it_is_about(sqlite):
+    board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
+    assert headline(replace(board, key=replace(board.key, everyone=True))).startswith("By everyone's votes: one leads")
+    counted = replace(board, left_out=board.left_out._replace(rule="counted"))
+    assert headline(counted).startswith("By counted votes: one leads")
+
+
+def test_groups_that_never_met_are_not_called_one(sqlite):
+    apart = {("one", "two"): 30, ("two", "one"): 20, ("three", "four"): 12, ("four", "three"): 10}
+    board = board_of(sqlite, apart, ("one", "two", "three", "four"))
+    assert len(board.groups) == 2
+    assert headline(board).startswith("in one of 2 groups that never met, one and two share the first place")
+    assert "three" not in svg(board_chart(board), "chart").split("</desc>")[1]
+
+
+def test_a_board_without_votes_is_words_and_still_a_picture(sqlite):
+    board = board_of(sqlite, {}, ("one", "two"))
+    assert headline(board) == "Nobody has voted on this board yet."
+    flagged = replace(board, left_out=board.left_out._replace(flagged=3))
+    assert headline(flagged) == "No vote counts on this board yet."
+    assert "Nobody has voted" in svg(board_chart(board), "empty")
+    for picture in (chart_png(board), png(board_chart(board))):
+        Image.open(io.BytesIO(picture)).verify()
+
+
+def test_names_are_text_in_the_svg_and_short_beside_it(sqlite):
+    board = board_of(sqlite, {(HOSTILE, "two"): 60, ("two", HOSTILE): 40}, (HOSTILE, "two"))
+    drawn = svg_file(board_chart(board))
+    root = ElementTree.fromstring(drawn)
+    assert not list(root.iter("{http://www.w3.org/2000/svg}script")) and root.get("role") == "img"
+    names = [text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("text-anchor") == "end"]
+    assert max(len("".join(name.itertext()).removeprefix(HOSTILE)) for name in names) <= 24
+    assert [name.find("{*}title").text for name in names if name.find("{*}title") is not None] == [HOSTILE]
+    assert "\u202e" not in shortened(HOSTILE)
+
+
+def test_a_hundred_models_are_a_small_chart_that_says_how_many_more(sqlite):
+    models = [f"model-{number:03}" for number in range(100)]
+    ring = {(one, other): 20 for one, other in zip(models, models[1:] + models[:1], strict=True)}
+    board = board_of(sqlite, ring, models)
+    drawn = svg(board_chart(board), "chart")
+    assert len(drawn) < 12_000
+    more = int(re.search(r"and (\d+) models more in the table", drawn)[1])
+    assert more == 100 - drawn.count("<title>model-") - sum(f">{name}</text>" in drawn for name in models)
+
+
+def test_a_preview_has_the_size_of_previews(sqlite):
+    board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
+    picture = Image.open(io.BytesIO(chart_png(board, "test, counted voters")))
+    assert picture.size == (1200, 630) and picture.format == "PNG"
+    assert len(picture.getcolors(1 << 20)) > 20, "something is drawn on it"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("vlm-i", ["vlm-i"]),
+        ("llava-v1.5-13b", ["llava-v1.5-", "13b"]),
+        ("human-verified reference", ["human-", "verified", "reference"]),
+        ("abcdefghijklmnopqrstuvwxyz", ["abcdefghijk", "lmnopqrstuv", "wxyz"]),
+        ("", []),
+    ],
+)
+def test_names_wrap_where_they_can(name, lines):
+    assert wrapped(name, 11, 3) == lines
+
+
+def light(colour: tuple[float, ...]) -> float:
+    """Return a colour's relative luminance (WCAG 2)."""
+    parts = [one / 255 for one in colour]
+    return sum(
+        weight * (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4)
+        for weight, one in zip((0.2126, 0.7152, 0.0722), parts, strict=True)
+    )
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_text_is_readable_in_every_colour_light_and_dark():
+    template = Path("arena/web/templates/drawing.html").read_text("utf-8")
+    pages = [dict(re.findall(r"(?:--)?(\w+):#(\w{3,6})", part)) for part in template.split("prefers-color-scheme")]
+    for page in pages:
+        inks = {name: tuple(bytes.fromhex(ink if len(ink) == 6 else ink * 2)) for name, ink in page.items()}
+        paper, text = inks.pop("background"), inks.pop("color")
+        assert len(inks) == 10 and contrast(text, paper) > 7
+        for name, ink in inks.items():
+            assert name == "grid" or contrast(ink, paper) >= 4.5, name
+        for name in ("accent", "warm"):  # the deepest cell of a heat map has half its colour
+            cell = tuple((one + other) / 2 for one, other in zip(inks[name], paper, strict=True))
+            assert contrast(text, cell) >= 4.5, name

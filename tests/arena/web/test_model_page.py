@@ -1,0 +1,279 @@
+"""A model's page: its numbers, the battles it lost, what it never shows; and the overview with its addresses."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from arena.battles.store import BattleStore, Draw
+from arena.database import Database, now
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.model_results import model_results
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.service import Leaderboard
+from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
+from arena.web.results_address import ResultsAddress, board_address, model_address
+from tests.support.leaderboard_page import open_menu
+from tests.support.planting import Planted, let_pass, plant
+from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
+from tests.support.servers import AppServer, drafts
+
+MODELS = ("alpha", "beta", "<b>c/d</b>?&", "young")
+HOSTILE = MODELS[2]
+
+
+def plant_models(database: Database) -> None:
+    """Fill a source "test" where alpha wins 20 of 30 against beta, half of 24 against another, and loses to young."""
+    Ingest(database).add_items("test", "folder", drafts(12, MODELS))
+    start = now() - timedelta(days=20)
+    pairs = [("alpha", "beta")] * 20 + [("beta", "alpha")] * 10 + [("alpha", HOSTILE)] * 12 + [(HOSTILE, "alpha")] * 12
+    pairs += [("young", "alpha")]
+    votes = [
+        Planted(1 + n * 5 % 12, *pair, left=n % 2 == 0, voter=n % 25, at=start + timedelta(hours=8 * n))
+        for n, pair in enumerate(pairs)
+    ]
+    plant(database, votes)
+    Ingest(database).add_items("newest", "folder", drafts(40, ("alpha", "beta"))[39:])
+
+
+@pytest.fixture
+def database(tmp_path) -> Iterator[Database]:
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as opened:
+        plant_models(opened)
+        yield opened
+
+
+@pytest.fixture
+def pages(database) -> Iterator[ModelPages]:
+    with closing(Leaderboard(database, every=0.0)) as leaderboard:
+        leaderboard.board(leaderboard.choose("test", "single").key, 60)
+        yield ModelPages(leaderboard, ItemBank(database))
+
+
+def html(pages: ModelPages, address: str) -> str:
+    return pages.html(ResultsAddress.parse(address))
+
+
+def numbers(pages: ModelPages) -> dict[str, str]:
+    """Return the facts at the head of alpha's page by their names."""
+    shown = html(pages, "/model/alpha")
+    return {
+        name: re.sub(r"<[^>]+>", "", value).strip()
+        for name, value in re.findall(r"<dt>(\w+)</dt><dd>(.*?)</dd>", shown, re.DOTALL)
+    }
+
+
+def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
+    with closing(Leaderboard(database)) as leaderboard:
+        board = leaderboard.board(leaderboard.choose("test", "single").key, 60)
+        found = model_results(board, "alpha", leaderboard.family_names())
+    assert (found.wins, found.losses, found.votes) == (32, 23, 55)
+    assert {name: (share.hits, share.n) for name, share in found.opponents.items()} == {
+        "beta": (20, 30),
+        HOSTILE: (12, 24),
+        "young": (0, 1),
+    }
+    assert sum(share.n for share in found.families.values()) == 55 and set(found.families) == {
+        "Color",
+        "Counting",
+        "Directions",
+    }
+    assert all(share.low < share.value < share.high for name, share in found.opponents.items() if name != "young")
+    for one, other in zip(found.best, found.worst, strict=False):
+        assert one.share.hits / one.share.n > 0.5 > other.share.hits / other.share.n
+
+
+def test_the_page_shows_rank_wins_and_lost_battles(pages):
+    assert numbers(pages)["Won"] == "32" and numbers(pages)["Lost"] == "23"
+    shown = html(pages, "/model/alpha")
+    lost = re.findall(r"<h4>(.*?) <span class=\"won\">won</span></h4><div dir=\"auto\">(.*?)</div>", shown)
+    assert len(lost) == MOST_LOST
+    assert lost[0][0] == "young" and "young says" in lost[0][1], "the newest comes first"
+    assert all("says" in answer and "alpha says" not in answer for _, answer in lost)
+
+
+def test_lost_battles_go_on_page_by_page_to_the_first(pages):
+    address, seen = "/model/alpha", 0
+    for _ in range(10):
+        shown = html(pages, address)
+        seen += shown.count('class="lost-battle"')
+        older = re.search(r'<a href="([^"]+)" data-results>Older ones', shown)
+        if older is None:
+            break
+        address = "/" + older[1].replace("&amp;", "&")
+    assert seen == 23
+
+
+def test_names_are_text_and_addresses_are_quoted(pages):
+    address = model_address(HOSTILE, {"source": "test"})
+    assert address.startswith("model/%3Cb%3Ec%2Fd%3C%2Fb%3E%3F%26?")
+    shown = html(pages, f"/{address}")
+    assert "<b>c/d" not in shown and "&lt;b&gt;c/d&lt;/b&gt;?&amp;</h2>" in shown
+    assert 'href="model/%3Cb%3Ec%2Fd' in html(pages, "/model/alpha?source=test")
+
+
+def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
+    assert "no votes on a model of this name" in html(pages, "/model/nobody").replace("\n", " ")
+    shown = html(pages, "/model/alpha?source=newest&images=single")
+    assert "There are no votes on a model of this name" in shown and "test, one picture</a>" in shown
+    assert 'class="lost-battle"' in html(pages, "/model/alpha"), "without a board: where it has most votes"
+
+
+def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
+    store = BattleStore(database)
+    voter = store.voter("x" * 32)
+    answers = {one.model: one.answer for one in ItemBank(database).bank().items[4].contestants}
+    code = {model.name: number for number, model in enumerate(ItemBank(database).models(), 1)}
+    first, second = code["alpha"], code["beta"]
+    battle = store.serve(voter, lambda _: Draw(4, first, second, answers[first], answers[second]))
+    before = numbers(pages), html(pages, "/model/alpha")
+    store.vote(voter, battle.token, "b", "terms")
+    assert (numbers(pages), html(pages, "/model/alpha")) == before
+    let_pass(database, 60)
+    assert numbers(pages)["Lost"] == "24" and numbers(pages)["Won"] == "32"
+    assert "beta" in re.search(r"<h4>(.*?) <span", html(pages, "/model/alpha"))[1]
+
+
+def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", ("lorem " * 5000,))
+        connection.exec_driver_sql("UPDATE answer SET withdrawn_at = 1 WHERE text LIKE 'young says%'")
+    shown = html(pages, "/model/alpha")
+    assert "young says" not in shown
+    for page in (shown, html(pages, "/model/alpha?before=30")):
+        assert len(page) < 14_000 + MOST_LOST * (MOST_TEXT + 800)
+
+
+@pytest.mark.parametrize(
+    ("sent", "model", "board"),
+    [
+        ("/results?source=a+b&images=multiple&evil=1", None, {"source": "a b", "images": "multiple"}),
+        ("/results/a%2Fb?images=single", None, {"source": "a/b", "images": "single"}),
+        ("/model/x%20y?source=s", "x y", {"source": "s"}),
+        ("/model/", None, {}),
+        (None, None, {}),
+        ("/?" + "&".join(["source=x"] * 80), None, {}),
+        ("\ud800" * 9000, None, {}),
+    ],
+)
+def test_addresses_are_read_whatever_they_are(sent, model, board):
+    found = ResultsAddress.parse(sent)
+    assert (found.model, found.board, found.plot, found.before) == (model, board, "", None)
+
+
+def test_what_changes_to_nothing_leaves_the_address():
+    assert board_address({"source": "a&b", "family": "x"}, family="") == "results?source=a%26b"
+
+
+def test_the_board_with_the_most_votes_is_first_and_no_empty_one_is_listed(database):
+    with closing(Leaderboard(database)) as leaderboard:
+        overview = Overview(leaderboard)
+        assert [(one.source, one.images, one.votes) for one in overview.entries()] == [("test", "single", 55)]
+        assert overview.choose().source == "test" and leaderboard.choose("", "single").source == "newest"
+        assert overview.choose("newest").source == "newest"
+        assert overview.choose("test", "multiple").key.multi
+        assert overview.choose("gone").source == "newest"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[AppServer]:
+    folder = tmp_path_factory.mktemp("models") / "data"
+    folder.mkdir()
+    with closing(Database(f"sqlite:///{folder / 'arena.db'}")) as database:
+        plant_models(database)
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running
+    running.stop()
+
+
+def opened(page: Page, site: AppServer, query: str = "") -> Page:
+    page.goto(f"{site.address}/results{query}")
+    expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
+    return page
+
+
+def test_on_a_phone_the_sentence_and_the_chart_are_on_the_first_screen(browser: Browser, site):
+    with fresh_page(browser, PHONE) as page:
+        opened(page, site)
+        expect(page.locator("#headline")).to_contain_text("young needs 29 more votes", timeout=20_000)
+        assert page.locator("#headline").bounding_box()["y"] < 420
+        row = page.locator("#board-opening svg text").filter(has_text="alpha").first.bounding_box()
+        assert row["y"] + row["height"] < 844
+        for text in page.locator("#board-opening svg text").all():
+            box = text.bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE, "nothing is cut off"
+        assert_fits(page)
+
+
+def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(browser: Browser, site):
+    with fresh_page(browser, DESK) as page:
+        opened(page, site)
+        page.locator("#board").get_by_role("link", name=HOSTILE, exact=True).click()
+        expect(page.get_by_role("heading", name=HOSTILE, level=2)).to_be_visible()
+        expect(page.locator("#board")).to_have_count(0)
+        assert "/model/%3Cb%3Ec%2Fd" in page.url
+        shoot(page, "model", whole=True)
+        page.get_by_role("link", name="alpha", exact=True).first.click()
+        expect(page.get_by_role("heading", name="alpha", level=2)).to_be_visible()
+        page.get_by_role("link", name="Older ones").click()
+        expect(page.get_by_role("link", name="Back to the newest")).to_be_visible()
+        for _ in range(3):
+            page.go_back()
+        expect(page.locator("#board caption")).to_contain_text("test, one picture: 55 votes")
+
+
+def test_a_lost_battle_has_a_page_of_its_own(browser: Browser, site):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{site.address}/model/alpha?source=test")
+        page.get_by_role("link", name="link to this battle").last.click()
+        heading = page.locator("#battle-name")
+        expect(heading).to_have_text(re.compile(r"^(alpha or .+|.+ or alpha)\?$"))
+        assert re.search(r"/battle/\d+$", page.url) and page.title() == f"{heading.inner_text()} · Stereoscope"
+        expect(page.locator(".battle-page .verdict")).to_have_text(re.compile(r"chose .+ over alpha\.$"))
+        expect(page.locator(".battle-page .sides section", has_text="alpha says")).to_have_count(1)
+        shoot(page, "finished battle", whole=True)
+        page.get_by_role("link", name="alpha", exact=True).click()
+        expect(page.locator("#model-name")).to_have_text("alpha")
+        page.goto(f"{site.address}/battle/4000")
+        expect(page.get_by_role("heading", name="No finished battle 4000")).to_be_visible()
+
+
+def test_an_address_shows_its_board_and_a_wrong_one_the_nearest(browser: Browser, site):
+    with fresh_page(browser, DESK) as page:
+        opened(page, site, "?source=test&images=single&family=Color&plot=battles")
+        expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
+        expect(page.locator("#board-plots [aria-current]")).to_have_text("Battles")
+        page.evaluate("history.pushState(null, '', '/results?source=gone&plot=../x')")
+        page.evaluate("document.getElementById('board-open').click()")
+        expect(page.locator("#board-head [role=status]")).to_contain_text("There is no board called “gone”.")
+
+
+def test_chips_are_worked_by_the_keyboard(browser: Browser, site):
+    with fresh_page(browser, DESK) as page:
+        opened(page, site)
+        page.locator(".chip", has_text="Family").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#chip-family")).to_be_visible()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
+        open_menu(page, "Days")
+        page.keyboard.press("Escape")
+        expect(page.locator("#chip-days")).to_be_hidden()
+        unnamed = page.locator("#boards :is(button, a, input):visible").evaluate_all(
+            "all => all.filter(one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
+        )
+        assert unnamed == 0
+
+
+def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
+    with database.write() as connection:
+        odd = "**bold** <img src=x onerror=alert(1)>"
+        connection.exec_driver_sql("UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", (odd,))
+    shown = html(pages, "/model/alpha?before=31")
+    assert "<strong>bold</strong>" in shown and "<img src=x" not in shown
