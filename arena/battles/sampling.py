@@ -94,6 +94,7 @@ class PairSampler:
             return self._why_none(items, wanted, request)
         linked = wanted[0].id if request.item is not None else None
         kind: DrawKind = "picked" if linked is not None else "campaign" if seat else "lot"
+        self._count_votes()
         battle = self._store.serve(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
@@ -109,6 +110,7 @@ class PairSampler:
         """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError."""
         wanted = [item for item in self.shown_items() if request.fits(item)]
         kind: DrawKind = "campaign" if seat else "lot"
+        self._count_votes()
         return self._store.hold(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
@@ -153,7 +155,7 @@ class PairSampler:
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
         found = _begun(grid, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
-        found = found or draw(grid, self._votes(), taken | full, self._coin, closed)
+        found = found or draw(grid, self._pair_votes, taken | full, self._coin, closed)
         if found is None and (closed or max(items.values(), default=0) >= self._limits.voter_item):
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
         return found
@@ -178,12 +180,14 @@ class PairSampler:
             return NoBattle.FEWER_THAN_TWO
         return NoBattle.IMAGES_MISSING if bank.missing else NoBattle.EMPTY
 
-    def _votes(self) -> Mapping[Pair, int]:
-        """The counted votes of each pair, at most COUNT_SECONDS old."""
+    def _count_votes(self) -> None:
+        """Have the votes of each pair at most COUNT_SECONDS old.
+
+        Before a draw's transaction: counting may write, and would wait for a connection that others like it hold.
+        """
         if time.monotonic() - self._counted > self.COUNT_SECONDS:
             self._pair_votes = self._store.pair_votes()
             self._counted = time.monotonic()
-        return self._pair_votes
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:

@@ -1,16 +1,19 @@
 """Campaigns: each (item, pair) gets its number of distinct voters, each worker n votes and one code."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from datetime import timedelta
-from threading import Barrier
+from threading import Barrier, local
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, VOTE
+from arena.clock import CLOCK, SECOND
 from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -50,6 +53,24 @@ class Worker:
             self.vote(battle)
             given += 1
         return given
+
+
+class OneTransaction(Database):
+    """A database on which no thread writes inside its own write: many that did would wait for one another."""
+
+    def __init__(self, url: str) -> None:
+        self._inside = local()
+        super().__init__(url)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        assert not getattr(self._inside, "writes", False), "a write inside a write"
+        self._inside.writes = True
+        try:
+            with super().write() as connection:
+                yield connection
+        finally:
+            self._inside.writes = False
 
 
 def small(database: Database) -> Database:
@@ -93,6 +114,16 @@ def test_each_item_and_pair_gets_its_number_of_voters_and_no_more(bank, wanted):
     assert given == [18] * wanted + [0] * (5 - wanted)
     assert voters_of(bank) == {seen: wanted for seen in voters_of(bank)}
     assert len(voters_of(bank)) == 18
+
+
+def test_a_battle_is_drawn_in_one_transaction_even_when_the_time_must_be_kept(database_url):
+    with closing(OneTransaction(database_url)) as bank:
+        Ingest(bank).add_items("test", "folder", drafts())
+        first, second = Worker(bank, "w1", 1), Worker(bank, "w2", 1)
+        first.vote(first.next())
+        with bank.write() as connection:
+            connection.execute(update(CLOCK).values(seen=CLOCK.c.seen - 2 * SECOND))
+        assert second.next() is not None
 
 
 def test_twenty_workers_at_once_never_exceed_the_number(bank):
