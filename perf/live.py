@@ -1,8 +1,9 @@
 """Overhead of live battles over asking the models directly: `python -m perf.live`.
 
 Two endpoints stream the same text, each at its own pace. Rounds alternate: both models asked directly, side by side,
-then a battle of both through the app as a page sees it (server-sent events). Time to the first words and words per
-second are compared with the slower of the round's two direct calls; the targets are at most 50 ms and 10 % more. Then
+then a battle of both through the app as a page sees it (server-sent events). Time to the first words is compared with
+that of the slower of the round's two direct calls, or with the longest delay that is drawn before both begin; words per
+second with the slower call's. The targets are at most 50 ms and 10 % more. Then
 20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closing a tab stops its generations
 is checked by a test of the full counts.
 """
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 from arena.inference.catalogue import read_catalogue
 from arena.inference.openai_model import ApiVLM
+from arena.live.sessions import DELAY_SECONDS
 from arena.live.streaming import WordBuffer
 from arena.settings import secret
 from arena.types import VLM, Turn
@@ -77,13 +79,16 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
             alone = await asyncio.gather(*map(direct, vlms))
             shown = await battle(visitor)
             slower.append(Heard(max(one.first for one in alone), min(one.pace for one in alone)))
-            first.append(shown.first - slower[-1].first)
+            first.append(shown.first - max(slower[-1].first, DELAY_SECONDS[1]))
             pace.append(1 - shown.pace / slower[-1].pace)
     late, slow = statistics.median(first), statistics.median(pace)
     told = f"{statistics.median(one.first for one in slower) * 1000:.0f} ms"
     said = f"{statistics.median(one.pace for one in slower):.1f} words/s"
     print(f"the slower of two direct calls: first whole word after {told}, {said} (medians of {ROUNDS} rounds)")
-    print(f"a battle: first words {late * 1000:+.0f} ms (target +{FIRST_TARGET * 1000:.0f}), ", end="")
+    print(
+        f"a battle: first words, beyond the longest delay drawn, {late * 1000:+.0f} ms (target +{FIRST_TARGET * 1000:.0f}), ",
+        end="",
+    )
     print(f"words per second {-slow:+.1%} (target -{PACE_TARGET:.0%})", flush=True)
 
 

@@ -65,6 +65,7 @@ class ChatState(NamedTuple):
     ahead: int
     text: str
     """The words after those already shown."""
+    choosable: bool = False
 
 
 class Chats:

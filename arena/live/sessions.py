@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+from arena.battles.choices import check_among
 from arena.battles.lending import Lending
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
@@ -25,6 +26,8 @@ from arena.live.streaming import SideBySide, sides
 from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
 
 MOST_TEXT = 8_000
+DELAY_SECONDS = 0.5, 2.0
+"""Between these, a delay is drawn before both answers begin: the first words come no later for a slow model."""
 FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
 STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
 LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
@@ -56,6 +59,8 @@ class LiveState(NamedTuple):
     ahead: int
     texts: Mapping[Side, str]
     """The words after those already shown."""
+    choosable: bool = False
+    """Whether enough of answers in progress is shown to choose by."""
 
 
 class LiveSessions:
@@ -140,6 +145,18 @@ class LiveSessions:
             await generation.stop()
         return await self._settled(voter, token)
 
+    async def choose(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
+        """Store a choice as `LiveStore.vote` does; answers in progress end first, where enough of them is shown.
+
+        Raises also ElsewhereError.
+        """
+        check_among(choice, SIDES, "choice")
+        battle = await self.find(voter, token)
+        generation = self._generations.get(battle.id)
+        if generation is not None and generation.side_by_side.choosable:
+            await generation.stop()
+        return await asyncio.to_thread(self._store.vote, voter, token, choice, terms)
+
     async def find(self, voter: int, token: str) -> LiveBattle:
         """A battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
@@ -155,7 +172,8 @@ class LiveSessions:
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    yield LiveState(battle, True, self._queue.ahead(generation), texts)
+                    ahead, choosable = self._queue.ahead(generation), generation.side_by_side.choosable
+                    yield LiveState(battle, True, ahead, texts, choosable)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
@@ -217,7 +235,7 @@ class LiveSessions:
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
             return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
 
-        side_by_side = SideBySide(vlms, ask, substitute)
+        side_by_side = SideBySide(vlms, ask, substitute, delay=self._coin.uniform(*DELAY_SECONDS))
         generation = GenerationTask(self._queue, side_by_side, finish, network)
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
 
@@ -233,7 +251,8 @@ class LiveSessions:
         models, answers = Names(a.vlm.card.name, b.vlm.card.name), Names(a.text, b.text)
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
-        answered = Answered(models, answers, ended.ending == "stopped", named, bool(failures))
+        stopped = ended.ending == "stopped" and not ended.choosable
+        answered = Answered(models, answers, stopped, named, bool(failures))
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:

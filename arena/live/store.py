@@ -110,6 +110,7 @@ class Answered(NamedTuple):
     models: Names
     answers: Names
     stopped: bool
+    """Whether it was stopped before enough was shown to choose by."""
     named: bool
     replaced: bool = False
     """Whether another model answered for one that was drawn and failed."""

@@ -1,7 +1,8 @@
 """Side-by-side streaming: two live answers shown in step, so that the display does not reveal which model is faster.
 
-Both sides grow by the same number of words, never beyond the slower stream, until one is complete. The other then grows
-no faster than both did before; words that have already arrived are held back for that. Pure asyncio.
+Both sides begin together, after a drawn delay, and grow by the same number of words, never beyond the slower stream,
+until one is complete. The other then grows no faster than both did before, words that have already arrived are held
+back for that, until both streams have ended: then all is shown within two seconds. Pure asyncio.
 """
 
 import asyncio
@@ -19,8 +20,10 @@ FRAME_SECONDS = 0.08
 """Least time between two frames."""
 MOST_SECONDS = 300.0
 """Time after which an unfinished answer counts as failed."""
-SURE_SECONDS, SURE_WORDS = 0.5, 5
-"""Least time and words for a pace measured from the first words; below, it is measured from the question."""
+SURE_SECONDS, SURE_WORDS, UNSURE_PACE = 0.5, 5, 8.0
+"""Least time and words for a pace measured from the first words; below, it is measured from the question, and at least
+so many words a second: one short word that came late is no pace.
+"""
 MOST_BLANK = 1_000
 """Consecutive invisible characters after which a side is read no further."""
 PART = 1_000
@@ -29,6 +32,10 @@ REST_SECONDS, SLACK = 0.5, 0.85
 """The remaining side rests first and is then a little slower than both were, so that it looks the same whether its
 words have arrived already or still come in bursts.
 """
+LAST_SECONDS = 1.8
+"""Time in which all is shown once both streams have ended."""
+ENOUGH_WORDS = 50
+"""Words of the longer answer, or all, that must stand there for a choice, beside the whole shorter one."""
 
 Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
@@ -122,13 +129,25 @@ class SideBySide:
         ask_model: Callable[[Side, VLM], AsyncGenerator[str, None]],
         substitute: Callable[[Side], VLM | None] = lambda _: None,
         patience: float = MOST_SECONDS,
+        delay: float = 0,
     ) -> None:
-        """`ask_model` asks a model the conversation of its side, `substitute` offers another model for a side."""
+        """`ask_model` asks a model the conversation of its side, `substitute` offers another model for a side.
+
+        Nothing is shown for `delay` seconds.
+        """
         self.side_texts: dict[Side, SideText] = {side: SideText(vlm) for side, vlm in vlms.items()}
         self.failures: list[SideFailure] = []
         self.ending: Ending | None = None
         self._ask_model, self._substitute, self._patience = ask_model, substitute, patience
+        self._delay = delay
         self._news = asyncio.Event()
+
+    @property
+    def choosable(self) -> bool:
+        """Whether enough is shown to choose by: one answer whole, and the other whole or ENOUGH_WORDS of it."""
+        side_texts = self.side_texts.values()
+        enough = all(side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts)
+        return enough and any(side_text.complete for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
         """Let all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
@@ -193,6 +212,9 @@ class SideBySide:
         return None
 
     async def _show(self, pace: "_FramePace", tell: Callable[[], None]) -> None:
+        begin = time.monotonic() + self._delay
+        while self.ending is None and (left := begin - time.monotonic()) > 0:
+            await self._more(left)
         while self.ending is None:
             grew = self._grow(pace)
             if all(side_text.complete for side_text in self.side_texts.values()):
@@ -224,6 +246,9 @@ class SideBySide:
                 side_text.shown = max(side_text.shown, min(len(side_text.words), pace.allowed()))
         if any(side_text.complete for side_text in side_texts):
             pace.fix()
+        if pace.rate is not None and all(side_text.ended for side_text in side_texts):
+            longer = max(side_texts, key=lambda side_text: len(side_text.words))
+            pace.finish(longer.shown, len(longer.words))
         return before != [side_text.shown for side_text in side_texts]
 
 
@@ -237,6 +262,7 @@ class _FramePace:
         self._grown: list[tuple[float, int]] = []
         """Times and numbers of words that all sides showed."""
         self._settled = (began, 0)
+        self._finishes = False
 
     def count(self, words: int) -> None:
         """Note that every side shows so many words."""
@@ -251,9 +277,18 @@ class _FramePace:
         (first, at_first), (last, at_last) = self._grown[0], self._grown[max(0, len(self._grown) - 2)]
         seconds, grown = last - first, at_last - at_first
         if seconds < SURE_SECONDS or grown < SURE_WORDS:
-            seconds, grown = max(now - self._began, FRAME_SECONDS), shown
-        self.rate = SLACK * grown / seconds
+            self.rate = SLACK * max(shown / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)
+        else:
+            self.rate = SLACK * grown / seconds
         self._settled = (now + REST_SECONDS, shown)
+
+    def finish(self, shown: int, words: int) -> None:
+        """Show the rest of the remaining side within LAST_SECONDS: both streams have ended."""
+        if self._finishes or self.rate is None:
+            return
+        now, begin = time.monotonic(), max(time.monotonic(), self._settled[0])
+        self.rate = max(self.rate, (words - shown) / (LAST_SECONDS - (begin - now)))
+        self._settled, self._finishes = (begin, shown), True
 
     def allowed(self) -> int:
         """The number of words that the remaining side may show by now."""

@@ -247,14 +247,17 @@ const stereoscopeLive = (() => {
       this.phase("form");
       this.form.part("text").focus();
     }
-    phase(name) { this.root.dataset.phase = name; }
+    phase(name) {
+      this.root.dataset.phase = name;
+      if (name !== "growing") this.root.removeAttribute("data-choosable");
+    }
 
     show(message) {
       if (message.kind === "words") this.words(message);
       else if (message.kind === "line") this.part("status").textContent = message.status;
       else this.scene(message);
     }
-    words({ sides }) {
+    words({ sides, choose }) {
       for (const [side, { blocks, last, added }] of Object.entries(sides)) {
         const pane = this.pane(side), growing = this.growing(side);
         const low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
@@ -263,7 +266,8 @@ const stereoscopeLive = (() => {
         else growing.append(added);
         if (low) pane.scrollTop = pane.scrollHeight;
       }
-      this.part("status").textContent = this.part("status").dataset.words;
+      this.root.toggleAttribute("data-choosable", Boolean(choose));
+      this.part("status").textContent = choose ?? this.part("status").dataset.words;
     }
     growing(side) { return this.pane(side).querySelector(".growing") ?? document.createElement("div"); }
 

@@ -125,7 +125,7 @@ class LiveApi:
     async def choose(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)
         choice = cast(Side, sent.text("choice"))  # the store checks it
-        battle = await asyncio.to_thread(self.store.vote, voter, token, choice, self.terms)
+        battle = await self.sessions.choose(voter, token, choice, self.terms)
         return await self._still(voter, battle)
 
     async def undo(self, request: Request, token: str) -> Response:

@@ -29,6 +29,7 @@ from arena.web.live_view import waiting_text
 
 HTML = macros("battle.html")
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
+CHOOSE = "You can choose now, or wait for the rest."
 _BACK_SECONDS = DISCONNECT_SECONDS / 2
 """A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
@@ -182,7 +183,8 @@ def events(
     def words(shown: Any) -> Mapping[str, object]:
         if shown.ahead:
             return {"kind": "line", "status": waiting_text(shown.ahead)}
-        return {"kind": "words", "sides": {side: growing[side].add(text) for side, text in texts(shown).items()}}
+        sides = {side: growing[side].add(text) for side, text in texts(shown).items()}
+        return {"kind": "words", "sides": sides, **({"choose": CHOOSE} if shown.choosable else {})}
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"

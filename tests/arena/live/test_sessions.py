@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from arena.live.queue import DISCONNECT_SECONDS
+from arena.live.streaming import ENOUGH_WORDS
 from tests.support.blindness import told
 from tests.support.live_visitor import Visitor, card, catalogue, picture, says, table
 from tests.support.openai_server import Body, Faults, OpenAIServer
@@ -240,6 +241,33 @@ def test_control_tokens_of_a_visitor_are_words_like_others(arena):
     asyncio.run(run())
 
 
+def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(tmp_path):
+    """One answer is short, the other goes on: the choice ends it where it stands; before, a choice is refused."""
+    speak = says({"one": "A red square, and nothing else.", "two": TEXT * 20})
+
+    async def run(address: str) -> tuple[dict, list[dict]]:
+        async with Visitor(address) as visitor:
+            path, seen = f"/live/battles/{await visitor.begin()}", []
+            async with visitor.watching(path) as messages:
+                async for message in messages:
+                    seen.append(message)
+                    if message["kind"] == "words" and len(seen) == 3:
+                        assert "still coming" in await visitor.refused(f"{path}/choice", {"choice": "a"})
+                    if message.get("choose"):
+                        await visitor.refused(f"{path}/choice", {"choice": "c"})
+                        return await visitor.post(f"{path}/choice", {"choice": "b"}), seen
+        raise AssertionError("one never could choose")
+
+    with two_models(tmp_path, speak, pace=0.05) as pair:
+        scene, seen = asyncio.run(run(pair.app.address))
+        assert not any(message.get("choose") for message in seen[:-1])
+        assert scene["phase"] == "voted" and "outside" not in scene["status"]
+        assert rows(pair.app, "SELECT outside, turns FROM live_vote") == [(None, 1)]
+        assert rows(pair.app, "SELECT sum(n) FROM live_wins") == [(1,)]
+        words = [len(text.split()) for text in rows(pair.app, "SELECT answer_a, answer_b FROM live_turn")[0]]
+        assert min(words) == 6 and ENOUGH_WORDS <= max(words) < 20 * len(TEXT.split())
+
+
 def test_a_battle_and_its_images_are_its_visitors_only(arena):
     async def run() -> None:
         async with Visitor(arena.app.address) as owner, Visitor(arena.app.address) as other:
@@ -412,7 +440,7 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
             assert (await visitor.watch(f"/live/battles/{token}"))[-1]["phase"] in ("open", "void")
             unfinished = (await visitor.client.get("/live/unfinished")).json()["battle"]
             assert (await visitor.post(f"/live/battles/{unfinished}/stop"))["phase"] in ("open", "void")
-        await no_calls(talkers.server, 10)
+        await no_calls(talkers.server, 60)
 
     asyncio.run(run())
 
@@ -445,7 +473,7 @@ def test_closed_tabs_stop_their_generations(talkers, tabs):
         for task in streaming:
             task.cancel()
         await asyncio.gather(*streaming, return_exceptions=True)
-        await no_calls(talkers.server, 2 if tabs == 100 else 10)
+        await no_calls(talkers.server, 2 if tabs == 100 else 60)
 
     asyncio.run(run())
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from arena.live.streaming import SideBySide, WordBuffer, sides
+from arena.live.streaming import ENOUGH_WORDS, SideBySide, WordBuffer, sides
 from arena.types import SIDES, ModelError
 from tests.support.scripted_vlm import ScriptedVLM
 
@@ -22,21 +22,32 @@ class Watcher:
     def __init__(self, round_: SideBySide) -> None:
         self.round = round_
         self.frames: list[tuple[float, int, int]] = []
+        self.choosable: list[bool] = []
 
     def tell(self) -> None:
         side_texts = self.round.side_texts
+        self.choosable.append(self.round.choosable)
         self.frames.append((time.monotonic(), side_texts["a"].shown, side_texts["b"].shown))
 
 
 def play(
-    a: ScriptedVLM, b: ScriptedVLM, *others: ScriptedVLM, stop_after: float | None = None, patience: float = 60
+    a: ScriptedVLM,
+    b: ScriptedVLM,
+    *others: ScriptedVLM,
+    stop_after: float | None = None,
+    patience: float = 60,
+    delay: float = 0,
 ) -> Watcher:
     """Run one round between two models; `others` stand in."""
 
     async def run() -> Watcher:
         waiting = iter(others)
         round_ = SideBySide(
-            sides(a, b), lambda _, vlm: vlm.stream([], vlm.card.generation), lambda _: next(waiting, None), patience
+            sides(a, b),
+            lambda _, vlm: vlm.stream([], vlm.card.generation),
+            lambda _: next(waiting, None),
+            patience,
+            delay,
         )
         watcher = Watcher(round_)
         if stop_after is not None:
@@ -122,6 +133,36 @@ def test_a_whole_answer_at_once_does_not_make_the_other_run_away():
     watched = play(ScriptedVLM("at once", "short", first=0.3), ScriptedVLM("fast", WORDS), stop_after=1.0)
     assert watched.frames[0][1:] == (1, 1)
     assert watched.round.side_texts["b"].shown < 10
+
+
+def test_a_long_answer_is_shown_whole_soon_after_both_streams_have_ended():
+    """At the pace of the short one it would take half a minute; both streams have ended after half a second."""
+    short = ScriptedVLM("short", " ".join(["word"] * 8), seconds=0.06)
+    watched = play(short, ScriptedVLM("long", " ".join(["word"] * 600)), stop_after=10)
+    assert watched.round.ending == "complete"
+    rest = [b for _, a, b in watched.frames if b > 8]
+    assert len(rest) > 5, "not all at once"
+
+
+def test_one_can_choose_when_one_answer_is_whole_and_fifty_words_of_the_other_are_there():
+    short, long = (ScriptedVLM(name, " ".join(["word"] * words), 0.01) for name, words in (("s", 20), ("l", 120)))
+    watched = play(short, long)
+    for (_, a, b), choosable in zip(watched.frames, watched.choosable, strict=True):
+        assert choosable == (a == 20 and b >= ENOUGH_WORDS), (a, b)
+    assert False in watched.choosable and True in watched.choosable[:-1], "before the longer one has ended"
+
+
+def test_two_short_answers_can_be_chosen_from_when_both_are_whole():
+    watched = play(ScriptedVLM("one", WORDS), ScriptedVLM("two", f"{WORDS} and more"))
+    assert watched.round.choosable
+
+
+def test_both_begin_together_after_a_delay_however_soon_their_words_are_there():
+    begun = time.monotonic()
+    watched = play(ScriptedVLM("one", WORDS), ScriptedVLM("two", WORDS, seconds=0.03), delay=0.4)
+    first, a, b = watched.frames[0]
+    assert first - begun > 0.4
+    assert a == b > 5
 
 
 def test_an_answer_that_fails_before_its_words_are_shown_is_replaced_once():

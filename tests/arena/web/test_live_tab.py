@@ -93,7 +93,7 @@ def test_a_follow_up_is_asked_of_both(page):
 
 def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
     send(wide)
-    expect(wide.locator("#live-text-a .growing")).to_contain_text("picture", timeout=30_000)
+    expect(wide.locator("#live-text-a")).to_contain_text("picture", timeout=30_000)
     wide.click("#live-stop")
     phase(wide, "open")
     assert abs(len(words(wide, "a")) - len(words(wide, "b"))) <= 4
