@@ -16,6 +16,7 @@ from sqlalchemy import Row, func, select
 from arena.battles.store import Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
 from arena.database import Database, now
+from arena.errors import VoterError
 
 PENDING = timedelta(hours=1)
 """How long a served battle without a choice holds its place."""
@@ -23,7 +24,7 @@ MOST_VOTES = 1000
 _NAME = re.compile(r"[\w.@:+-]{1,64}")
 
 
-class CampaignError(ValueError):
+class CampaignError(VoterError):
     """A campaign link with a mistake; says which."""
 
 
@@ -62,7 +63,7 @@ class Campaigns:
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
             )
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
-            raise CampaignError(f"The link must hold n=, a whole number from 1 to {MOST_VOTES}")
+            raise CampaignError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
         values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}
         values |= {"code": secrets.token_hex(5).upper(), "since": now()}
         with self._database.write() as connection:

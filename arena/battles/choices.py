@@ -18,6 +18,7 @@ from sqlalchemy import Connection, FromClause, Row, Select, Table, bindparam, ca
 
 from arena.clock import LAST_OPEN, SECOND, UNDO_GRACE_SECONDS, UNDO_SECONDS, hold_clock, keep_time, tick
 from arena.database import Database, now
+from arena.errors import VoterError
 from arena.items.store import MODEL
 from arena.types import Names, Phase, Side
 
@@ -31,7 +32,7 @@ class UnknownBattleError(LookupError):
         super().__init__("This battle is not yours or does not exist. Press Next, or reload the page.")
 
 
-class ChoiceError(ValueError):
+class ChoiceError(VoterError):
     """A choice, undo, reveal or skip that the battle's state does not allow."""
 
 
@@ -202,7 +203,7 @@ class ChoiceStore(Generic[AnyBattle]):
         """A battle whose choice stands. Raises ChoiceError if it is another one."""
         row = connection.execute(self._of_id, {"battle": battle}).one()
         if row.choice != choice:
-            raise ChoiceError(f"You already chose {row.choice.upper()} in this battle; that choice stands.")
+            raise ChoiceError("You already chose {} in this battle; that choice stands.", row.choice.upper())
         return self._battle_of(connection, row)
 
     def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
@@ -228,7 +229,7 @@ def token_parts(token: str) -> tuple[str, int]:
 def check_among(value: object, allowed: tuple[str, ...], what: str) -> None:
     """Raise ChoiceError for a value that a browser made up."""
     if value not in allowed:
-        raise ChoiceError(f"The {what} must be one of: {', '.join(allowed)}.")
+        raise ChoiceError("The {} must be one of: {}.", what, ", ".join(allowed))
 
 
 def check_undo(connection: Connection, row: Row) -> None:
@@ -238,7 +239,7 @@ def check_undo(connection: Connection, row: Row) -> None:
     if row.revealed:
         raise ChoiceError("The names have been shown; the choice is final.")
     if hold_clock(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
-        raise ChoiceError(f"A choice can be taken back for {UNDO_SECONDS} seconds; this one is final.")
+        raise ChoiceError("A choice can be taken back for {} seconds; this one is final.", UNDO_SECONDS)
 
 
 def _winner_and_loser(row: Row, choice: Side) -> tuple[int, int]:

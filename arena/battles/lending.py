@@ -11,11 +11,12 @@ from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT
 from arena.battles.voters import PERSON, Voters
 from arena.database import Database
+from arena.errors import VoterError
 
 TERMS = "lent to people who log in and to campaign workers, since it costs the operator money"
 
 
-class NotLentError(ValueError):
+class NotLentError(VoterError):
     """A guest asks for what costs the operator money, where people can log in."""
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, dele
 from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP, VOTER_NETWORK
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
+from arena.errors import VoterError
 from arena.items.store import model_names
 from arena.network import client_address, public_network
 from arena.settings import VoteLimits
@@ -43,7 +44,7 @@ LIMITS = VoteLimits()
 """The limits when an operator sets none."""
 
 
-class LimitError(ValueError):
+class LimitError(VoterError):
     """A limit of votes that is reached; says which, and when there is more."""
 
 
@@ -105,8 +106,9 @@ class Quotas:
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
         if connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
             raise LimitError(
-                f"That was the last battle for today: one voter has at most {self._limits.voter_day} a day. "
-                "Thank you! There are more from midnight (UTC)."
+                "That was the last battle for today: one voter has at most {} a day. Thank you! "
+                "There are more from midnight (UTC).",
+                self._limits.voter_day,
             )
 
     def count_live_battle(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,7 @@ class PairSampler:
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
         self._counted = float("-inf")
+        self._counting = Lock()
         self._grids: dict[tuple[int, ...], PairGrid] = {}
 
     def shown_items(self) -> tuple[Item, ...]:
@@ -181,13 +183,22 @@ class PairSampler:
         return NoBattle.IMAGES_MISSING if bank.missing else NoBattle.EMPTY
 
     def _count_votes(self) -> None:
-        """Have the votes of each pair at most COUNT_SECONDS old.
+        """Have the votes of each pair about COUNT_SECONDS old at most; one draw counts them, the others go on.
 
         Before a draw's transaction: counting may write, and would wait for a connection that others like it hold.
         """
-        if time.monotonic() - self._counted > self.COUNT_SECONDS:
-            self._pair_votes = self._store.pair_votes()
-            self._counted = time.monotonic()
+        first = self._counted == float("-inf")
+        if self._is_counted() or not self._counting.acquire(blocking=first):
+            return
+        try:
+            if not self._is_counted():
+                self._pair_votes = self._store.pair_votes()
+                self._counted = time.monotonic()
+        finally:
+            self._counting.release()
+
+    def _is_counted(self) -> bool:
+        return time.monotonic() - self._counted <= self.COUNT_SECONDS
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:

@@ -259,5 +259,5 @@ def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) ->
     allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(
-            f"You have used today's {allowed} skips. Please choose the better answer, even if it is close."
+            "You have used today's {} skips. Please choose the better answer, even if it is close.", allowed
         )

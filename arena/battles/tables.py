@@ -163,13 +163,17 @@ BATTLE_STATES = BANK.states(
 """Battles with their item's codes, their events and the counted choice."""
 
 
+NO_SEAT = 0
+"""No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
+
+
 def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
     """A SELECT of a voter's battles, under a seat or under none, that are chosen, or open with both answers in use."""
     answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
     withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
     query = BATTLE_STATES.where(
         BATTLE.c.voter_id == voter,
-        BATTLE.c.seat_id.is_not_distinct_from(seat),
+        func.coalesce(BATTLE.c.seat_id, NO_SEAT) == (NO_SEAT if seat is None else seat),
         REVEAL.c.battle_id.is_(None),
         SKIP.c.battle_id.is_(None),
         VOTE.c.choice.is_not(None) | ~withdrawn.correlate(BATTLE).exists(),

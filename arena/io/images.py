@@ -17,6 +17,8 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
+from arena.errors import VoterError
+
 MAX_BYTES = 25_000_000
 """Largest file read, in bytes."""
 KEPT_SIDE = 1600
@@ -63,7 +65,7 @@ _BROKEN = (
 )  # fmt: skip
 
 
-class PictureError(ValueError):
+class PictureError(VoterError):
     """A file is no picture that we take; the message says why, and what its owner can do."""
 
 
@@ -100,15 +102,15 @@ def read_picture(data: bytes) -> Picture:
     except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(f"This {kind} picture has too many pixels. Make it smaller.") from error
+        raise PictureError("This {} picture has too many pixels. Make it smaller.", kind) from error
     except _BROKEN as error:
-        raise PictureError(f"This {kind} picture is broken or cut short. Open it, save it again and retry.") from error
+        raise PictureError("This {} picture is broken or cut short. Open it, save it again and retry.", kind) from error
     return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
 
 
 def _kind(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise PictureError(f"The picture has over {MAX_BYTES // _MEGA} MB, the most that is read. Make it smaller.")
+        raise PictureError("The picture has over {} MB, the most that is read. Make it smaller.", MAX_BYTES // _MEGA)
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         kind = "PNG"
     elif data.startswith(b"\xff\xd8\xff"):
@@ -119,9 +121,9 @@ def _kind(data: bytes) -> str:
         kind = "WEBP"
     else:
         name = next((name for pattern, name in _OTHERS if pattern.match(data)), "no picture that we know")
-        raise PictureError(f"This file is {name}. {_ACCEPTED}")
+        raise PictureError("This file is {}. {}", name, _ACCEPTED)
     if _HIDDEN_PAGE.search(data):
-        raise PictureError(f"A web page is hidden in this {kind} picture. {_ACCEPTED}")
+        raise PictureError("A web page is hidden in this {} picture. {}", kind, _ACCEPTED)
     return kind
 
 
@@ -146,7 +148,9 @@ def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
 def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
     if size[0] * size[1] > most:
         shape = f"{size[0]} x {size[1]}"
-        raise PictureError(f"This {kind} picture has {shape} pixels; over {most // _MEGA} million. Make it smaller.")
+        raise PictureError(
+            "This {} picture has {} pixels; over {} million. Make it smaller.", kind, shape, most // _MEGA
+        )
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
@@ -176,7 +180,7 @@ def _without_comments(data: bytes) -> bytes:
             position += 1
         blocks += 1
         if blocks > _MOST_GIF_BLOCKS:
-            raise PictureError(f"This GIF picture has over {_MOST_GIF_BLOCKS} parts before a frame. {_ACCEPTED}")
+            raise PictureError("This GIF picture has over {} parts before a frame. {}", _MOST_GIF_BLOCKS, _ACCEPTED)
         if data[begin : begin + 2] == b"\x21\xf9":
             control = data[begin:position]
     return data[:start] + control + data[position:]
@@ -190,7 +194,9 @@ def _check_scans(data: bytes) -> None:
         segments += 1
         position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
         if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
-            raise PictureError(f"This JPEG picture has over {_MOST_SCANS} scans or {_MOST_SEGMENTS} parts. {_ACCEPTED}")
+            raise PictureError(
+                "This JPEG picture has over {} scans or {} parts. {}", _MOST_SCANS, _MOST_SEGMENTS, _ACCEPTED
+            )
 
 
 def _pixels(image: ImageFile.ImageFile) -> Image.Image:

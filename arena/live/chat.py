@@ -96,9 +96,9 @@ class Chats:
         """
         vlm = self.vlms.get(model)
         if vlm is None:
-            raise LiveError(f"There is no model named {model[:80]!r} here; choose another")
+            raise LiveError("There is no model named {!r} here; choose another", model[:80])
         if len(images) > MOST_IMAGES:
-            raise LiveError(f"A conversation takes at most {MOST_IMAGES} images, these are {len(images)}")
+            raise LiveError("A conversation takes at most {} images, these are {}", MOST_IMAGES, len(images))
         token = secrets.token_urlsafe(16)
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if vlm.card.price else None
         session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter, payer), network)
@@ -157,7 +157,7 @@ class Chats:
         if session.asked is not None:
             raise LiveError("The answer is still coming; ask when it has ended, or press Stop")
         if len(session.said) >= MOST_QUESTIONS:
-            raise LiveError(f"A conversation has at most {MOST_QUESTIONS} questions; begin a new one")
+            raise LiveError("A conversation has at most {} questions; begin a new one", MOST_QUESTIONS)
         session.asked = question  # at once: the next two lines wait
         try:
             files = await asyncio.to_thread(self._images.files, session.voter, session.images)
@@ -165,7 +165,7 @@ class Chats:
             check_limits(session.vlm.card, turns)
         except ModelError as error:
             session.asked = None
-            raise LiveError(f"This cannot be asked: {error}") from error
+            raise LiveError("This cannot be asked: {}", error) from error
         except BaseException:
             session.asked = None
             raise

@@ -17,6 +17,7 @@ from sqlalchemy import Boolean, Column, ColumnElement, ForeignKey, Integer, Row,
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.database import METADATA, Database, Moment, now
+from arena.errors import VoterError
 from arena.io.images import MAX_BYTES, PictureError, read_picture
 from arena.storage import VOTES_ROOM, disk_errors, no_room
 
@@ -48,7 +49,7 @@ AT_ONCE = 2
 GONE = "An image is no longer here; take it out and add it again"
 
 
-class OwnImageError(ValueError):
+class OwnImageError(VoterError):
     """An image that is refused or gone; says why, and what its owner can do."""
 
 
@@ -79,7 +80,7 @@ class OwnImages:
             async for chunk in chunks:
                 file.write(chunk)
                 if file.tell() > MAX_BYTES:
-                    raise PictureError(f"The picture has over {MAX_BYTES // 1_000_000} MB. Make it smaller.")
+                    raise PictureError("The picture has over {} MB. Make it smaller.", MAX_BYTES // 1000000)
             async with self._turns:
                 return await asyncio.to_thread(self._keep, voter, network, file)
 
@@ -141,7 +142,9 @@ class OwnImages:
                 here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
                 mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
                 if connection.execute(mine).scalar_one() >= MOST_WAITING:
-                    raise OwnImageError(f"You have {MOST_WAITING} images here that no battle uses; take some out first")
+                    raise OwnImageError(
+                        "You have {} images here that no battle uses; take some out first", MOST_WAITING
+                    )
                 if connection.execute(here).scalar_one() >= MOST_TOGETHER:
                     raise OwnImageError("There are too many images here at the moment; try again in an hour")
                 if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
 from arena.budget import Budget, BudgetError, reserved
+from arena.errors import VoterError
 from arena.inference.limits import most_cost
 from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Side, Usage
@@ -24,7 +25,7 @@ OPENING_SECONDS = 10.0
 log = logging.getLogger(__name__)
 
 
-class LiveError(ValueError):
+class LiveError(VoterError):
     """A question that is refused; says why, and what the visitor can do."""
 
 
@@ -87,9 +88,9 @@ class GenerationQueue:
         await asyncio.to_thread(self._check)
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
-            raise LiveError(f"{mine} others of your network wait for answers; please come back in a few minutes")
+            raise LiveError("{} others of your network wait for answers; please come back in a few minutes", mine)
         if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
-            raise LiveError(f"{self.waiting} others are waiting for answers; please come back in a few minutes")
+            raise LiveError("{} others are waiting for answers; please come back in a few minutes", self.waiting)
 
     def ahead(self, generation: "GenerationTask") -> int:
         """Number of tasks that must end before this one runs: 0 for a running one."""

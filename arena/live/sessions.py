@@ -94,7 +94,7 @@ class LiveSessions:
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
-            raise LiveError(f"A battle takes at most {MOST_IMAGES} images, these are {count}; take some out")
+            raise LiveError("A battle takes at most {} images, these are {}; take some out", MOST_IMAGES, count)
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room(request.network)
@@ -195,7 +195,7 @@ class LiveSessions:
         """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
         able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
-            raise LiveError(_why_not(self.vlms, turn))
+            raise _why_not(self.vlms, turn)
         votes = await asyncio.to_thread(self._store.named_pair_votes)
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
@@ -265,7 +265,7 @@ def checked_text(text: str) -> str:
     if not text.strip():
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
-        raise LiveError(f"The text has {len(text):,} characters; at most {MOST_TEXT:,} are taken. Make it shorter")
+        raise LiveError("The text has {:,} characters; at most {:,} are taken. Make it shorter", len(text), MOST_TEXT)
     if any(character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff" for character in text):
         raise LiveError("The text holds characters that nobody can see; write it without them")
     return text.strip()
@@ -286,10 +286,10 @@ def _takes(vlm: VLM, turns: Conversation) -> bool:
     return True
 
 
-def _why_not(vlms: Sequence[VLM], turn: Turn) -> str:
+def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
     if len(vlms) < 2:
-        return "Live battles need two models; the operator can add some to the catalogue that MODELS names"
+        return LiveError("Live battles need two models; the operator can add some to the catalogue that MODELS names")
     if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
         most = sorted(vlm.card.images for vlm in vlms)[-2]
-        return f"Two models that take {len(turn.images)} images are not here; use at most {most}"
-    return "The instruction is too long for the models here; make it shorter"
+        return LiveError("Two models that take {} images are not here; use at most {}", len(turn.images), most)
+    return LiveError("The instruction is too long for the models here; make it shorter")

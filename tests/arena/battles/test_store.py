@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BROKEN_TIMES, SKIPS_AT_LEAST, BattleStore, Draw
-from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE
+from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE, unfinished
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -344,3 +344,13 @@ def test_a_full_disk_loses_nothing_and_the_same_vote_passes_later(tmp_path):
     battle = visitor.vote(visitor.serve(), "b")
     assert counted(database) == {**acknowledged, battle.id: "b"}
     database.close()
+
+
+def test_a_voters_battles_are_found_by_voter(bank):
+    """Not by seat: nearly all battles of a database have none, and writers wait meanwhile."""
+    if not bank.is_sqlite:
+        pytest.skip("PostgreSQL plans by the numbers of rows")
+    with bank.read() as connection:
+        query = str(unfinished(1, None, None).compile(connection, compile_kwargs={"literal_binds": True}))
+        plan = [row[3] for row in connection.execute(text(f"EXPLAIN QUERY PLAN {query}"))]
+    assert "voter_id=?" in plan[0]
