@@ -62,6 +62,7 @@ from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
 from arena.web.reveal import Reveal
 from arena.web.terms import Terms
+from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
@@ -234,7 +235,8 @@ def build_page(context: AppContext) -> gr.Blocks:
 
 def top(here: str) -> None:
     """Begin a page: its bar, in place of Gradio's, which `page.html` hides."""
-    gr.HTML(macros("page.html").top(DOORS, here), elem_id="bar")
+    words = page_words() if here == VOTE else page_words(EVERYWHERE)
+    gr.HTML(macros("page.html").top(DOORS, here, ENGLISH, words), elem_id="bar")
 
 
 def vote_page(context: AppContext, page: gr.Blocks) -> None:
@@ -244,12 +246,12 @@ def vote_page(context: AppContext, page: gr.Blocks) -> None:
         battle = battle_tab(context)
     else:
         with gr.Tabs():
-            with gr.Tab("Battle"):
+            with gr.Tab(ENGLISH["tab_battle"]):
                 battle = battle_tab(context)
-            with gr.Tab("With your own picture"):
-                gr.HTML(live.live(MOST_IMAGES), elem_id="live-tab", padding=False)
-            with gr.Tab("Chat"):
-                gr.HTML(live.chat(MOST_IMAGES), elem_id="chat-tab", padding=False)
+            with gr.Tab(ENGLISH["tab_own"]):
+                gr.HTML(live.live(MOST_IMAGES, ENGLISH), elem_id="live-tab", padding=False)
+            with gr.Tab(ENGLISH["tab_chat"]):
+                gr.HTML(live.chat(MOST_IMAGES, ENGLISH), elem_id="chat-tab", padding=False)
     battle.listen(page)
 
 
@@ -296,8 +298,8 @@ def page_routes(terms: Terms) -> APIRouter:
     router = APIRouter()
 
     @router.get("/terms")
-    def terms_page() -> HTMLResponse:
-        return HTMLResponse(terms.page)
+    def terms_page(request: Request) -> HTMLResponse:
+        return HTMLResponse(terms.pages[language_of(request.headers)])
 
     return router
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, unquote
 
 VOTE, RESULTS, SCORE, RUN = "", "results", "score", "run"
 """The pages, by their path."""
-DOORS = ((VOTE, "Vote"), (RESULTS, "Results"), (SCORE, "Score a model"))
-"""Pages in the bar, with their names; who runs the server has one more."""
+DOORS = ((VOTE, "door_vote"), (RESULTS, "door_results"), (SCORE, "door_score"))
+"""Pages in the bar, with the words for them; who runs the server has one more."""
 NAME = "Stereoscope"
 
 Kind = Literal["page", "item", "board", "model", "battle", "report"]

@@ -30,9 +30,9 @@ from arena.web.events import LATEST, PLAIN, Updates, shows_errors
 from arena.web.pictures import shown_pictures
 from arena.web.reveal import Reveal
 from arena.web.visitor_api import NoVisitorError, sent_voter
-from arena.web.words import ENGLISH, LANGUAGES, NAMES, Words, words_of
+from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 
-ANY_FAMILY = "Any family"
+ANY_FAMILY = ENGLISH["any_family"]
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
 _QUERY = (
     '() => window.location.search || window.location.pathname.replace(/^\\/item\\//, "?item=").replace(/^\\/$/, "")'
@@ -85,7 +85,12 @@ def name_of(battle: Battle) -> str:
     return battle.token.partition(".")[0]
 
 
-_shows_errors = shows_errors(SHOWN_ERRORS, html=PARTS.problem)
+def _problem(error: Exception, *sent: Any) -> str:
+    """Render an error for the voter whose request comes last among what was sent."""
+    return PARTS.problem(said(error, words_of(sent[-1].headers)))
+
+
+_shows_errors = shows_errors(SHOWN_ERRORS, html=_problem)
 
 
 class BattleTab:
@@ -122,7 +127,7 @@ class BattleTab:
         self.held = gr.Textbox(visible="hidden", elem_id="held")
         self.show = gr.Button(visible="hidden", elem_id="show-held")
         with gr.Row(elem_id="lead"):
-            gr.HTML(HTML.lead(ENGLISH, LANGUAGES), padding=False)
+            gr.HTML(HTML.lead(ENGLISH), padding=False)
             self.bank = gr.HTML(elem_id="bank", padding=False)
             self.counter = gr.HTML(elem_id="counter", padding=False)
         with gr.Row(elem_id="battle"):
@@ -151,10 +156,10 @@ class BattleTab:
                 self.judge, self.broken = _button("skip-judge"), _button("skip-broken")
                 self.rude, self.keep = _button("skip-rude"), _button("skip-not")
             self.first = gr.HTML(elem_id="terms", padding=False)
-        with gr.Accordion("Pick an item", open=False, elem_id="pick") as self.pick:
+        with gr.Accordion(ENGLISH["pick"], open=False, elem_id="pick") as self.pick:
             with gr.Row():
-                self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label="Family", elem_id="family")
-                self.search = gr.Textbox(label="Search the instructions", elem_id="search", max_length=200)
+                self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label=ENGLISH["family"], elem_id="family")
+                self.search = gr.Textbox(label=ENGLISH["search"], elem_id="search", max_length=200)
             self.results = gr.HTML(elem_id="results", padding=False)
         gr.HTML(PAGE.foot(ENGLISH, NAMES), padding=False)
 
@@ -163,7 +168,7 @@ class BattleTab:
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
-        page.load(self.on_load, self.query, [self.query, *screen], js=_QUERY, **PLAIN)
+        page.load(self.on_load, self.query, [self.query, self.search, *screen], js=_QUERY, **PLAIN)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
             chosen.then(None, js="() => stereoscope.focus('status')")
@@ -198,12 +203,15 @@ class BattleTab:
 
     @_shows_errors
     def _loaded(self, query: object, request: gr.Request) -> Updates:
-        link = Link.parse(query)
+        link, words = Link.parse(query), words_of(request.headers)
         if sent_cookie(request.headers) is None:
-            words = words_of(request.headers)
-            return {self.query: query, **self._message("one_step", str(NoVisitorError()), words, new_tab=True)}
+            return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
-        return {self.query: query, self.pick: gr.update(visible=link.campaign is None), **updates}
+        labels = {
+            part: gr.update(label=words[name]) for part, name in ((self.family, "family"), (self.search, "search"))
+        }
+        picks = gr.update(visible=link.campaign is None, label=words["pick"])
+        return {self.query: query, **labels, self.pick: picks, **updates}
 
     @_shows_errors
     def on_next(self, query: object, family: object, shown: object, request: gr.Request) -> Updates:
@@ -254,9 +262,10 @@ class BattleTab:
             voter = await asyncio.to_thread(self._voter, request)  # may query the database
             battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
         except SHOWN_ERRORS as error:
-            return {self.problem: PARTS.problem(error)}
-        status = status_html(battle, words=words_of(request.headers))
-        return {self.status: status, self.saved: backup_line(self._copy(), now()), self.problem: ""}
+            return {self.problem: _problem(error, request)}
+        words = words_of(request.headers)
+        saved = backup_line(self._copy(), now(), words)
+        return {self.status: status_html(battle, words=words), self.saved: saved, self.problem: ""}
 
     @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
@@ -272,7 +281,7 @@ class BattleTab:
             return self._named(self._store.reveal(voter, str(token)), voter, words)
         except ChoiceError as error:  # a late answer may have put another battle's names on the page
             stands = status_html(self._store.find(voter, str(token)), words=words)
-            return {**self._unnamed(words), self.status: stands, self.problem: PARTS.problem(error)}
+            return {**self._unnamed(words), self.status: stands, self.problem: _problem(error, request)}
 
     def on_keep(self) -> Updates:
         """Take back what was said about a skip."""
@@ -285,7 +294,7 @@ class BattleTab:
     @_shows_errors
     def on_search(self, family: object, sought: object, request: gr.Request) -> Updates:
         """Show the items of a family whose instruction contains all the words."""
-        items = self._sampler.shown_items()
+        items, words = self._sampler.shown_items(), words_of(request.headers)
         families = sorted({item.family for item in items}, key=str.casefold)
         battle_request = self._battle_request(family)
         wanted = frozenset(str(sought or "").casefold().split())
@@ -293,8 +302,8 @@ class BattleTab:
         found = [item for item in found if all(word in item.folded for word in wanted)]
         return {
             self.problem: gr.skip(),  # it may be about a vote
-            self.results: HTML.results(found[:RESULTS], len(found[RESULTS:]), words_of(request.headers)),
-            self.family: gr.update(choices=[ANY_FAMILY, *families]),
+            self.results: HTML.results(found[:RESULTS], len(found[RESULTS:]), words),
+            self.family: gr.update(choices=[(words["any_family"], ANY_FAMILY), *families]),
         }
 
     def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
@@ -303,7 +312,7 @@ class BattleTab:
         try:
             seat = self._seat(voter, link)
         except CampaignError as error:
-            return self._message("bad_link", str(error), words)
+            return self._message("bad_link", error, words)
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
             text = words["code"].format(seat.wanted, seat.code)
             return {**self._message("thanks", text, words), self.status: ""}
@@ -311,7 +320,7 @@ class BattleTab:
             asked = BattleRequest() if seat else battle_request
             battle = self._sampler.next_battle(voter, asked, seat, self._networks.of(request))
         except LimitError as error:
-            return self._message("enough", str(error), words)
+            return self._message("enough", error, words)
         if isinstance(battle, NoBattle):
             return self._message("nothing", battle.value, words)
         if battle.phase is Phase.VOTED:
@@ -357,8 +366,8 @@ class BattleTab:
             **self._counted(voter, battle, words),
         }
 
-    def _message(self, title: str, text: str, words: Words, new_tab: bool = False) -> Updates:
-        message = HTML.message(words[title], text, words, new_tab)
+    def _message(self, title: str, text: Exception | str, words: Words, new_tab: bool = False) -> Updates:
+        message = HTML.message(words[title], said(text, words), words, new_tab)
         updates = {self.item: message, self.answers: gr.update(visible=False)}
         blank = dict.fromkeys((self.token, self.saved, self.first, self.outcome), "")
         return {**updates, **blank, self.status: status_html(None)}

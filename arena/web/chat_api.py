@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -12,6 +13,7 @@ from arena.live.chat import Chats, ChatState
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import chat_scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
+from arena.web.words import words_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class ChatApi:
         """Stream a conversation's state until no answer is being generated."""
         session = await self.chats.find(request.state.voter, token)
         states = self.chats.watch(session.voter, session.token)
-        return events(states, chat_scene, lambda shown: {"a": shown.text})
+        words = words_of(request.headers)
+        return events(states, partial(chat_scene, words=words), lambda shown: {"a": shown.text}, words)
 
     async def follow(self, request: Request, token: str) -> Response:
         sent = await JsonBody.read(request)
@@ -52,5 +55,5 @@ class ChatApi:
 
     async def stop(self, request: Request, token: str) -> Response:
         session = await self.chats.stop(request.state.voter, token)
-        scene = await asyncio.to_thread(chat_scene, ChatState(session, False, 0, ""))
+        scene = await asyncio.to_thread(chat_scene, ChatState(session, False, 0, ""), words_of(request.headers))
         return JSONResponse(scene, headers=NO_STORE)

@@ -77,9 +77,12 @@ Updates = dict[Any, Any]
 
 
 def shows_errors(
-    errors: tuple[type[Exception], ...], html: Callable[[Any], str]
+    errors: tuple[type[Exception], ...], html: Callable[..., str]
 ) -> Callable[[Callable[..., Updates]], Any]:
-    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again."""
+    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again.
+
+    `html` gets the error and what the handler got.
+    """
 
     # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
     def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
@@ -88,7 +91,7 @@ def shows_errors(
             try:
                 return {tab.problem: "", **handler(tab, *values)}
             except errors as error:
-                return {tab.problem: html(error)}
+                return {tab.problem: html(error, *values)}
 
         return tried
 

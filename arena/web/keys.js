@@ -30,9 +30,11 @@ const stereoscope = (() => {
     if (dialog) return dialog;
     dialog = document.createElement("dialog");
     dialog.id = "lightbox";
-    dialog.setAttribute("aria-label", "Enlarged image");
-    dialog.innerHTML = '<img alt=""><p></p><button type="button" data-step="-1">Previous</button>'
-      + '<button type="button" data-step="1">Next image</button><button type="button" data-close autofocus>Close (Esc)</button>';
+    const { word } = stereoscopeVote;
+    dialog.setAttribute("aria-label", word("enlarged"));
+    dialog.innerHTML = '<img alt=""><p></p><button type="button" data-step="-1"></button>'
+      + '<button type="button" data-step="1"></button><button type="button" data-close autofocus></button>';
+    ["previous", "following", "close"].forEach((name, place) => { dialog.querySelectorAll("button")[place].textContent = word(name); });
     dialog.addEventListener("click", (event) => {
       const step = event.target.dataset?.step;
       if (step) enlarge(place + Number(step));
@@ -55,7 +57,7 @@ const stereoscope = (() => {
     image.src = all[place].dataset.original || all[place].src;
     image.alt = all[place].alt;
     image.classList.remove("full");
-    dialog.querySelector("p").textContent = all.length > 1 ? `Image ${place + 1} of ${all.length}` : "";
+    dialog.querySelector("p").textContent = all.length > 1 ? stereoscopeVote.word("picture_of", place + 1, all.length) : "";
     dialog.querySelectorAll("[data-step]").forEach((button) => { button.hidden = all.length < 2; });
     if (!dialog.open) dialog.showModal();
   };

@@ -2,6 +2,7 @@
 const stereoscopeLive = (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_IMAGES = 10;
+  const { word } = stereoscopeVote;
 
   class Refused extends Error {}
 
@@ -16,9 +17,9 @@ const stereoscopeLive = (() => {
         body: binary ? body : JSON.stringify(body),
       });
     } catch {
-      throw new Refused("The server does not answer. Check your connection and try again.");
+      throw new Refused(word("no_answer"));
     }
-    if (!answer.ok) throw new Refused((await said(answer)) || `The server refused (${answer.status}). Try again.`);
+    if (!answer.ok) throw new Refused((await said(answer)) || word("refused", answer.status));
     return answer.json();
   };
   // A page in HTML is a proxy's and no words of ours.
@@ -59,7 +60,7 @@ const stereoscopeLive = (() => {
       this.item = this.drawing = null;
       const room = MOST_IMAGES - this.images.length;
       if (files.length > room) {
-        this.say(`At most ${MOST_IMAGES} images; ${files.length - Math.max(room, 0)} left out.`);
+        this.say(word("most", MOST_IMAGES, files.length - Math.max(room, 0)));
       }
       for (const file of [...files].slice(0, Math.max(room, 0))) {
         const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
@@ -78,11 +79,11 @@ const stereoscopeLive = (() => {
         const kept = await ask("live/images", image.file);
         image.token = kept.image;
         if (!this.images.includes(image)) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
-        image.note = kept.still ? "An animation: its first picture is used." : "";
+        image.note = kept.still ? word("still") : "";
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         this.images = this.images.filter((other) => other !== image);
-        this.say(`${image.file.name || "The image"}: ${error.message}`);
+        this.say(`${image.file.name || word("the_picture")}: ${error.message}`);
       }
     }
     async checked() { while (this.sending.size) await Promise.all(this.sending); }
@@ -112,18 +113,18 @@ const stereoscopeLive = (() => {
       const list = this.part("thumbs");
       list.replaceChildren(...this.images.map((image, place) => {
         const row = document.createElement("li");
-        const picture = Object.assign(document.createElement("img"), { src: image.url, alt: `Image ${place + 1}` });
-        const out = Object.assign(document.createElement("button"), { type: "button", textContent: "\u00d7", title: "Take out" });
+        const picture = Object.assign(document.createElement("img"), { src: image.url, alt: `${word("picture")} ${place + 1}` });
+        const out = Object.assign(document.createElement("button"), { type: "button", textContent: "\u00d7", title: word("take_out") });
         out.dataset.place = place;
-        out.setAttribute("aria-label", `Take out image ${place + 1}`);
-        const note = Object.assign(document.createElement("small"), { textContent: image.token ? image.note : "checking \u2026" });
+        out.setAttribute("aria-label", `${word("take_out")} ${place + 1}`);
+        const note = Object.assign(document.createElement("small"), { textContent: image.token ? image.note : word("checking") });
         row.append(picture, out, note);
         return row;
       }));
       if (this.part("item")) {
         this.part("chosen").innerHTML = this.item?.html ?? "";
         this.part("form").classList.toggle("with-item", this.item !== null);
-        this.part("item").textContent = this.item ? "Take another item" : "Take an item of the bank";
+        this.part("item").textContent = word(this.item ? "take_another" : "take_item");
       }
       this.part("send").disabled = this.sending.size > 0;
     }
@@ -217,7 +218,7 @@ const stereoscopeLive = (() => {
     // A browser comes back by itself where a connection breaks off, but not where a server or a proxy refuses it.
     async lost(token) {
       const refused = () => this.token === token && this.stream?.readyState === EventSource.CLOSED;
-      this.say("The connection was lost. Trying again \u2026");
+      this.say(word("lost"));
       if (!refused()) return;
       await new Promise((wake) => setTimeout(wake, 3000));
       if (!refused()) return;

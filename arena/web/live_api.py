@@ -29,6 +29,7 @@ from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import bank_html, head_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
+from arena.web.words import Words, words_of
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
@@ -79,13 +80,15 @@ class LiveApi:
         await asyncio.to_thread(self.images.discard, request.state.voter, [token])
         return JSONResponse({})
 
-    def item(self) -> Response:
+    def item(self, request: Request) -> Response:
         """Draw an item of the bank whose pictures are stored here."""
         items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _is_kept(item)]
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         item = secrets.choice(items)
-        return JSONResponse({"item": item.key, "html": bank_html(item, self.scaled)}, headers=NO_STORE)
+        return JSONResponse(
+            {"item": item.key, "html": bank_html(item, self.scaled, words_of(request.headers))}, headers=NO_STORE
+        )
 
     def unfinished(self, request: Request) -> Response:
         battle = self.store.unfinished(request.state.voter)
@@ -106,7 +109,8 @@ class LiveApi:
         voter = request.state.voter
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
-        return events(states, partial(self._scene, voter), lambda shown: shown.texts)
+        words = words_of(request.headers)
+        return events(states, partial(self._scene, voter, words), lambda shown: shown.texts, words)
 
     async def follow(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)
@@ -120,35 +124,37 @@ class LiveApi:
 
     async def stop(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._still(voter, await self.sessions.stop(voter, token))
+        return await self._still(request, await self.sessions.stop(voter, token))
 
     async def choose(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)
         choice = cast(Side, sent.text("choice"))  # the store checks it
         battle = await self.sessions.choose(voter, token, choice, self.terms)
-        return await self._still(voter, battle)
+        return await self._still(request, battle)
 
     async def undo(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._still(voter, await asyncio.to_thread(self.store.undo, voter, token))
+        return await self._still(request, await asyncio.to_thread(self.store.undo, voter, token))
 
     async def reveal(self, request: Request, token: str) -> Response:
         """Make the choice final, return the names, and delete the images that may not be kept."""
         voter = request.state.voter
         battle = await asyncio.to_thread(self.store.reveal, voter, token)
         await self.sessions.forget(battle)
-        return await self._still(voter, battle)
+        return await self._still(request, battle)
 
-    async def _still(self, voter: int, battle: LiveBattle) -> Response:
+    async def _still(self, request: Request, battle: LiveBattle) -> Response:
         """Return the scene of a battle without answers in progress."""
-        made = await asyncio.to_thread(self._scene, voter, LiveState(battle, False, 0, {}))
+        voter, words = request.state.voter, words_of(request.headers)
+        made = await asyncio.to_thread(self._scene, voter, words, LiveState(battle, False, 0, {}))
         return JSONResponse(made, headers=NO_STORE)
 
-    def _scene(self, voter: int, shown: LiveState) -> dict[str, object]:
+    def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
         battle = shown.battle
         names = self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
         own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
-        return scene(shown, names, head_html(battle.turns[0].question, own, self._item(battle), self.scaled))
+        head = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
+        return scene(shown, names, head, words)
 
     def _item(self, battle: LiveBattle) -> Item | None:
         return None if battle.item is None else self.items.bank().items.get(battle.item)

@@ -18,10 +18,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.database import DatabaseError
+from arena.errors import VoterError
 from arena.web.addresses import is_page
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
+from arena.web.words import said, words_of
 
 MOST_BODY = 64_000
 """Most bytes of a request body, unless its route allows more."""
@@ -155,7 +157,8 @@ class RequestMiddleware:
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        text = f"Too many requests at the moment. Please come again in {seconds} s."
+        told = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
+        text = said(told, words_of(Headers(scope=scope)))
         return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:

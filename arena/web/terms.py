@@ -1,6 +1,7 @@
 """Terms shown before the first vote; each vote records the version it was given under."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,13 +9,14 @@ from arena.templates import macros
 
 
 class Terms(NamedTuple):
-    """The version of `terms.md`, which is the beginning of its sha256, and its page."""
+    """The version of `terms.md`, which is the beginning of its sha256, and its page by language."""
 
     version: str
-    page: str
+    pages: Mapping[str, str]
 
     @classmethod
     def read(cls) -> "Terms":
-        text = (Path(__file__).parent / "terms.md").read_text("utf-8")
-        page = macros("page.html").document("Terms", text)
-        return cls(hashlib.sha256(text.encode()).hexdigest()[:12], page)
+        files = {"en": "terms.md", "zh": "terms.zh.md"}
+        texts = {language: (Path(__file__).parent / name).read_text("utf-8") for language, name in files.items()}
+        pages = {language: macros("page.html").document("Terms", text, language) for language, text in texts.items()}
+        return cls(hashlib.sha256(texts["en"].encode()).hexdigest()[:12], pages)

@@ -26,10 +26,10 @@ from arena.markdown import seen_length, visible_text
 from arena.templates import macros
 from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
+from arena.web.words import Words, said, words_of
 
 HTML = macros("battle.html")
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
-CHOOSE = "You can choose now, or wait for the rest."
 _BACK_SECONDS = DISCONNECT_SECONDS / 2
 """A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
@@ -86,7 +86,7 @@ def visitor_router(voters: Voters) -> APIRouter:
                     request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
                     return await handle(request)
                 except tuple(_STATUS) as error:
-                    return PlainTextResponse(str(error), status_code=_STATUS[type(error)])
+                    return PlainTextResponse(said(error, words_of(request.headers)), status_code=_STATUS[type(error)])
 
             return answer
 
@@ -175,16 +175,19 @@ class GrowingText:
 
 
 def events(
-    states: AsyncIterator[Any], scene: Callable[[Any], Mapping[str, object]], texts: Callable[[Any], Mapping[Any, str]]
+    states: AsyncIterator[Any],
+    scene: Callable[[Any], Mapping[str, object]],
+    texts: Callable[[Any], Mapping[Any, str]],
+    words: Words,
 ) -> StreamingResponse:
     """Return a conversation's states as server-sent events; `texts` gives a state's new words by side."""
     growing: defaultdict[Any, GrowingText] = defaultdict(GrowingText)
 
-    def words(shown: Any) -> Mapping[str, object]:
+    def new_words(shown: Any) -> Mapping[str, object]:
         if shown.ahead:
-            return {"kind": "line", "status": waiting_text(shown.ahead)}
+            return {"kind": "line", "status": waiting_text(shown.ahead, words)}
         sides = {side: growing[side].add(text) for side, text in texts(shown).items()}
-        return {"kind": "words", "sides": sides, **({"choose": CHOOSE} if shown.choosable else {})}
+        return {"kind": "words", "sides": sides, **({"choose": words["choose_now"]} if shown.choosable else {})}
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
@@ -193,7 +196,7 @@ def events(
             if not shown.growing or not begun:
                 yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
             if shown.growing:
-                yield f"data: {json.dumps(await asyncio.to_thread(words, shown))}\n\n"
+                yield f"data: {json.dumps(await asyncio.to_thread(new_words, shown))}\n\n"
             begun = shown.growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)

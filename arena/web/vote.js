@@ -37,7 +37,6 @@ const stereoscopeVote = (() => {
   const check = () => {
     const status = document.querySelector("#status [data-phase]"), answers = byId("answers"), dock = byId("dock");
     if (!status || !dock) return;
-    if (byId("skip-not")) speak();
     if ((status.dataset.battle ?? "") !== battle) begin(status.dataset.battle ?? "");
     pictures().forEach(watch);
     byId("item").classList.toggle("failed", pictures().some((picture) => is(picture, "failed")));
@@ -131,14 +130,28 @@ const stereoscopeVote = (() => {
     const asked = [document.cookie.match(WORDS)?.[1], ...navigator.languages.map((name) => name.slice(0, 2))];
     return asked.find((name) => known[name]) ?? "en";
   };
+  let spoken = null;
+  const dictionary = () => {
+    if (spoken) return spoken;
+    const known = JSON.parse(byId("words").getAttribute("value")), chosen = language(known);
+    return spoken = { chosen, english: known.en, words: known[chosen] };
+  };
+  const word = (name, ...values) => {
+    let place = 0;
+    return dictionary().words[name].replaceAll("{}", () => values[place++]);
+  };
   const speak = () => {
-    const box = byId("words");
-    if (!box || box.dataset.spoken) return;
-    const known = JSON.parse(box.getAttribute("value")), chosen = box.dataset.spoken = language(known);
-    const say = (element, word) => { if (element && known[chosen][word]) element.textContent = known[chosen][word]; };
-    document.querySelectorAll("[data-word]").forEach((element) => say(element, element.dataset.word));
-    document.querySelectorAll("#dock button").forEach((button) => say(button, button.id.replaceAll("-", "_")));
-    for (const id of ["lead", "battle", "outcome", "dock"]) byId(id)?.setAttribute("lang", chosen);
+    if (!byId("words") || dictionary().chosen === "en") return;
+    const { chosen, english, words } = dictionary();
+    const fresh = (parts) => [...document.querySelectorAll(`:is(${parts}):not([lang])`)].map((part) => Object.assign(part, { lang: chosen }));
+    for (const part of fresh("[data-word]")) part.textContent = word(part.dataset.word, part.dataset.value);
+    for (const part of fresh("[data-placeholder]")) part.placeholder = part.ariaLabel = words[part.dataset.placeholder];
+    for (const part of fresh("#dock button")) part.textContent = words[part.id.replaceAll("-", "_")];
+    for (const part of fresh("[role=tab]")) {
+      const name = ["tab_battle", "tab_own", "tab_chat"].find((one) => english[one] === part.textContent.trim());
+      if (name) part.textContent = words[name];
+    }
+    fresh("#lead, #battle, #outcome, #dock");
   };
   document.addEventListener("click", ({ target }) => {
     const chosen = target.closest?.("[data-language]")?.dataset.language;
@@ -149,6 +162,7 @@ const stereoscopeVote = (() => {
   });
 
   narrow.addEventListener("change", () => show(side));
+  new MutationObserver(speak).observe(document, { subtree: true, childList: true });
   new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
-  return { ask, hold, shown, name };
+  return { ask, hold, shown, name, word };
 })();

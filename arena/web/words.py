@@ -1,6 +1,12 @@
-"""Words: every string that the Vote screen shows, in one place, by language."""
+"""Words: every string that the Vote page shows, in one place, by language.
 
-from collections.abc import Mapping
+Errors and other sentences from below this layer come in English; a language has them by that sentence.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from arena.errors import VoterError
+from arena.web.chinese import CHINESE
 
 Words = Mapping[str, str]
 
@@ -38,6 +44,15 @@ ENGLISH: Words = {
     "skip_not": "Do not skip",
     "plain": "Plain text",
     "keys_on": "Keys",
+    "keys_a_b": "choose",
+    "keys_n": "next",
+    "keys_s": "skip",
+    "keys_z": "undo",
+    "keys_i": "enlarge",
+    "enlarged": "Enlarged picture",
+    "previous": "Previous picture",
+    "following": "Next picture",
+    "close": "Close (Esc)",
     # Where a battle stands
     "chose": "You chose {}.",
     "undo_once": "Undo within {} seconds; then the names appear and it is final.",
@@ -64,75 +79,103 @@ ENGLISH: Words = {
     "enough": "Enough for now",
     "nothing": "Nothing to compare",
     # Picking an item
+    "pick": "Pick an item",
+    "family": "Family",
+    "any_family": "Any family",
+    "search": "Search the instructions",
+    "one_picture": "1 picture",
+    "pictures": "{} pictures",
     "none_fits": "No item fits. Try another family or fewer words.",
     "more": "{} more: search to narrow them down.",
+    # The pages, and the copy of the votes
+    "door_vote": "Vote",
+    "door_results": "Results",
+    "door_score": "Score a model",
+    "saved": "Saved; {}.",
+    "saved_late": "Saved; the copy is late: {}.",
+    "copied": "votes until {} ago are copied",
+    "copied_only": "only votes until {} ago are copied",
+    "copied_none": "nothing is copied yet",
+    "s": "{} s",
+    "min": "{} min",
+    "h": "{} h",
+    "days": "{} days",
+    # Live battles and the chat
+    "tab_battle": "Battle",
+    "tab_own": "With your own picture",
+    "tab_chat": "Chat",
+    "live_lead": "Two unnamed models answer side by side. You choose; then you learn who they are.",
+    "live_send": "Compare two models",
+    "live_keep": "My pictures may be kept for research. Without this tick they are deleted when the names are shown, "
+    "at the latest after 24 hours.",
+    "live_terms": "By voting you agree that your choice is stored and published under CC BY 4.0, without your name.",
+    "live_more": "Ask both once more",
+    "chat_lead": "Talk with one model about your pictures. Nothing is rated here.",
+    "chat_asked": "Question",
+    "chat_send": "Send",
+    "chat_model": "Model",
+    "chat_more": "Ask once more",
+    "chat_new": "New conversation",
+    "add": "Choose pictures",
+    "photo": "Take a photo",
+    "take_item": "Take an item of the bank",
+    "take_another": "Take another item",
+    "drop": "or drop or paste them here; up to {}",
+    "enter": "Enter sends, Shift+Enter begins a new line.",
+    "stop": "Stop",
+    "again": "Try again",
+    "new": "New battle",
+    "ask": "Ask",
+    "yours": "Your instruction",
+    "your_picture": ", yours",
+    "take_out": "Take out",
+    "checking": "checking …",
+    "still": "An animation: its first picture is used.",
+    "most": "At most {} pictures; {} left out.",
+    "the_picture": "The picture",
+    "no_answer": "The server does not answer. Check your connection and try again.",
+    "refused": "The server refused ({}). Try again.",
+    "lost": "The connection was lost. Trying again …",
+    "stopped_here": "(stopped here)",
+    "answering": "Both models are answering.",
+    "one_answers": "{} is answering.",
+    "in_line_one": "Waiting in line: 1 visitor ahead of you.",
+    "in_line": "Waiting in line: {} visitors ahead of you.",
+    "choose_now": "You can choose now, or wait for the rest.",
+    "which": "Which answer is better? Choose.",
+    "which_more": "Which answer is better? Choose, or ask both once more ({} left).",
+    "which_stopped": "Stopped. Choose by what is shown; such a vote is kept outside the ranking.",
+    "was_taken_back": "Taken back.",
+    "outside_stopped": "The answers were stopped, so it is kept outside the ranking.",
+    "outside_named": "An answer tells which model gave it, so it is kept outside the ranking.",
+    "undo_live": "Undo within {} seconds; then the names appear.",
 }
 
-CHINESE: Words = {
-    "lead": "两个匿名模型看了这张图片，哪一个的回答更有帮助？",
-    "instruction": "问题",
-    "guidelines": "请比较准确性、帮助程度和细节。没有平局：即使差别很小，也请选出更好的一个。",
-    "link": "本题链接",
-    "picture": "图片",
-    "picture_of": "图片 {}，共 {} 张",
-    "enlarge": "放大图片",
-    "broken": "图片无法加载",
-    "broken_skip": "换一题",
-    "broken_costs": "这不计入您的跳过次数。",
-    "answer": "回答",
-    "wait_pictures": "所有图片加载完成后即可选择。",
-    "wait_answers": "请先看完两个回答，再选择。",
-    "terms": "您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
-    "terms_undo": "您可以在 {} 秒内撤回一次。",
-    "terms_link": "保存和公开的内容",
-    "votes": "您的投票：{}",
-    "votes_of": "{} / {} 票",
-    "demo": "演示题库",
-    "choose_a": "A 更好",
-    "choose_b": "B 更好",
-    "undo": "撤回",
-    "reveal": "显示模型名称",
-    "next": "下一题",
-    "skip": "跳过",
-    "skip_judge": "我无法判断",
-    "skip_broken": "图片无法加载",
-    "skip_rude": "内容令人反感",
-    "skip_not": "不跳过",
-    "plain": "纯文本",
-    "keys_on": "快捷键",
-    "chose": "您选择了 {}。",
-    "undo_once": "{} 秒内可以撤回；之后显示名称，选择不可更改。",
-    "taken_back": "已撤回。请重新选择：第二次选择不可更改。",
-    "your_choice": "您的选择",
-    "you_chose": "您选择了 {}：",
-    "other_is": "{} 是",
-    "rank": "第 {} 名，共 {} 名",
-    "provisional": "票数尚不足",
-    "first": "您是第一个在此选择的人。",
-    "alike": "{} 的人（共 {} 人）与您选择相同。",
-    "alike_few": "{} 人（共 {} 人）与您选择相同。",
-    "reference": "参考答案",
-    "battle_link": "本场对比的链接",
-    "mine": "到目前为止您更喜欢的模型",
-    "mine_row": "{} / {}",
-    "one_step": "还差一步",
-    "new_tab": "在新标签页中打开",
-    "bad_link": "此链接无效",
-    "thanks": "谢谢！",
-    "code": "您已完成全部 {} 票。您的完成码：{}",
-    "enough": "今天到此为止",
-    "nothing": "没有可比较的内容",
-    "none_fits": "没有符合的题目。请换一个类别或减少关键词。",
-    "more": "还有 {} 个：请用搜索缩小范围。",
-}
-
+EVERYWHERE = ("door_vote", "door_results", "door_score", "enlarged", "previous", "following", "close", "picture_of")
+"""Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}
 NAMES = (("en", "English"), ("zh", "中文"))
 """The languages as their speakers call them."""
 
 
-def words_of(headers: Mapping[str, str]) -> Words:
-    """Return the words of a request's language: that of the page's switch, else the first the browser asks for."""
+def said(told: Exception | str, words: Words) -> str:
+    """Return an error, or a sentence from below this layer, in a language."""
+    if isinstance(told, VoterError) and told.values:
+        return words.get(told.sentence, told.sentence).format(*told.values)
+    return words.get(str(told), str(told))
+
+
+def language_of(headers: Mapping[str, str]) -> str:
+    """Return the language of a request: that of the page's switch, else the first that its browser asks for."""
     chosen = [pair.strip().removeprefix("language=") for pair in headers.get("cookie", "")[:8000].split(";")]
     asked = [part.partition(";")[0].strip()[:2].lower() for part in headers.get("accept-language", "")[:200].split(",")]
-    return next((LANGUAGES[name] for name in (*chosen, *asked) if name in LANGUAGES), ENGLISH)
+    return next((name for name in (*chosen, *asked) if name in LANGUAGES), "en")
+
+
+def words_of(headers: Mapping[str, str]) -> Words:
+    return LANGUAGES[language_of(headers)]
+
+
+def page_words(wanted: Iterable[str] = ENGLISH) -> Mapping[str, Words]:
+    """Return what a page needs to say its fixed words in each language."""
+    return {name: {word: words[word] for word in wanted} for name, words in LANGUAGES.items()}

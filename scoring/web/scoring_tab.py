@@ -35,7 +35,7 @@ Values = Mapping[Any, object]
 """What the browser sends for each component."""
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: Exception, *_: object) -> str:
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     return REPORT.problems("", "alert", error, ())

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.templates import macros
+from arena.web.chinese import CHINESE
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
@@ -143,7 +144,7 @@ def test_images_come_by_paste_and_drop_and_can_be_taken_out(wide):
         wide.evaluate(transfer.replace("PICTURE", f"'{data}'"), kind)
     expect(wide.locator("#live-thumbs li")).to_have_count(2)
     expect(wide.locator("#live-thumbs")).not_to_contain_text("checking")
-    wide.get_by_role("button", name="Take out image 1").click()
+    wide.get_by_role("button", name="Take out 1").click()
     expect(wide.locator("#live-thumbs li")).to_have_count(1)
 
 
@@ -153,7 +154,7 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-form-problem")).to_contain_text("drawing.svg: This file is an SVG drawing")
     expect(wide.locator("#live-thumbs li")).to_have_count(0)
     wide.set_input_files("#live-files", [photo(f"{number}.png") for number in range(11)])
-    expect(wide.locator("#live-form-problem")).to_contain_text("At most 10 images; 1")
+    expect(wide.locator("#live-form-problem")).to_contain_text("At most 10 pictures; 1")
     expect(wide.locator("#live-thumbs li")).to_have_count(10)
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
@@ -227,3 +228,20 @@ def test_without_two_models_visitors_see_nothing_of_live_battles_and_operators_h
         expect(page.locator("#live-tab, #chat-tab")).to_have_count(0)
     seen = re.sub(r"\s+", " ", macros("admin.html").live_answers(None, 1))
     assert "these need two models that answer here, and there is one" in seen and "[[models]]" in seen
+
+
+def test_live_battles_speak_the_visitors_language(browser, live):
+    with fresh_page(browser, PHONE, locale="zh-CN") as page:
+        page.goto(live.app.address)
+        turn_tab(page, CHINESE["tab_own"])
+        expect(page.locator("#live .live-lead")).to_have_text(CHINESE["live_lead"])
+        expect(page.locator("#live-text")).to_have_attribute("placeholder", CHINESE["enter"])
+        page.click("#live-send")
+        expect(page.locator("#live-form-problem")).to_have_text(
+            CHINESE["Write an instruction first: what should the models do?"]
+        )
+        shoot(page, "live-chinese")
+        send(page)
+        phase(page, "open")
+        expect(page.locator("#live-status")).to_contain_text(CHINESE["which_more"].format(4))
+        expect(page.locator("#live-a")).to_have_text(CHINESE["choose_a"])

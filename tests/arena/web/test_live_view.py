@@ -10,6 +10,7 @@ from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
 from arena.types import Names, Phase
 from arena.web.live_view import scene
+from arena.web.words import ENGLISH
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
 OPEN = LiveBattle(1, "name.1", None, 1, False, Phase.OPEN, TURNS, 1, None, None, None, 1, now())
@@ -18,7 +19,7 @@ NAMES = Names("Model <One>", "Model Two")
 
 
 def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False) -> dict:
-    return scene(LiveState(battle, growing, 0, {}), names, "")
+    return scene(LiveState(battle, growing, 0, {}), names, "", ENGLISH)
 
 
 def test_each_side_shows_its_own_words():
