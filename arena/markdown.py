@@ -169,9 +169,11 @@ def _most_cells(text: str) -> int:
 def _rendered(text: str, formulas: _Formulas) -> str:
     env: dict = {"formulas": formulas}
     tokens = _MARKDOWN.parse(text, env)
-    for token in tokens:
+    for place, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
+        if token.type == "th_open" and not tokens[place + 1].content.strip():  # an empty corner is no heading
+            token.tag = tokens[place + 2].tag = "td"
         if token.nesting == 1 and token.tag in _DIRECTED:
             token.attrSet("dir", "auto")
     return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)

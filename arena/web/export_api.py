@@ -9,8 +9,8 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
-from arena.templates import macros
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.terms import document
 
 _YOU = """
 # What is kept of you
@@ -51,7 +51,6 @@ def routes(files: PublicFiles) -> APIRouter:
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
         about = _NO_CODE if cookie is None else _CODE.format(code=code_of(cookie_hash(cookie)))
-        page = macros("page.html").document("What is kept of you", _YOU.format(about=about))
-        return HTMLResponse(page, headers=NO_STORE)
+        return HTMLResponse(document(_YOU.format(about=about)), headers=NO_STORE)
 
     return router

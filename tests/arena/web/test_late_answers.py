@@ -291,7 +291,7 @@ def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
     late = Late(page, "**/live/images")
     page.set_input_files("#live-files", [photo()])
     late.wait()
-    page.get_by_role("button", name="Take out image 1").click()
+    page.get_by_role("button", name="Take out 1").click()
     with page.expect_response("**/live/images/*/discard") as answer:
         late.come()
     assert answer.value.ok

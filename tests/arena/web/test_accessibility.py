@@ -1,0 +1,169 @@
+"""Every page in both themes, with axe-core: nothing keeps people with assistive technology out."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from arena.database import Database, now
+from arena.items.store import ItemBank
+from tests.support.leaderboard_page import choose_plot
+from tests.support.live_pages import live_app, phase, photo
+from tests.support.planting import Planted, plant
+from tests.support.scoring_page import mmbench_rows, upload, write_csv
+from tests.support.screens import DESK, PHONE, fresh_page, see_both, shoot, turn_tab
+from tests.support.servers import AppServer
+
+VOTES = 400
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[AppServer]:
+    """An app with all that it can show: the demo bank with votes, and two live models."""
+    with live_app(tmp_path_factory.mktemp("all")) as running:
+        app = running.app
+        with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
+            plant_votes(database)
+        yield app
+
+
+def plant_votes(database: Database) -> None:
+    coin, bank = random.Random(3), ItemBank(database)
+    names = {place: model.name for place, model in enumerate(bank.models(), 1)}
+    items = [item for item in bank.bank().items.values() if len(item.contestants) > 1]
+    votes = []
+    for number in range(VOTES):
+        item = coin.choice(items)
+        pair = sorted(coin.sample([names[one.model] for one in item.contestants], 2))
+        better = pair if coin.random() < 0.7 else pair[::-1]
+        at = now() - timedelta(days=30 - number / 20)
+        votes.append(Planted(item.id, *better, left=coin.random() < 0.5, at=at))
+    plant(database, votes)
+
+
+def vote(page: Page) -> None:
+    see_both(page)
+
+
+def revealed(page: Page) -> None:
+    see_both(page)
+    page.keyboard.press("a")
+    expect(page.locator("#undo")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.locator(".answer .model")).to_have_count(2)
+
+
+def skipping(page: Page) -> None:
+    see_both(page)
+    page.click("#skip")
+    expect(page.locator("#skip-judge")).to_be_visible()
+
+
+def picking(page: Page) -> None:
+    see_both(page)
+    page.get_by_role("button", name="Pick an item").click()
+    expect(page.locator(".results a").first).to_be_visible()
+
+
+def enlarged(page: Page) -> None:
+    see_both(page)
+    page.keyboard.press("i")
+    expect(page.locator("#lightbox")).to_be_visible()
+
+
+def live_form(page: Page) -> None:
+    turn_tab(page, "With your own picture")
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-send")).to_be_enabled()
+
+
+def live_battle(page: Page) -> None:
+    live_form(page)
+    page.fill("#live-text", "What is it?")
+    page.press("#live-text", "Enter")
+    phase(page, "open")
+
+
+def chat(page: Page) -> None:
+    turn_tab(page, "Chat")
+    expect(page.locator("#chat-model option").first).to_be_attached()
+
+
+def board(page: Page) -> None:
+    expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
+    choose_plot(page, "Families vs. reference")
+    expect(page.locator("#board-plots svg")).to_be_visible()
+
+
+def model(page: Page) -> None:
+    expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
+    page.locator("#board tbody th a").first.click()
+    expect(page.locator("#model h2").first).to_be_visible()
+
+
+def battle(page: Page) -> None:
+    expect(page.locator("#model figure").first).to_be_visible(timeout=20_000)
+
+
+def scoring(page: Page) -> None:
+    expect(page.locator("#drop-file")).to_be_attached(timeout=20_000)
+
+
+def static(page: Page) -> None:
+    expect(page.locator("h1").first).to_be_visible()
+
+
+def run_page(page: Page) -> None:
+    expect(page.locator("#operator")).to_contain_text("for the operators", timeout=20_000)
+
+
+SCREENS: list[tuple[str, Callable[[Page], None]]] = [
+    *(("/", screen) for screen in (vote, revealed, skipping, picking, enlarged, live_form, live_battle, chat)),
+    *(("/results", screen) for screen in (board, model)),
+    *(("/battle/1", battle), ("/score", scoring), ("/run", run_page), ("/terms", static), ("/you", static)),
+]
+
+
+def faults(page: Page) -> list[str]:
+    """What axe-core finds, each with the first parts of the page that it concerns."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['help']}: {[node['target'] for node in one['nodes'][:4]]}" for one in found]
+
+
+@pytest.mark.parametrize(
+    "width, theme",
+    [
+        (DESK, "light"),
+        *(pytest.param(*one, marks=pytest.mark.soak) for one in ((DESK, "dark"), (PHONE, "light"), (PHONE, "dark"))),
+    ],
+)
+@pytest.mark.parametrize("address, open_screen", SCREENS, ids=[screen.__name__ for _, screen in SCREENS])
+def test_axe_finds_nothing(browser: Browser, site, address, open_screen, width, theme):
+    with fresh_page(browser, width, color_scheme=theme) as page:
+        page.goto(f"{site.address}{address}")
+        open_screen(page)
+        assert faults(page) == []
+        shoot(page, f"{open_screen.__name__}-{theme}", whole=True)
+
+
+def test_a_report_is_accessible(browser: Browser, site, tmp_path):
+    path = write_csv(tmp_path / "mmbench.csv", mmbench_rows())
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{site.address}/score")
+        upload(page, path)
+        page.get_by_role("button", name="free").click(timeout=20_000)
+        page.get_by_role("link", name="Open the report").click()
+        expect(page.locator("#report-head")).to_contain_text("mmbench", timeout=30_000)
+        expect(page.locator("#choice-plot .js-plotly-plot")).to_be_visible(timeout=30_000)
+        assert faults(page) == []
+
+
+def test_axe_would_find_a_picture_without_words(browser: Browser, site):
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{site.address}/terms")
+        page.evaluate("document.querySelector('main').append(document.createElement('img'))")
+        assert [one.partition(":")[0] for one in faults(page)] == ["image-alt"]
