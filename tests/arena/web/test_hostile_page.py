@@ -124,6 +124,7 @@ def test_odd_answers_break_no_layout(browser, odd_server):
                 assert card["x"] >= dock["x"] and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
                 assert page.evaluate("part => part.scrollWidth <= part.clientWidth + 1", part.element_handle())
             shoot(page, f"odd-{len(seen)}")
+            expect(page.locator("#choose-a")).to_be_enabled()  # a narrow page had shut it
             page.keyboard.press("a")
             expect(page.locator("#reveal")).to_be_visible()
             page.keyboard.press("n")
