@@ -86,7 +86,7 @@ STYLES = [
     ROOT / "scoring/web/agreement.css",
 ]
 SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin")]
-SCRIPTS += [ROOT / "scoring/web/upload.js", ROOT / "scoring/web/levels.js"]
+SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "levels", "report")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -218,7 +218,7 @@ def build_page(context: AppContext) -> gr.Blocks:
         top(SCORE)
         with gr.Column() as form:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
-        with gr.Column(visible=False) as article:
+        with gr.Column(visible=False, elem_id="report") as article:
             report = ReportTab(context.scoring.jobs)
         scored.listen(page)
         report.listen(page, form, article)

@@ -55,6 +55,8 @@ class Benchmark(ABC, Generic[R]):
     rest: str = ""
     """Label of the button that has a judge read what the rules left open."""
     parts: frozenset[Part] = frozenset()
+    cited: str = ""
+    """Key of its paper in `citations.bib`."""
 
     @abstractmethod
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:

@@ -454,6 +454,7 @@ def _score_or_less(grade: Grade) -> float:
 
 MM_VET = MMVet(
     key="mm-vet",
+    cited="yu2024mmvet",
     name="MM-Vet",
     report=Report,
     way="questions first",

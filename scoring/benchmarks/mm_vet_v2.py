@@ -60,6 +60,7 @@ _AND = "<AND> in the ground truth means"
 MM_VET_V2 = replace(
     MM_VET,
     key="mm-vet-v2",
+    cited="yu2024mmvetv2",
     name="MM-Vet v2",
     wording=Wording(
         paper=prompt_text("mm_vet_v2.txt"),

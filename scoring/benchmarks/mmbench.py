@@ -355,6 +355,7 @@ def published() -> tuple[PublishedTable, ...]:
 
 MMBENCH = MultipleChoice(
     key="mmbench",
+    cited="liu2024mmbench",
     name="MMBench, CN, v1.1, CCBench",
     called=edition,
     own=lambda questions: True,  # any file with options that no other benchmark takes

@@ -339,6 +339,7 @@ def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) 
 
 MMT_BENCH = MultipleChoice(
     key="mmt-bench",
+    cited="ying2024mmtbench",
     name="MMT-Bench",
     called=lambda questions: "MMT-Bench",
     own=recognises,

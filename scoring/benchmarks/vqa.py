@@ -443,4 +443,7 @@ def _marked_lines(report: MarksReport) -> Iterator[str]:
         yield json.dumps(known) + "\n"
 
 
-VQA = tuple(VQAMarks(key=dataset, name=f"{dataset}: marks 1 to 5") for dataset in get_args(Dataset))
+_CITED: Mapping[Dataset, str] = {"GQA": "hudson2019gqa", "OK-VQA": "marino2019okvqa", "TextVQA": "singh2019textvqa"}
+VQA = tuple(
+    VQAMarks(key=dataset, name=f"{dataset}: marks 1 to 5", cited=_CITED[dataset]) for dataset in get_args(Dataset)
+)

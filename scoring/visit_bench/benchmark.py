@@ -46,6 +46,7 @@ class VisitBench(Benchmark[MatchReport]):
 
 VISIT_BENCH = VisitBench(
     key="visit-bench",
+    cited="bitton2023visitbench",
     name="VisIT-Bench",
     report=MatchReport,
     way="compare",

@@ -12,7 +12,7 @@
     }
   };
   document.addEventListener("click", (event) => {
-    const pressed = event.target.closest?.(".levels button");
+    const pressed = event.target.closest?.(".levels table button");
     if (!pressed) return;
     const table = pressed.closest("table");
     if (pressed.classList.contains("unfold")) {

@@ -217,7 +217,7 @@ class Person:
         view = self.reports._plain
         assert shown[view.body]["visible"] and not shown[self.reports._views["mm-vet"].body]["visible"]
         for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(self.bench.jobs.report(link)):
-            assert name in shown[self.reports.files]
+            assert name in shown[self.reports.foot]
             assert self.web.get(f"/reports/{link}/{name}").status_code == 200
         return f"{shown[self.reports.head]} {''.join(shown[part] for part in view.shown)}"
 

@@ -44,7 +44,7 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
     page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
     try:
         yield page
-        assert errors == []
+        assert errors == [], errors
     finally:
         if options or errors or not _leave(browser, page):
             context.close()
