@@ -58,6 +58,11 @@ def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> b
         return file.getvalue()
 
 
+def is_drawable(text: str) -> bool:
+    """Whether the font has letters for nearly all of a text: it has Latin ones, and the signs around them."""
+    return sum(character < "\u0250" or "\u2010" <= character <= "\u2044" for character in text) >= 0.9 * len(text)
+
+
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
     ink, x, y = _INK[mark.tone], mark.x * _SCALE, mark.y * _SCALE
     if isinstance(mark, TextMark):

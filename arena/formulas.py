@@ -16,6 +16,10 @@ from latex2mathml.converter import convert_to_element
 MOST_FORMULA = 1_000
 """Most characters of a formula."""
 _MOST_DEPTH = 40
+_DEFINITIONS = ("\\def", "\\newcommand", "\\newenvironment", "\\DeclareMathOperator")
+"""Commands that define others, which may grow twofold with each one: such a formula stays text."""
+_BRACE = re.compile(r"\\[{}]")
+"""Braces that are shown and group nothing."""
 _MARKS = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
 TAGS = frozenset(
     ("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mfrac", "msqrt", "mroot", "menclose", "mover")
@@ -75,6 +79,9 @@ def _is_inline(text: str, start: int, stop: int) -> bool:
 def mathml(formula: Formula) -> str | None:
     """Return a formula as MathML, or None if it cannot be converted whole."""
     latex = formula.latex
+    braces = _BRACE.sub("", latex)
+    if any(command in latex for command in _DEFINITIONS) or braces.count("{") != braces.count("}"):
+        return None
     for name, known in _ENVIRONMENTS:
         latex = latex.replace(name, known)
     try:

@@ -98,6 +98,7 @@ class _Formulas:
         if made is None:
             return html.escape(source)
         kind = "formula display" if formula.display else "formula"
+        made = visible_text(made)  # the formula has turned &#x3164; into the character
         self._made.append(f'<span class="{kind}">{made}</span>')
         self._length += len(made)
         return f"formula{self._name}n{len(self._made) - 1}e"

@@ -139,13 +139,13 @@ def test_the_same_app_runs_on_postgresql(start_server, postgresql):
     database.close()
 
 
-def test_readme_lists_every_setting():
+def test_the_host_page_lists_every_setting():
     """Those that a Space sets by itself stand in no table."""
     names = re.findall(r'"([A-Z][A-Z_]+)"', (ROOT / "arena" / "settings.py").read_text("utf-8"))
     platforms = ("GRADIO_", "HF_", "SPACE", "SYSTEM", "FORWARDED_", "OPENBLAS_")
     ours = {name for name in names if not name.startswith(platforms)} - {"ID", "SECRET"}
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert ours and all(f"`{name}`" in readme for name in ours)
+    page = (ROOT / "docs/host.md").read_text("utf-8")
+    assert ours and all(f"`{name}`" in page for name in ours)
 
 
 def test_requirements_are_bounded():

@@ -109,14 +109,18 @@ class PairSampler:
         return battle or self._why_none(items, wanted, request)
 
     def hold(self, voter: int, request: BattleRequest, seat: Seat | None = None) -> Held | None:
-        """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError."""
-        wanted = [item for item in self.shown_items() if request.fits(item)]
+        """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
+
+        One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
+        """
+        items = self.shown_items()
+        wanted = [item for item in items if request.fits(item)]
         kind: DrawKind = "campaign" if seat else "lot"
         self._count_votes()
         return self._store.hold(
             voter,
             choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
-            stands=lambda held, taken: self._stands(held, wanted, taken, seat),
+            stands=lambda held, taken: self._stands(held, items, taken, seat),
             seat=seat.id if seat else None,
         )
 

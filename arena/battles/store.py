@@ -71,7 +71,7 @@ Choose = Callable[[frozenset[Seen]], Draw | None]
 Stands = Callable[[Draw, frozenset[Seen]], bool]
 """Whether a draw that is held can still be shown to a voter who has had these battles."""
 HELD_SECONDS = 60
-"""How long a draw is held that nobody is shown."""
+"""How long a draw under a campaign's seat is held that nobody is shown."""
 
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
     BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
@@ -135,8 +135,9 @@ class BattleStore(ChoiceStore[Battle]):
     def hold(self, voter: int, choose: Choose, stands: Stands, seat: int | None = None) -> Held | None:
         """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or nothing is left.
 
-        For HELD_SECONDS `serve` serves it, and `hold` holds no other: looking ahead chooses nothing. Until it is served
-        it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
+        `serve` serves it, and `hold` holds no other while it `stands`, under a seat for HELD_SECONDS: looking ahead
+        chooses nothing. Until it is served it is no battle: it has no time, counts for nobody and takes no vote. Raises
+        LimitError.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
@@ -233,7 +234,9 @@ def _drawn(draw: Draw | None) -> Held | None:
 
 
 def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
-    fresh = (HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)) & HELD.c.seat_id.is_not_distinct_from(seat)
+    fresh = HELD.c.seat_id.is_not_distinct_from(seat)
+    if seat is not None:  # others of the campaign wait for its place
+        fresh &= HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)
     row = connection.execute(select(HELD).where(HELD.c.voter_id == voter, fresh)).first()
     if row is None:
         return None

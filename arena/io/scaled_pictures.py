@@ -56,7 +56,8 @@ class ScaledPictures:
         if not self._turns.acquire(timeout=PATIENCE_SECONDS):
             return original
         try:
-            self._write(scaled, scaled_picture(original, width))
+            if not scaled.is_file():
+                self._write(scaled, scaled_picture(original, width))
         finally:
             self._turns.release()
         return scaled

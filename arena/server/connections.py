@@ -23,6 +23,10 @@ READ_SECONDS = 20.0
 """Time that an answer may wait for its reader in all; each `HIGH_WATER_LIMIT` that was read gives some back."""
 LEAST_READ = 8_000
 """Bytes a second of the slowest reader; a poor mobile connection is faster."""
+PORTION, MOST_LINES = 4_096, 128
+"""Bytes of a head, or of a body in chunks, that are read at one go, and the most lines of such a body among them: a
+socket whose chunks hold some bytes each costs a hundred times what it sends.
+"""
 NETWORK_SOCKETS = 500
 """Most open sockets of a network: a browser opens six, and many people may share an address."""
 MOST_SOCKETS = 8_000
@@ -90,11 +94,23 @@ class Connection(H11Protocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        while data and not self.transport.is_closing():
+            # A body of known length costs one event; a head, or a body in chunks, one for each of its lines.
+            known = self.conn.their_state is h11.SEND_BODY and not self._is_chunked()
+            part, data = (data, b"") if known else (data[:PORTION], data[PORTION:])
+            if self._is_chunked() and part.count(b"\n") > MOST_LINES:
+                self.drop()
+                return
+            super().data_received(part)
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
         elif self not in self._all.waiting:
             self._wait()
+
+    def _is_chunked(self) -> bool:
+        """Whether a body in chunks is being received."""
+        body = self.conn.their_state is h11.SEND_BODY
+        return body and any(name == b"transfer-encoding" for name, _ in self.headers)
 
     def pause_writing(self) -> None:
         super().pause_writing()

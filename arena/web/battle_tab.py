@@ -261,6 +261,8 @@ class BattleTab:
         try:
             voter = await asyncio.to_thread(self._voter, request)  # may query the database
             battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
+        except ChoiceError as error:
+            return await asyncio.to_thread(self._stands, voter, token, error, request)
         except SHOWN_ERRORS as error:
             return {self.problem: _problem(error, request)}
         words = words_of(request.headers)
@@ -280,15 +282,24 @@ class BattleTab:
         try:
             return self._named(self._store.reveal(voter, str(token)), voter, words)
         except ChoiceError as error:  # a late answer may have put another battle's names on the page
-            stands = status_html(self._store.find(voter, str(token)), words=words)
-            return {**self._unnamed(words), self.status: stands, self.problem: _problem(error, request)}
+            return {**self._unnamed(words), **self._stands(voter, token, error, request)}
+
+    @_shows_errors
+    def _stands(self, voter: int, token: object, error: ChoiceError, request: gr.Request) -> Updates:
+        """Say what is wrong and show where the battle stands: another tab may have gone on."""
+        status = status_html(self._store.find(voter, str(token)), words=words_of(request.headers))
+        return {self.status: status, self.problem: _problem(error, request)}
 
     def on_keep(self) -> Updates:
         """Take back what was said about a skip."""
         return {self.problem: ""}
 
     def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
-        self._store.skip(self._voter(request), str(token), reason)
+        voter = self._voter(request)
+        try:
+            self._store.skip(voter, str(token), reason)
+        except ChoiceError as error:
+            return self._stands(voter, token, error, request)
         return self._next(Link.parse(query), self._battle_request(family), request)
 
     @_shows_errors

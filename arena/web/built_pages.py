@@ -34,7 +34,7 @@ _TITLE = f'"title":{json.dumps(NAME)}'
 _API_INFO = "window.gradio_api_info"
 _EVERY_ADDRESS = 'gradio_config.page[""] = gradio_config.page[gradio_config.current_page];'
 """What Gradio's script looks up for an address that it does not know is the page that it was sent."""
-_GRADIOS = re.compile(r"/(?:gradio_api|static|assets|login|logout)\b|.*\.\w+$")
+_GRADIOS = re.compile(r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$")
 """Paths of Gradio's own routes and files."""
 _KEPT = 60
 """Most documents kept: each item, board, model and battle has one."""

@@ -85,7 +85,7 @@ class Heads:
         if battle is None or item is None:
             return None
         title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
-        told = f"{_begun(item.instruction)} {battle.verdict}"
+        told = f"{battle.verdict} {_begun(item.instruction)}"
         return Head(title, told, f"battle/{number}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
@@ -127,7 +127,9 @@ def standing(line: Standing) -> str:
 
 
 def _begun(instruction: str) -> str:
-    return shorten(visible_text(instruction[:1000]), _LETTERS, placeholder=" …")
+    shown = " ".join(visible_text(instruction[:1000]).split())
+    whole = shorten(shown, _LETTERS, placeholder=" …")
+    return whole if len(whole) > _LETTERS // 2 or whole == shown else f"{shown[:_LETTERS]} …"
 
 
 def _picture(item: Item) -> str | None:

@@ -6,7 +6,7 @@
     const line = document.getElementById("address-said");
     if (!line) return;
     observer.disconnect();
-    line.textContent = `There is nothing at ${wrong}. This is the nearest page.`;
+    line.textContent = stereoscopeVote.word("nothing_at", wrong);
     line.hidden = false;
   };
   new MutationObserver(say).observe(document, { childList: true, subtree: true });
@@ -16,7 +16,8 @@
 document.addEventListener("click", (event) => {
   if (!event.target.closest?.(".skip-link")) return;
   event.preventDefault();
-  const first = document.querySelector("#instruction-heading, main h2, main table, main [role=tab]");
-  first?.setAttribute("tabindex", "-1");
+  const seen = (parts) => [...document.querySelectorAll(parts)].find((part) => part.offsetParent !== null);
+  const first = seen("#instruction-heading") ?? seen("main h2") ?? seen("main table") ?? seen("main [role=tab]");
+  if (first?.tabIndex < 0) first.tabIndex = -1;
   first?.focus();
 });

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 
 from arena.io.images import PictureStore
-from arena.io.scaled_pictures import MOST_BYTES, ScaledPictures
+from arena.io.scaled_pictures import AT_ONCE, MOST_BYTES, ScaledPictures
 from arena.types import Image, Item
 from arena.web.cookies import YEAR
 
@@ -53,7 +54,7 @@ def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictu
 
 def routes(store: PictureStore, scaled: ScaledPictures) -> APIRouter:
     """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens."""
-    router = APIRouter()
+    router, turns = APIRouter(), CapacityLimiter(4 * AT_ONCE)  # threads of its own: votes do not wait for pictures
     forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
     @router.get("/pictures/{name}")
@@ -64,8 +65,8 @@ def routes(store: PictureStore, scaled: ScaledPictures) -> APIRouter:
         return FileResponse(path, headers=forever)
 
     @router.get("/pictures/{width}/{name}.webp")
-    def scaled_picture(width: int, name: str) -> Response:
-        path = scaled.path(name, width)
+    async def scaled_picture(width: int, name: str) -> Response:
+        path = await to_thread.run_sync(scaled.path, name, width, limiter=turns)
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"})

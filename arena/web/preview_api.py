@@ -10,18 +10,20 @@ from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
 from arena.database import DatabaseError
-from arena.drawing_png import Photo, png
+from arena.drawing_png import Photo, is_drawable, png
 from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.markdown import visible_text
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
-from arena.web.heads import Head, Heads
+from arena.web.heads import VOTE_WORDS, Head, Heads
 
 _WIDTH, _HEIGHT, _LEFT = 600, 315, 36
 _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
+_TITLE = "Which one helped more?"
+"""Stands for a title that the font has no letters for."""
 _MINUTES = 5
 _PATIENCE_SECONDS = 1.5
 """How long a board's picture waits for its ranks."""
@@ -80,6 +82,7 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Return a picture of a title above a text, left of the picture that they are about."""
     width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
+    title, text = (shown if is_drawable(shown) else other for shown, other in ((title, _TITLE), (text, VOTE_WORDS)))
     sizes = {size: _lines(title, width, size) for size in (20, 24, 30)}
     size = max((size for size, lines in sizes.items() if len(lines) < 4), default=20)
     heading = sizes[size]
@@ -87,7 +90,8 @@ def card(title: str, text: str, picture: Path | None) -> bytes:
     marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
     marks += [TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size) for place, line in enumerate(heading)]
     top = 104 + 1.25 * size * len(heading)
-    words = _lines(text, width, 16)[: int((_HEIGHT - 10 - top) // 22) + 1]
+    words, room = _lines(text, width, 16), int((_HEIGHT - 10 - top) // 22) + 1
+    words = words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')} …"]
     marks += [TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16) for place, line in enumerate(words)]
     photo = picture and Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
     return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)

@@ -38,7 +38,7 @@ class ResultsAddress(NamedTuple):
         if "board" in names:
             board = {"source": about.name, **board}
         before = query.get("before", "")
-        number = int(before) if before.isascii() and before.isdigit() else None
+        number = int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
         return cls(names.get("model"), board, query.get("plot", ""), number, names.get("battle"))
 
 

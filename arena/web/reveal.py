@@ -82,6 +82,8 @@ def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
 def _others(outcome: BattleOutcome, words: Words) -> str:
     if not outcome.others:
         return words["first"]
+    if outcome.others == 1:
+        return words["alike_one" if outcome.alike else "unlike_one"]
     few = outcome.others < 5
     share = f"{outcome.alike}" if few else f"{outcome.alike / outcome.others:.0%}"
     return words["alike_few" if few else "alike"].format(share, outcome.others)

@@ -88,6 +88,10 @@ const stereoscopeVote = (() => {
     byId(`choose-${card.id.at(-1)}`).click();
   });
 
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && byId("dock")?.classList.contains("asking")) byId("skip-not").click();
+  });
+
   // The next battle comes ahead, and its pictures with it; the server takes it back after a minute.
   const FRESH = 55_000;
   const hold = (text) => {
@@ -145,7 +149,10 @@ const stereoscopeVote = (() => {
     const { chosen, english, words } = dictionary();
     const fresh = (parts) => [...document.querySelectorAll(`:is(${parts}):not([lang])`)].map((part) => Object.assign(part, { lang: chosen }));
     for (const part of fresh("[data-word]")) part.textContent = word(part.dataset.word, part.dataset.value);
-    for (const part of fresh("[data-placeholder]")) part.placeholder = part.ariaLabel = words[part.dataset.placeholder];
+    for (const part of fresh("[data-placeholder]")) {
+      part.placeholder = words[part.dataset.placeholder];
+      if (part.ariaLabel) part.ariaLabel = part.placeholder;
+    }
     for (const part of fresh("#dock button")) part.textContent = words[part.id.replaceAll("-", "_")];
     for (const part of fresh("[role=tab]")) {
       const name = ["tab_battle", "tab_own", "tab_chat"].find((one) => english[one] === part.textContent.trim());

@@ -66,6 +66,8 @@ ENGLISH: Words = {
     "first": "You are the first to choose here.",
     "alike": "{} of {} people chose as you.",
     "alike_few": "{} of {} others chose as you.",
+    "alike_one": "The one other person here chose as you.",
+    "unlike_one": "The one other person here chose differently.",
     "reference": "The reference's answer",
     "battle_link": "Link to this battle",
     "mine": "The models you preferred so far",
@@ -88,6 +90,8 @@ ENGLISH: Words = {
     "none_fits": "No item fits. Try another family or fewer words.",
     "more": "{} more: search to narrow them down.",
     # The pages, and the copy of the votes
+    "nothing_at": "There is nothing at {}. This is the nearest page.",
+    "skip_link": "Skip to the content",
     "door_vote": "Vote",
     "door_results": "Results",
     "door_score": "Score a model",
@@ -151,7 +155,9 @@ ENGLISH: Words = {
     "undo_live": "Undo within {} seconds; then the names appear.",
 }
 
-EVERYWHERE = ("door_vote", "door_results", "door_score", "enlarged", "previous", "following", "close", "picture_of")
+EVERYWHERE = ("nothing_at", "skip_link", "door_vote", "door_results", "door_score") + (
+    *("enlarged", "previous", "following", "close", "picture_of"),
+)
 """Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}
 NAMES = (("en", "English"), ("zh", "中文"))
@@ -161,7 +167,8 @@ NAMES = (("en", "English"), ("zh", "中文"))
 def said(told: Exception | str, words: Words) -> str:
     """Return an error, or a sentence from below this layer, in a language."""
     if isinstance(told, VoterError) and told.values:
-        return words.get(told.sentence, told.sentence).format(*told.values)
+        values = (words.get(value, value) if isinstance(value, str) else value for value in told.values)
+        return words.get(told.sentence, told.sentence).format(*values)
     return words.get(str(told), str(told))
 
 

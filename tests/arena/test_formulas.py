@@ -97,3 +97,27 @@ def test_formulas_are_bounded_in_length_and_number():
     for bomb in ("$x$ " * 5_000, "$" * 20_000, "\\(" * 10_000, "\\[\n" * 6_600, "$$\n" * 6_600, "$" + r"\$" * 9_000):
         assert work_seconds(lambda bomb=bomb: answer_html(bomb)) < 1
     assert work_seconds(lambda: answer_html(("$" + "x " * 490 + "x$ ") * 20)) < 2
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\def\z#1{{#1}{#1}}\z{\z{\z{x}}}",
+        r"\newcommand{\za}{xx}\za",
+        r"\newenvironment{z}{x}{x}\begin{z}\end{z}",
+        r"\DeclareMathOperator{\za}{zz}\za",
+        r"\frac{1",
+        r"x}",
+    ],
+)
+def test_a_formula_that_defines_commands_or_does_not_close_its_braces_stays_text(latex):
+    assert mathml(Formula(latex, False, 0)) is None
+
+
+def test_braces_that_are_shown_group_nothing():
+    assert mathml(Formula(r"\{x\}", False, 0))
+
+
+def test_invisible_signs_do_not_come_back_through_a_formula():
+    html = str(answer_html("$\\text{a&#x3164;b" + "&#x301;" * 30 + "}$"))
+    assert "\u3164" not in html and html.count("\u0301") < 10

@@ -60,14 +60,21 @@ def test_looking_ahead_again_and_again_chooses_nothing(sampler, visitor):
     assert len({sampler.hold(visitor.id, ANY).token for _ in range(10)}) == 1
 
 
-def test_what_nobody_saw_is_freed_after_a_minute(database, sampler, visitor):
+def test_what_no_worker_saw_is_freed_after_a_minute(database, sampler, visitor):
+    seat = Campaigns(database, 1).seat(visitor.id, "pilot", "w1", "5")
+    for ahead in (sampler.hold, sampler.next_battle):
+        held = sampler.hold(visitor.id, ANY, seat)
+        with database.write() as connection:
+            connection.execute(update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1)))
+        assert ahead(visitor.id, ANY, seat).token.partition(".")[0] != held.token
+
+
+def test_in_the_open_arena_waiting_chooses_nothing_either(database, sampler, visitor):
     held = sampler.hold(visitor.id, ANY)
     with database.write() as connection:
-        connection.execute(update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1)))
-    assert sampler.hold(visitor.id, ANY).token != held.token
-    with database.write() as connection:
-        connection.execute(update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1)))
-    assert sampler.next_battle(visitor.id, ANY).token != f"{held.token}.1"
+        connection.execute(update(HELD).values(held_at=now() - timedelta(days=1)))
+    assert sampler.hold(visitor.id, ANY) == held
+    assert sampler.next_battle(visitor.id, ANY).token == f"{held.token}.1"
 
 
 def test_nothing_is_held_beside_an_unfinished_battle_or_over_the_days_limit(database, sampler, visitor):
@@ -109,3 +116,9 @@ def test_a_campaigns_tuple_that_was_filled_meanwhile_is_not_shown(database, samp
     with database.read() as connection:
         row = connection.execute(select(BATTLE).where(BATTLE.c.id == served.id)).one()
     assert (row.item_id, {row.model_low, row.model_high}) != (held.draw.item, models)
+
+
+def test_looking_ahead_in_one_family_after_the_other_chooses_nothing(sampler, visitor):
+    first = sampler.hold(visitor.id, ANY).token
+    families = ("Counting", "Color", "Directions", None)
+    assert {sampler.hold(visitor.id, BattleRequest(family=family)).token for family in families * 3} == {first}

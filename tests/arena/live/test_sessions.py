@@ -28,11 +28,11 @@ MODELS = ("org/quxolotl", "vellichor-latest", "oblomov_v2")
 
 
 def at_length(body: Body, _: int) -> str:
-    """Say between 8 and 28 words; of the slow model and another the one has more to say as often as the other."""
+    """Say 40 to 80 words, more than come before both begin; each of two models says more as often as the other."""
     number = re.findall(r"number (\d+)", str(body["messages"])) or ["0"]
     lengths = hashlib.sha256(number[0].encode()).digest()
     first = (int(number[0]) % 2 == 0) == (body["model"] == MODELS[1])
-    return " ".join(f"{TEXT} {TEXT}".split()[: 8 + lengths[first] % 21])
+    return " ".join(f"{TEXT} {TEXT} {TEXT} {TEXT} {TEXT}".split()[: 40 + lengths[first] % 41])
 
 
 class Arena(NamedTuple):

@@ -22,7 +22,9 @@ PIECES = 200
 
 
 async def app(scope, receive, send) -> None:
-    """Answer in two bytes, or in many pieces."""
+    """Answer in two bytes, or in many pieces; `/read`: after the whole body."""
+    while scope["path"] == "/read" and (await receive()).get("more_body"):
+        pass
     if scope["path"] == "/long":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for number in range(PIECES):
@@ -185,3 +187,21 @@ def test_an_answer_that_nobody_reads_ends_its_socket_without_a_word(served, capl
 def test_who_reads_slowly_but_steadily_gets_the_whole_answer(served):
     line = served(read_seconds=0.5).open(sent=LONG)
     assert read(line, 5_000_000) > PIECES * 64_000, "in 2.6 seconds"
+
+
+CHUNKED = b"POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_a_body_in_tiny_chunks_is_read_no_further(served):
+    line, answer = served().open(sent=CHUNKED), b""
+    with suppress(ConnectionError):
+        line.sendall(b"1\r\na\r\n" * 20_000 + b"0\r\n\r\n")
+        answer = line.recv(65536)
+    assert answer == b""
+
+
+@pytest.mark.parametrize("size", [200, 60_000])
+def test_a_body_in_ordinary_chunks_is_read(served, size):
+    body = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for _ in range(20))
+    line = served().open(sent=CHUNKED + body + b"0\r\n\r\n")
+    assert b"200 OK" in line.recv(65536)
