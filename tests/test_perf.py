@@ -50,6 +50,7 @@ def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
         side.stop()
 
 
+@pytest.mark.soak
 def test_people_vote_and_upload_beside_an_attacker():
     line = [sys.executable, "-c", "from perf import attacks; attacks.main(('small uploads',), 3, 300)"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
@@ -57,6 +58,7 @@ def test_people_vote_and_upload_beside_an_attacker():
     assert " 200: " in done.stdout and ", 0 failed\n" in done.stdout, done.stdout
 
 
+@pytest.mark.soak
 def test_voters_are_counted_who_think_and_who_do_not():
     line = [sys.executable, "-c", "from perf import voters; voters.main(3, 2, 0.1, 300)"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)

@@ -612,6 +612,7 @@ def test_without_a_backup_nothing_is_noted(database):
     assert len(ItemBank(database).bank().items) == 12
 
 
+@pytest.mark.soak
 def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
     """Two servers, each with a disk of its own and the same dataset, one after the other."""
     with HubServer() as hub:

@@ -155,6 +155,7 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
         ("/results/a%2Fb?images=single", None, {"source": "a/b", "images": "single"}),
         ("/model/x%20y?source=s", "x y", {"source": "s"}),
         ("/model/", None, {}),
+        ("/model/x?before=99999999999999999999", "x", {}),
         (None, None, {}),
         ("/?" + "&".join(["source=x"] * 80), None, {}),
         ("\ud800" * 9000, None, {}),

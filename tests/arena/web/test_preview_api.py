@@ -10,6 +10,7 @@ from PIL import Image
 
 from arena.battles.outcomes import Outcomes
 from arena.database import Database
+from arena.drawing_png import is_drawable
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.ingest import Ingest
@@ -17,7 +18,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import preview_api
-from arena.web.heads import Heads
+from arena.web.heads import Heads, _begun
 from arena.web.preview_api import Previews
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
@@ -123,3 +124,13 @@ def test_a_card_holds_any_words_beside_a_picture(tmp_path):
         for picture in (None, tmp_path / "wide.webp"):
             found = Image.open(io.BytesIO(preview_api.card(title, title, picture)))
             assert found.size == (1200, 630)
+
+
+@pytest.mark.parametrize("text, drawable", [("Naïve “café” – 50 €?", True), ("请描述这张图片", False), ("قطة", False)])
+def test_words_that_the_font_lacks_are_not_drawn_as_boxes(text, drawable):
+    assert is_drawable(text) is drawable
+
+
+def test_an_instruction_without_blanks_is_cut_not_lost():
+    assert _begun("请描述这张图片" * 40).startswith("请描述") and len(_begun("请描述这张图片" * 40)) < 120
+    assert _begun("Is the total right?") == "Is the total right?"

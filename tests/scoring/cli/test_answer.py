@@ -137,6 +137,7 @@ def test_a_run_over_200_items_that_is_killed_goes_on_and_asks_each_once(place):
     assert not list((place / "data" / "answers").glob("*.jsonl"))
 
 
+@pytest.mark.soak
 def test_a_local_model_answers_items_of_one_and_of_several_images_in_batches(place, capsys):
     fill_bank(place, 5, several=2)
     folder = build(place / "tiny")
