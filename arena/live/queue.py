@@ -15,8 +15,8 @@ MOST_WAITING = 200
 """Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
 MOST_OF_NETWORK = 40
 """Visitors of one network who may be answered or wait, so that none takes the whole queue."""
-DISCONNECT_SECONDS = 1.0
-"""Grace period of answers whose page is gone: it may come back."""
+DISCONNECT_SECONDS = 5.0
+"""Grace period of answers whose page is gone: a page that is loaded again comes back in that time, on slow lines too."""
 KEEPALIVE_SECONDS = 15.0
 """Longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0

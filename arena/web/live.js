@@ -208,6 +208,7 @@ const stereoscopeLive = (() => {
 
     open(token) {
       this.close();
+      this.watched(token);
       this.told = ++this.asked;
       this.token = token;
       this.stream = new EventSource(this.path());
@@ -235,6 +236,7 @@ const stereoscopeLive = (() => {
       this.phase("form");
       this.form.say(gone);
     }
+    watched() {}
     close() {
       this.stream?.close();
       this.stream = null;
@@ -301,6 +303,16 @@ const stereoscopeLive = (() => {
     } catch { /* it stays as it is */ }
   };
 
+  // Answers that no page watches are stopped: a page that is loaded again watches its battle until the tab is opened.
+  const remember = (token) => { try { sessionStorage.setItem("live", token); } catch { /* a browser may refuse storage */ } };
+  const remembered = () => { try { return sessionStorage.getItem("live"); } catch { return null; } };
+  const meanwhile = remembered() ? new EventSource(`/live/battles/${remembered()}`) : null;
+  meanwhile?.addEventListener("error", () => meanwhile.close());
+  meanwhile?.addEventListener("message", ({ data }) => {
+    const { kind, phase } = JSON.parse(data);
+    if (kind === "scene" && phase !== "growing") meanwhile.close();
+  });
+
   class Battle extends Tab {
     noun = "battle";
     constructor() {
@@ -311,6 +323,10 @@ const stereoscopeLive = (() => {
       this.on("reveal", () => this.act("reveal"));
       this.on("again", () => this.again());
       this.resume();
+    }
+    watched(token) {
+      meanwhile?.close();
+      remember(token);
     }
     pane(side) { return byId(`live-text-${side}`); }
     wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }
@@ -328,6 +344,7 @@ const stereoscopeLive = (() => {
     }
     scene(scene) {
       this.token = scene.battle;
+      if (scene.phase !== "growing") remember("");
       super.scene(scene);
       for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
       this.part("undo").hidden = !scene.undo;

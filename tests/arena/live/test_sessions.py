@@ -473,7 +473,7 @@ def test_closed_tabs_stop_their_generations(talkers, tabs):
         for task in streaming:
             task.cancel()
         await asyncio.gather(*streaming, return_exceptions=True)
-        await no_calls(talkers.server, 2 if tabs == 100 else 60)
+        await no_calls(talkers.server, DISCONNECT_SECONDS + 1 if tabs == 100 else 60)
 
     asyncio.run(run())
 

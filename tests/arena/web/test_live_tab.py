@@ -180,8 +180,10 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     send(wide)
     phase(wide, "growing")
     wide.reload()
+    expect(wide.locator("#item .item")).to_be_visible()  # on the other tab meanwhile: nobody has stopped it
     turn_tab(wide, "With your own picture")
     phase(wide, "open")
+    expect(wide.locator("#live-status")).to_contain_text("Which answer is better?")
     expect(wide.locator("#live-head img")).to_be_visible()
     wide.click("#live-a")
     phase(wide, "revealed")
