@@ -16,7 +16,7 @@ MOST_WAITING = 200
 MOST_OF_NETWORK = 40
 """Visitors of one network who may be answered or wait, so that none takes the whole queue."""
 DISCONNECT_SECONDS = 5.0
-"""Grace period of answers whose page is gone: a page that is loaded again comes back in that time, on slow lines too."""
+"""Grace period of answers whose page is gone: a page that is loaded again comes back, on slow lines too."""
 KEEPALIVE_SECONDS = 15.0
 """Longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0
