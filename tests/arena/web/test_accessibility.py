@@ -154,6 +154,7 @@ def test_axe_finds_nothing(browser: Browser, site, address, open_screen, width, 
     with fresh_page(browser, width, color_scheme=theme) as page:
         page.goto(f"{site.address}{address}")
         open_screen(page)
+        expect(page.locator(".loading")).to_have_count(0)  # Gradio's own, before the page is whole
         assert faults(page) == []
         shoot(page, f"{open_screen.__name__}-{theme}", whole=True)
 
