@@ -34,7 +34,13 @@ def coverage(seed: int, arenas: int, cluster, arena, *shape) -> float:
 SHAPES = [(20, 10_000, 120), (20, 100_000, 60), (100, 10_000, 30), (100, 100_000, 15), (300, 100_000, 8)]
 
 
-@pytest.mark.parametrize(("models", "number", "arenas"), [*SHAPES, (300, 10_000, 12)])
+@pytest.mark.parametrize(
+    ("models", "number", "arenas"),
+    [
+        *(SHAPES[0], SHAPES[2]),
+        *(pytest.param(*shape, marks=pytest.mark.soak) for shape in (SHAPES[1], *SHAPES[3:], (300, 10_000, 12))),
+    ],
+)
 def test_tuple_intervals_cover_the_planted_truth_and_per_vote_ones_do_not(models, number, arenas):
     assert 0.93 <= coverage(models + number, arenas, "tuple", tuple_arena, models, number) <= 0.98
     assert coverage(models + number, max(4, arenas // 8), "vote", tuple_arena, models, number) < 0.9
