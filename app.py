@@ -316,7 +316,7 @@ def main() -> int:
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
-    address = f"http://{settings.host}:{settings.port}"
+    address = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.admin.operators.link(address)
     if link:

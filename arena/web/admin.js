@@ -1,4 +1,15 @@
-// The operator's page: its buttons and lines tell a hidden button of the page what to do, and about what.
+// The operator's page: its link's code is taken out of the address and exchanged for a cookie before the page asks for anything.
+const operatorEnter = async () => {
+  const code = location.hash.match(/^#code=(.+)/)?.[1];
+  if (!code) return "";
+  history.replaceState(null, "", location.pathname);
+  const answer = await fetch("operator", { method: "POST", body: code }).catch(() => null);
+  if (answer?.ok) return "";
+  return answer ? answer.text() : "The server does not answer. Open the link again.";
+};
+addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());
+
+// Its buttons and lines tell a hidden button of the page what to do, and about what.
 const operatorOrder = (() => {
   let order = ["", ""];
   const give = (element, about) => {

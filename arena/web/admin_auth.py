@@ -1,7 +1,7 @@
 """Operator authentication: named people who log in on a Space; elsewhere, whoever opens the link printed at start.
 
 The link works once, within a day, and binds the browser that opens it by a cookie, which is valid for at most a day and
-never longer than this process lives.
+never longer than this process lives. Its code stands behind `#`, which no browser sends: it is in no log and no referrer.
 """
 
 import hmac
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from arena.battles.voters import Voters
+from arena.web.addresses import RUN
 from arena.web.cookies import cookie_hash, new_cookie, sent_cookie
 
 OPERATOR_COOKIE = "stereoscope_operator"
@@ -56,7 +57,7 @@ class Operators:
 
     def link(self, address: str) -> str | None:
         """Return the one-time link at this app's address, None if there is none."""
-        return f"{address}/operator?code={self._code}" if self._code else None
+        return f"{address}/{RUN}#code={self._code}" if self._code else None
 
     def redeem(self, code: str) -> str:
         """Return a fresh cookie for the right code, once. Raises LinkError for any other."""

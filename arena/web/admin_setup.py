@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
@@ -14,7 +14,6 @@ from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
 from arena.web import export_api
-from arena.web.addresses import RUN
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import NO_STORE, cookie_header, over_https
 from arena.web.live_setup import LiveSetup
@@ -45,16 +44,18 @@ class AdminSetup:
 def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/operator")
-    async def enter(request: Request, code: str = "") -> Response:
+    @router.post("/operator", status_code=204)
+    async def enter(request: Request) -> Response:
+        """Bind the browser that sends the link's code, unless it is an operator's already."""
+        if operators.of(request.headers):
+            return Response(status_code=204)
         try:
-            cookie = operators.redeem(code)
+            cookie = operators.redeem((await request.body()).decode(errors="replace"))
         except LinkError as error:
             return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
-        answer = RedirectResponse(f"/{RUN}", status_code=303, headers=NO_STORE)
         https = over_https(request.scope, request.headers)
-        answer.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
-        return answer
+        kept = cookie_header(cookie, https, OPERATOR_COOKIE, DAY)
+        return Response(status_code=204, headers={**NO_STORE, "set-cookie": kept})
 
     @router.get("/operators/uploads/{image}")
     def upload(image: str, request: Request) -> Response:

@@ -52,10 +52,14 @@ class AdminTab:
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks) -> None:
-        page.load(self.on_look, None, [self.view], **RAW)
+        page.load(self.on_enter, self.about, [self.said, self.view], js="() => operatorEnter()", **RAW)
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
         done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
+
+    def on_enter(self, problem: object, request: gr.Request) -> Updates:
+        """`problem`: what the link's code did not open, if anything."""
+        return {self.said: PARTS.alert(problem) if problem else "", **self.on_look(request)}
 
     def on_look(self, request: gr.Request) -> Updates:
         if not self._who(request):

@@ -38,7 +38,7 @@ def by_link(voters, clock) -> Operators:
 
 def code_of(operators: Operators) -> str:
     link = operators.link("http://127.0.0.1:7860")
-    assert link is not None and link.startswith("http://127.0.0.1:7860/operator?code=")
+    assert link is not None and link.startswith("http://127.0.0.1:7860/run#code=")
     return link.partition("=")[2]
 
 
@@ -124,23 +124,26 @@ def test_on_a_space_the_login_s_name_decides(voters):
     assert space.of(carrying(cookies["Anna"], COOKIE)) is None
 
 
-def test_the_route_binds_the_browser_and_leads_to_the_page(by_link, tmp_path):
+def test_the_route_binds_the_browser_that_sends_the_code(by_link, tmp_path):
     app = FastAPI()
     images = OwnImages(Database(f"sqlite:///{tmp_path / 'arena.db'}"), tmp_path)
     app.include_router(operator_routes(images, by_link))
-    client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+    client = TestClient(app, base_url="http://127.0.0.1")
     code = code_of(by_link)
-    assert client.get("/operator").status_code == 403
-    assert client.head(f"/operator?code={code}").status_code == 405
-    answer = client.get(f"/operator?code={code}")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/run")
+    assert client.post("/operator").status_code == client.post("/operator", content=b"\xff").status_code == 403
+    assert client.get(f"/operator?code={code}").status_code == 405, "a code in an address would be in logs"
+    answer = client.post("/operator", content=code)
     line = answer.headers["set-cookie"]
-    assert line.endswith(f"Max-Age={DAY}; Path=/; HttpOnly; SameSite=Lax") and code not in line
+    assert answer.status_code == 204 and code not in line
+    assert line.endswith(f"Max-Age={DAY}; Path=/; HttpOnly; SameSite=Lax")
     assert by_link.of({"cookie": line.partition(";")[0]}) == LINK
-    again = client.get(f"/operator?code={code}")
+    again = client.post("/operator", content=code)
+    assert again.status_code == 204 and "set-cookie" not in again.headers, "the same browser opens the link again"
+    client.cookies.clear()
+    again = client.post("/operator", content=code)
     assert again.status_code == 403 and "set-cookie" not in again.headers and code not in again.text
     for _ in range(MOST_REFUSED):
-        last = client.get("/operator?code=guess")
+        last = client.post("/operator", content="guess")
     assert last.status_code == 429
 
 

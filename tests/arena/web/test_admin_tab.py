@@ -94,11 +94,13 @@ def stored(database: Database) -> str:
         return repr([connection.execute(select(table)).all() for table in METADATA.sorted_tables])
 
 
+def code(arena: Arena) -> str:
+    return str(arena.operators.link("")).partition("=")[2]
+
+
 def signed_in(arena: Arena, screen: Page) -> Locator:
     """Open the operator's link and return what the tab shows."""
-    link = arena.operators.link(arena.address)
-    assert link
-    screen.goto(link)
+    screen.goto(str(arena.operators.link(arena.address)))
     view = screen.locator("#operator")
     expect(view).to_contain_text("Live battles and the chat are open", timeout=60_000)
     return view
@@ -149,6 +151,26 @@ def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
     expect(view.get_by_role("button", name="Show again")).to_be_visible()
 
 
+def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(arena, screen):
+    """In the address bar, in the history, and in any address or referrer that the browser sends."""
+    secret, sent = code(arena), []
+    screen.on("request", lambda request: sent.append((request.url, request.headers.get("referer", ""))))
+    signed_in(arena, screen)
+    assert screen.evaluate("[location.href, history.length]") == [f"{arena.address}/{RUN}", 2]
+    assert secret not in repr(sent)
+    screen.reload()
+    expect(screen.locator("#operator")).to_contain_text("Live battles and the chat are open", timeout=60_000)
+
+
+def test_a_wrong_link_says_what_to_do_and_opens_nothing(arena, screen):
+    screen.goto(f"{arena.address}/{RUN}#code=wrong")
+    expect(screen.get_by_role("alert").first).to_contain_text("Start the server again", timeout=60_000)
+    expect(screen.locator("#operator")).to_contain_text("for the operators")
+    screen.goto(f"{arena.address}/{RUN}#code={code(arena)}")  # the same page but for what stands behind the #
+    expect(screen.locator("#operator")).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    assert screen.url == f"{arena.address}/{RUN}"
+
+
 def test_a_stranger_sees_nothing_but_that_it_is_for_the_operators(arena, screen):
     screen.goto(f"{arena.address}/{RUN}")
     expect(screen.locator("#operator")).to_contain_text("for the operators", timeout=60_000)
@@ -184,11 +206,8 @@ def test_only_an_operator_gets_an_upload_and_only_one_that_may_be_kept(arena):
     battle = live_vote(arena.database, voter)
     for keep in (True, False):
         bring(arena.images, voter, battle, keep)
-    link = arena.operators.link(arena.address)
-    assert link
     with httpx.Client(base_url=arena.address, timeout=60) as client:
-        cookie = client.get(link).headers["set-cookie"].partition(";")[0]
-        mine = {"cookie": cookie}
+        mine = {"cookie": f"{OPERATOR_COOKIE}={arena.operators.redeem(code(arena))}"}
         got = client.get("/operators/uploads/1", headers=mine)
         assert got.status_code == 200 and got.headers["content-type"] == "image/png" and "no-store" in str(got.headers)
         for name in ("2", "3", "0", "-1", "abc", "²", "1" * 30, "%2e%2e%2farena.db"):
