@@ -224,8 +224,8 @@ def build_page(context: AppContext) -> gr.Blocks:
         report.listen(page, form, article)
     with page.route("Run", RUN):
         top(RUN)
-        models = len(context.live.chats.vlms)
-        AdminTab(context.admin.watch, context.admin.service, context.admin.operators, models).listen(page)
+        admin, boards = context.admin, context.models.overview
+        AdminTab(admin.watch, admin.service, admin.operators, boards).listen(page)
     page.queue(api_open=False, max_size=64)
     page.max_threads = 80
     page.state_session_capacity = 2000

@@ -12,7 +12,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, insert, select, update
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, func, insert, select, update
 
 from arena.database import METADATA, Database, Moment, now
 
@@ -83,8 +83,9 @@ LIVE = Fund(
 
 
 class Total(NamedTuple):
-    """Total cost so far, total reserved, and the limit."""
+    """Cost of this day (UTC) and so far, what is reserved, and the limit."""
 
+    today: int
     spent: int
     held: int
     ceiling: int
@@ -146,9 +147,12 @@ class Budget:
 
     def total(self) -> Total:
         query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
+        day, networks = f"{self._fund.prefix}day {now():%Y-%m-%d} ", BUDGET.c.name.contains(" network ")
+        of_day = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(BUDGET.c.name.startswith(day), ~networks)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-        return Total(row.spent if row else 0, row.held if row else 0, self._ceilings.total)
+            today = int(connection.execute(of_day).scalar_one())
+        return Total(today, row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
     def _limits(self, job: str, user: str, most: int | None = None, network: str | None = None) -> list[_Limit]:
         ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund

@@ -210,6 +210,32 @@ def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guide
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
 
 
+_NUMBERS, _BARS = 72, 160
+"""Width of the axis of numbers, which a phone has room for, and height of the bars."""
+_LEAST_TOP = 5
+"""Ticks of smaller counts would be no whole numbers."""
+
+
+def counts_drawing(title: str, description: str, days: Sequence[str], counts: Sequence[int]) -> Drawing:
+    """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
+    width, top = 720, max(*counts, _LEAST_TOP)
+    step = (width - _NUMBERS) / len(counts)
+    marks: list[Mark] = []
+    for tick in ticks(0, top, 5):
+        y = 12 + _BARS * (1 - tick / top)
+        marks += [LineMark(_NUMBERS, y, width, y), _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end")]
+    for place, count in enumerate(counts):
+        height = _BARS * count / top
+        marks.append(
+            BoxMark(_NUMBERS + step * (place + 0.1), 12 + _BARS - height, 0.8 * step, round(height, 2), "accent")
+        )
+    for place in sorted({0, len(days) // 2, len(days) - 1}):
+        anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
+        x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
+        marks.append(_axis_text(x, _BARS + 32, days[place], anchor))
+    return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
+
+
 _WIDE, _LEFT, _RIGHT, _TALL = 720, 48, 520, 320
 _TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
 MOST_LINES = len(_TONES)

@@ -5,13 +5,14 @@ Import this module before gradio or huggingface_hub: it sets environment variabl
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from arena.types import Secret
 from arena.validation import must_be, one_line, whole
@@ -35,6 +36,8 @@ _PROVIDER = re.compile(r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
+_PRIVATE = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
+"""Parts of an address of a database that may hold a password."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 _SPACE_HOPS = "1"
@@ -298,6 +301,47 @@ class Settings:
     def public_dir(self) -> Path:
         """Folder for the public export that the server offers."""
         return self.data_dir / "public"
+
+
+class SettingRead(NamedTuple):
+    """A setting as the running app has it."""
+
+    name: str
+    value: str
+    """Of a secret only whether it is set."""
+    given: bool
+    """By the environment; else it is the default."""
+
+
+def settings_read(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[SettingRead, ...]:
+    """Return every setting by its variable; of a variable that is read twice, the first where it is given."""
+    found: dict[str, SettingRead] = {}
+    for one in _read(Settings, settings, environ):
+        if one.name not in found or not one.given:
+            found[one.name] = one
+    return tuple(found.values())
+
+
+def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[SettingRead]:
+    for field, hint in get_type_hints(group, include_extras=True).items():
+        rules, value = getattr(hint, "__metadata__", ()), getattr(values, field, None)
+        name = next((str(rule.alias) for rule in rules if isinstance(rule, FieldInfo)), None)
+        if name is None:
+            yield from _read(next(filter(is_dataclass, (hint, *get_args(hint)))), value, environ)
+        else:
+            dollars = any(getattr(rule, "func", None) is _micros for rule in rules)
+            shown = f"${(value or 0) / 1e6:,.2f}" if dollars else _shown(value)
+            yield SettingRead(name, shown, bool(environ.get(name, "").strip()))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Secret):
+        return "set" if value else "none"
+    if isinstance(value, tuple | frozenset):
+        return ", ".join(sorted(value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _PRIVATE.sub("", str(value)) if value not in (None, "") else "none"
 
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:

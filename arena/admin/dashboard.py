@@ -2,44 +2,62 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Connection, func, select, type_coerce
+from sqlalchemy import BigInteger, Connection, Row, func, select, type_coerce
 
 from arena.admin.actions import OperatorAction, latest_actions
+from arena.admin.checklist import ChecklistEntry, checklist
+from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
-from arena.battles.tables import LIVE_VOTE, VOTE
+from arena.battles.campaigns import Campaigns
+from arena.battles.tables import LIVE_VOTE, SEAT, VOTE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
-from arena.fraud.flags import FlagRow, FlagService
+from arena.fraud.flags import FlagService
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
 from arena.server.hub_backup import BackupState, HubBackup
-from arena.settings import BoardVoters, CountSettings
+from arena.settings import BoardVoters, CountSettings, Settings
 
-HOURS = 24
-MOST_ACTS = 50
-_HOUR = timedelta(hours=1)
+MOST_DAYS, LEAST_DAYS = 30, 7
+"""Days of the chart of votes: since the first vote, within these bounds."""
+MOST_ACTS, MOST_CAMPAIGNS = 50, 20
+_DAY = timedelta(days=1)
+
+
+class CampaignProgress(NamedTuple):
+    """A campaign and its seats in order of arrival, each with its votes."""
+
+    name: str
+    counts: bool
+    """Whether its workers stand on the counted board."""
+    seats: Sequence[Row]
 
 
 @dataclass(frozen=True)
 class Dashboard:
     """Everything on the operator's page."""
 
-    hours: tuple[int, ...]
-    """Choices stored in each of the last `HOURS` hours, the present one last."""
+    checklist: tuple[ChecklistEntry, ...]
+    live_models: int
+    days: Mapping[date, int]
+    """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
     failures: Mapping[str, int]
     """By model, the most first."""
     who: CountSettings
     """Whose votes count, and whether COUNTS names the official board."""
     official: BoardVoters
-    flagged: tuple[FlagRow, ...]
-    """On the official board."""
+    flagged: tuple[FlaggedVoter, ...]
+    """On the official board; not all, where there are many."""
+    every_flagged: frozenset[int]
+    """All of them."""
+    campaigns: tuple[CampaignProgress, ...]
     disk_bytes: int
     """Size of the disk of the data folder, as this server sees it."""
     free_bytes: int
@@ -58,30 +76,35 @@ class DashboardService:
     """The sources of the dashboard."""
 
     database: Database
-    data_dir: Path
+    settings: Settings
     backup: HubBackup | None
     budget_of: Mapping[str, Budget]
     queues: Mapping[str, Callable[[], int]]
-    who: CountSettings
+    live_models: int
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
         present = now()
-        disk = shutil.disk_usage(self.data_dir)
+        disk = shutil.disk_usage(self.settings.data_dir)
         failures = Counter(LiveStore(self.database).failures()).most_common()
         budgets = {name: budget.total() for name, budget in self.budget_of.items()}
         queues = {name: length() for name, length in self.queues.items()}
         copy = self.backup.state() if self.backup else None
+        campaigns, who = self._campaigns(), self.settings.counted
         with self.database.read() as connection:
-            official = official_board(connection, self.who)
-            flags = FlagService(self.database, self.who if official == "counted" else CountSettings())
+            official = official_board(connection, who)
+            flags = FlagService(self.database, who if official == "counted" else CountSettings()).flagged(connection)
             return Dashboard(
-                hours=_hours(connection, present),
+                checklist=checklist(self.settings, connection, self.live_models),
+                live_models=self.live_models,
+                days=_days(connection, present),
                 queues=queues,
                 failures=dict(failures),
-                who=self.who,
+                who=who,
                 official=official,
-                flagged=flags.flagged(connection),
+                flagged=with_votes(connection, flags),
+                every_flagged=frozenset(flag.voter for flag in flags),
+                campaigns=campaigns,
                 disk_bytes=disk.total,
                 free_bytes=disk.free,
                 copy=copy,
@@ -93,14 +116,26 @@ class DashboardService:
                 read_at=present,
             )
 
+    def _campaigns(self) -> tuple[CampaignProgress, ...]:
+        """Return the campaigns that have workers, the newest first, and then those that wait for their first."""
+        counting, campaigns = self.settings.counts.campaigns, Campaigns(self.database, self.settings.voters_per_pair)
+        newest = select(SEAT.c.campaign).group_by(SEAT.c.campaign).order_by(func.max(SEAT.c.id).desc())
+        with self.database.read() as connection:
+            names = connection.scalars(newest.limit(MOST_CAMPAIGNS)).all()
+        named = dict.fromkeys((*names, *counting))
+        return tuple(CampaignProgress(name, name in counting, campaigns.report(name)) for name in named)
 
-def _hours(connection: Connection, present: datetime) -> tuple[int, ...]:
-    last = (present - EPOCH) // _HOUR
-    found = dict.fromkeys(range(last - HOURS + 1, last + 1), 0)
+
+def _days(connection: Connection, present: datetime) -> dict[date, int]:
+    found: Counter[int] = Counter()
+    today, length = (present - EPOCH) // _DAY, _DAY // timedelta(microseconds=1)
+    first = today
     for table in (VOTE, LIVE_VOTE):
-        hour = (type_coerce(table.c.voted_at, BigInteger) // (_HOUR // timedelta(microseconds=1))).label("hour")
-        recent = table.c.voted_at >= EPOCH + min(found) * _HOUR
-        for one, number in connection.execute(select(hour, func.count()).where(recent).group_by(hour)):
-            if one in found:
-                found[one] += number
-    return tuple(found.values())
+        moment = type_coerce(table.c.voted_at, BigInteger)
+        day = (moment // length).label("day")
+        first = min(first, (connection.scalar(select(func.min(moment))) or today * length) // length)
+        recent = table.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
+        rows = connection.execute(select(day, func.count()).where(recent).group_by(day))
+        found.update({row[0]: row[1] for row in rows})
+    shown = min(max(today - first + 1, LEAST_DAYS), MOST_DAYS)
+    return {(EPOCH + day * _DAY).date(): found[day] for day in range(today - shown + 1, today + 1)}

@@ -5,6 +5,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from arena.leaderboard.board import Board
+from arena.leaderboard.board_state import BoardHealth
 from arena.leaderboard.headline import leaders, names
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
@@ -44,6 +45,11 @@ class Overview:
             if self._read_at is None or time.monotonic() - self._read_at >= keep:
                 self._entries, self._read_at = tuple(self._read()), time.monotonic()
             return self._entries
+
+    def health(self) -> list[BoardHealth]:
+        """Return how every board stands that has votes."""
+        self.entries()
+        return self._leaderboard.health()
 
     def choose(
         self, source: str = "", images: str = "", model: str | None = None, **narrowed: str

@@ -13,9 +13,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import BoundedSemaphore, Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
@@ -28,17 +28,15 @@ from arena.fraud.flags import FLAGS_VERSION, FlagService
 from arena.imports.tables import imported_sources
 from arena.items.store import BANK_VERSION, FAMILY, MODEL
 from arena.leaderboard.board import (
-    NONE_LEFT_OUT,
     NOTHING,
     Board,
     BoardKey,
     Counts,
     Entrant,
-    ExcludedVotes,
-    ImportSummary,
     VoteKind,
     board,
 )
+from arena.leaderboard.board_state import BoardHealth, BoardState, Version
 from arena.leaderboard.queries import (
     LostBattle,
     Table,
@@ -54,7 +52,7 @@ from arena.leaderboard.queries import (
     wanted,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
-from arena.leaderboard.statistics import FamilyRatings, History, Statistics, compute_statistics, family_ratings
+from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.ratings.shares import Share
@@ -107,8 +105,8 @@ class Leaderboard:
         self._lock = Lock()
         """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._win_counts_by_board: dict[tuple[VoteKind, int, bool], WinCounts] = {}
-        self._kept: OrderedDict[BoardKey, _BoardState] = OrderedDict()
-        self._narrowed: OrderedDict[BoardKey, _BoardState] = OrderedDict()
+        self._kept: OrderedDict[BoardKey, BoardState] = OrderedDict()
+        self._narrowed: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._dated_turns = BoundedSemaphore(AT_ONCE)
         self._bank = -1
         self._flags = 0
@@ -236,15 +234,24 @@ class Leaderboard:
         with self._database.read() as connection:
             return lost_battles(connection, key, self._who(key), model, before, most)
 
+    def health(self) -> list[BoardHealth]:
+        """Return how the whole boards that are kept stand, the largest first."""
+        with self._database.read() as connection:
+            labels = {(one.kind, one.code): one.label for one in board_sources(connection)}
+        with self._lock:
+            kept = list(self._kept.items())
+        found = [one.health(labels.get((key.kind, key.source), "gone"), key) for key, one in kept if one.counts.votes]
+        return sorted(found, key=lambda one: -one.votes)
+
     def family_names(self) -> Mapping[int, str]:
         """Return the families by code, as of the last board."""
         return self._families
 
-    def _keep(self, key: BoardKey) -> "_BoardState":
+    def _keep(self, key: BoardKey) -> BoardState:
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
         boards, most = (self._narrowed, KEPT_NARROWED) if key.narrowed else (self._kept, KEPT_BOARDS)
         with self._lock:
-            kept = boards.setdefault(key, _BoardState())
+            kept = boards.setdefault(key, BoardState())
             boards.move_to_end(key)
             if len(boards) > most:
                 boards.popitem(last=False)
@@ -266,7 +273,7 @@ class Leaderboard:
             finally:
                 self._dated_turns.release()
 
-    def _board(self, key: BoardKey, kept: "_BoardState") -> Board:
+    def _board(self, key: BoardKey, kept: BoardState) -> Board:
         with kept.turn:
             self._count(key, kept)
             basis = (kept.counts, self._entrants, kept.statistics, kept.import_summary, kept.left_out)
@@ -275,7 +282,7 @@ class Leaderboard:
             self._schedule_statistics(key, kept)
             return kept.board
 
-    def _count(self, key: BoardKey, kept: "_BoardState") -> None:
+    def _count(self, key: BoardKey, kept: BoardState) -> None:
         """Bring a board's counts up to date: from the win counts, or from the votes where those do not suffice."""
         keep_time(self._database, VOTE, LIVE_VOTE)
         with self._database.read() as connection:
@@ -283,7 +290,7 @@ class Leaderboard:
             with self._lock:
                 win_counts, still_open = self._win_counts(connection, key)
                 self._know_bank(connection)
-                version = _Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
+                version = Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
                 one_by_one = key.dated or (self._who(key).rule != "everyone" and key.kind != "imported")
                 follows = one_by_one and not key.dated and key.kind != "imported"
                 is_small = follows and win_counts.votes < MANY_ONE_BY_ONE
@@ -309,7 +316,7 @@ class Leaderboard:
                 kept.counts = counts
             kept.counted = version
 
-    def _ask(self, connection: Connection, key: BoardKey, kept: "_BoardState", one_by_one: bool) -> None:
+    def _ask(self, connection: Connection, key: BoardKey, kept: BoardState, one_by_one: bool) -> None:
         """Query a board's excluded votes, which the win counts do not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
         kept.flagged = flagged_counts(connection, key, self._who(key)) if subtracts else NOTHING
@@ -360,7 +367,7 @@ class Leaderboard:
             self._imported.clear()
             self._bank = version
 
-    def _schedule_statistics(self, key: BoardKey, kept: "_BoardState") -> None:
+    def _schedule_statistics(self, key: BoardKey, kept: BoardState) -> None:
         """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds.
 
         On a board of few votes, which cost little, they follow sooner.
@@ -378,7 +385,7 @@ class Leaderboard:
             kept.computing.add_done_callback(_tell)
             kept.found_for = kept.counts
 
-    def _compute_statistics(self, key: BoardKey, kept: "_BoardState", is_new: bool) -> None:
+    def _compute_statistics(self, key: BoardKey, kept: BoardState, is_new: bool) -> None:
         if is_new and kept.counts.votes:
             self._flag_services[self._who(key)].look()
             with self._database.read() as connection:
@@ -386,9 +393,10 @@ class Leaderboard:
             if len(cast.votes):
                 reference = next((code for code, model in self._entrants.items() if model.is_reference), None)
                 kept.statistics = compute_statistics(cast, kept.statistics, reference)
-        self._check(key)
+                kept.computed_at = time.monotonic()
+        self._check(key, kept)
 
-    def _check(self, key: BoardKey) -> None:
+    def _check(self, key: BoardKey, kept: BoardState) -> None:
         """Read all win counts anew if some changed unseen, as when somebody else wrote to the database."""
         if key.kind == "imported":
             return
@@ -398,16 +406,8 @@ class Leaderboard:
             if (connection.scalar(total, wanted(key)) or 0) != win_counts.votes:
                 win_counts.forget()
                 self._win_counts(connection, key)
-
-
-class _Version(NamedTuple):
-    """The state of the database behind a board's counts."""
-
-    bank: int
-    flags: int
-    win_counts: int
-    still_open: bytes
-    """The rows of votes that may still be undone."""
+                kept.mended += 1
+            kept.checked_at = time.monotonic()
 
 
 _NO_ROWS = np.zeros((0, 6), np.int64)
@@ -416,35 +416,6 @@ _NO_ROWS = np.zeros((0, 6), np.int64)
 def _of_family(rows: Table, key: BoardKey) -> Counts:
     """Return the counts of a board's family from rows (family, winner, loser, 1 if they tied, n, n on the left)."""
     return summed_counts(rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:])
-
-
-@dataclass(eq=False)
-class _BoardState:
-    turn: Lock = field(default_factory=Lock)
-    """Held while computing for this board, so that others wait for the result."""
-    counts: Counts = NOTHING
-    import_summary: ImportSummary | None = None
-    flagged: Counts = NOTHING
-    """The part of the win counts that a board without flagged voters excludes."""
-    left_out: ExcludedVotes = NONE_LEFT_OUT
-    counted: _Version = _Version(-1, -1, -1, b"")
-    asked_at: float = -math.inf
-    board: Board | None = None
-    basis: tuple[object, ...] = ()
-    """The inputs of `board`."""
-    statistics: Statistics | None = None
-    found_for: Counts | None = None
-    found_at: float = -math.inf
-    computing: "Future[None] | None" = None
-    renewing: "Future[Board] | None" = None
-    history: History | None = None
-    history_at: float = -math.inf
-    families: tuple[FamilyRatings, ...] = ()
-    families_of: Statistics | None = None
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.computing is not None and not self.computing.done()
 
 
 def _tell(computing: "Future[Any]") -> None:

@@ -1,7 +1,7 @@
 """Operator authentication: named people who log in on a Space; elsewhere, whoever opens the link printed at start.
 
 The link works once, within a day, and binds the browser that opens it by a cookie, which is valid for at most a day and
-never longer than this process lives. Its code stands behind `#`, which no browser sends: it is in no log and no referrer.
+never longer than this process lives. Its code stands behind `#`, which no browser sends: no log has it.
 """
 
 import hmac

@@ -36,7 +36,7 @@ class AdminSetup:
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         self.operators, self.service = operators, AdminService(database, images, settings.counted)
-        self.watch = DashboardService(database, settings.data_dir, backup, budgets, queues, settings.counted)
+        self.watch = DashboardService(database, settings, backup, budgets, queues, len(live.chats.vlms))
         files = PublicFiles(database, settings.public_dir)
         self.routers = (operator_routes(images, operators), export_api.routes(files))
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 
 from arena.budget import BUDGET, HOLD, LIVE, LOST, NETWORK_DAYS, Budget, BudgetError, Ceilings
 from arena.database import Database, now
@@ -252,3 +252,14 @@ def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
             spent += min(cost, most)
     assert spent_by(budget, "job", "ada") == Spent(spent, spent, spent)
     database.close()
+
+
+def test_what_this_day_cost_counts_each_cost_once(database):
+    """A guest's network has a day budget beside the guest's own; other days and funds are not this day's."""
+    judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)
+    for budget, user, network, amount in ((judge, "ada", "n1", 5), (judge, "bob", None, 7), (live, "ada", None, 90)):
+        job_budget = budget.for_job("job", user, network=network)
+        job_budget.commit(job_budget.reserve(amount), amount)
+    with database.write() as connection:
+        connection.execute(insert(BUDGET).values(name="day 2020-01-01 ada", spent=300, held=0))
+    assert (judge.total().today, live.total().today) == (12, 90)

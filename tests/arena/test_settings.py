@@ -18,6 +18,7 @@ from arena.settings import (
     Settings,
     VoteLimits,
     secret,
+    settings_read,
 )
 from arena.types import Secret
 
@@ -324,3 +325,20 @@ def test_the_database_lies_in_the_data_folder_whatever_its_name(tmp_path, name):
     settings = Settings.from_env({"DATA_DIR": str(tmp_path / name)})
     Database(settings.database_url).close()
     assert (tmp_path / name / "arena.db").is_file()
+
+
+def test_settings_are_told_as_read_with_their_origin_and_without_secrets():
+    environ = {
+        "DATABASE_URL": "postgresql://ada:hunter22@db.example.org:443/votes?password=hunter33",
+        "OPENAI_API_KEY": "sk-hunter44",
+        "JUDGE_JOB_BUDGET": "2.5",
+        "COUNTS": "campaign",
+        "CAMPAIGNS": "pilot, main",
+        "PORT": " ",
+    }
+    told = {one.name: one[1:] for one in settings_read(Settings.from_env(environ), environ)}
+    assert told["DATABASE_URL"] == ("postgresql://db.example.org:443/votes", True)
+    assert told["OPENAI_API_KEY"] == ("set", True) and told["HF_TOKEN"] == ("none", False)
+    assert told["JUDGE_JOB_BUDGET"] == ("$2.50", True) and told["PORT"] == ("7860", False)
+    assert told["COUNTS"] == ("campaign", True) and told["CAMPAIGNS"] == ("main, pilot", True)
+    assert "hunter" not in repr(told)

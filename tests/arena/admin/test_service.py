@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from arena.admin.actions import AdminCommandError, latest_actions
-from arena.admin.dashboard import DashboardService
+from arena.admin.dashboard import LEAST_DAYS, Dashboard, DashboardService
 from arena.admin.erasure import UnknownVoterError, code_of
 from arena.admin.service import AdminService
 from arena.battles.campaigns import Campaigns
@@ -30,14 +30,15 @@ from arena.live.queue import LiveError
 from arena.live.store import LiveStore
 from arena.live.streaming import SideFailure
 from arena.server.hub_backup import HubBackup
-from arena.settings import CountSettings
-from arena.web.admin_tab import dashboard_html
+from arena.settings import CountSettings, Settings
+from arena.web.admin_view import dashboard_html
 from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 
-EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")
+LOGGED_IN = CountSettings("logged-in")
+LOGIN = {"OAUTH_CLIENT_ID": "app", "OAUTH_CLIENT_SECRET": "s3cret"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -57,10 +58,16 @@ def acts(database: Database) -> list[tuple[str, str, str]]:
 
 
 def watch(
-    database: Database, folder: Path, backup: HubBackup | None = None, who: CountSettings = EVERYONE
+    database: Database, folder: Path, backup: HubBackup | None = None, live_models: int = 2, **environ: str
 ) -> DashboardService:
+    settings = Settings.from_env({"DATA_DIR": str(folder), **environ})
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
-    return DashboardService(database, folder, backup, {"Live answers": spent_from}, {"Live answers": lambda: 3}, who)
+    budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
+    return DashboardService(database, settings, backup, budgets, queues, live_models)
+
+
+def page_of(seen: Dashboard) -> str:
+    return unescape(dashboard_html(seen, [], []))
 
 
 def test_a_pause_is_heeded_at_once_and_undone(bank, service):
@@ -127,7 +134,7 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     settle_official(bank, LOGGED_IN, "everyone")
     board = Leaderboard(bank, LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
-    page = unescape(dashboard_html(watch(bank, tmp_path, who=LOGGED_IN).overview(), 2))
+    page = page_of(watch(bank, tmp_path, **LOGIN).overview())
     assert 'data-order="official" data-about="counted"' in page and "the counted one, of logged-in voters" in page
     service.do("ada", "official", "counted")
     assert board.choose("test", "single").votes == "counted", "without a restart"
@@ -139,17 +146,20 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("who", "told", "shown"),
+    ("environ", "told", "shown"),
     [
-        (CountSettings("logged-in", official="counted"), "COUNTS names the official board", "COUNTS says so"),
-        (CountSettings(), "There is one board", "There is one, of everyone's votes"),
+        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS says so"),
+        ({}, "There is one board", "There is one, of everyone's votes"),
     ],
 )
-def test_the_official_board_is_not_changed_where_that_would_have_no_effect(bank, images, tmp_path, who, told, shown):
+def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
+    bank, images, tmp_path, environ, told, shown
+):
+    who = Settings.from_env(environ).counted
     settle_official(bank, who, "everyone")
     with pytest.raises(AdminCommandError, match=told):
         AdminService(bank, images, who).do("ada", "official", "everyone")
-    page = unescape(dashboard_html(watch(bank, tmp_path, who=who).overview(), 2))
+    page = page_of(watch(bank, tmp_path, **environ).overview())
     assert shown in page and 'data-order="official"' not in page
 
 
@@ -176,9 +186,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
         visitor.decide()
     with bank.write() as connection:
         first = connection.scalars(select(VOTE.c.id)).first()
-        long_ago, earlier = now() - timedelta(days=2), now() - timedelta(hours=5)
-        connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=long_ago))
-        connection.execute(update(VOTE).where(VOTE.c.id == 2).values(voted_at=earlier))
+        connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=now() - timedelta(days=2)))
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
@@ -192,15 +200,23 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     backup.change_log.open()
     backup._copy()
     seen = watch(bank, tmp_path, backup).overview()
-    assert sum(seen.hours) == 3 and len(seen.hours) == 24, "two votes of the bank and a live one"
-    assert seen.hours[-1] + seen.hours[-2] == 2 and seen.hours[-6] + seen.hours[-7] == 1
+    assert list(seen.days) == [seen.read_at.date() - timedelta(days=ago) for ago in range(LEAST_DAYS)][::-1]
+    assert list(seen.days.values())[-3] == 1 and sum(seen.days.values()) == 4, "three votes of the bank and a live one"
     assert list(seen.failures.items()) == [("one", 2), ("two", 1)]
-    assert [(one.voter, one.strength) for one in seen.flagged] == [(visitor.id, 5.25)]
+    (flagged,) = seen.flagged
+    assert (flagged.voter, flagged.votes, len(flagged.latest)) == (visitor.id, 4, 4), "a live vote among them"
+    assert flagged.flags[0].left_out and flagged.flags[0].strength == 5.25
     assert seen.paused_since and seen.uploads.unseen == 1 and seen.free_bytes > 0
     assert seen.copy is not None and seen.copy.waiting and seen.copy.problem
     assert [total.ceiling for total in seen.budgets.values()] == [20_000_000]
-    page = dashboard_html(seen, 2)
-    for told in ("Paused since", "chooses A whatever it is", "The copy is late", "$20.00", "operators/uploads/1"):
+    page = page_of(seen)
+    for told in (
+        "Paused since",
+        "Chooses A whatever it is (e-value 10^5.2, p at most 10^-5.2)",
+        "The copy is late",
+        "$20.00",
+        "operators/uploads/1",
+    ):
         assert told in page
 
 
@@ -210,7 +226,7 @@ def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
     store.fail([SideFailure(HOSTILE, "cut")])
     (item,) = ItemBank(database).bank().items.values()
     service.do(HOSTILE, "hide", item.key)
-    page = dashboard_html(watch(database, tmp_path).overview(), 2)
+    page = dashboard_html(watch(database, tmp_path).overview(), [], [])
     assert "<img" not in page and page.count("&lt;img") == 2
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from arena.database import Database, now
 from arena.drawing_png import png
-from arena.drawings import shortened, svg, svg_file, wrapped
+from arena.drawings import BoxMark, TextMark, counts_drawing, shortened, svg, svg_file, wrapped
 from arena.items.ingest import Ingest
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import board_chart, chart_png
@@ -177,3 +177,23 @@ def test_text_is_readable_in_every_colour_light_and_dark():
         for name in ("accent", "warm"):  # the deepest cell of a heat map has half its colour
             cell = tuple((one + other) / 2 for one, other in zip(inks[name], paper, strict=True))
             assert contrast(text, cell) >= 4.5, name
+
+
+def test_votes_by_day_stand_between_axes_of_numbers_and_dates():
+    days, counts = [f"2026-11-{day:02}" for day in range(1, 31)], [0] * 29 + [12]
+    counts[10] = 6
+    drawing = counts_drawing("Votes by day", "18 votes", days, counts)
+    bars = [mark for mark in drawing.marks if isinstance(mark, BoxMark)]
+    texts = {mark.text: mark for mark in drawing.marks if isinstance(mark, TextMark)}
+    assert [bar.height > 0 for bar in bars] == [count > 0 for count in counts]
+    assert bars[29].height == pytest.approx(2 * bars[10].height, abs=0.1)
+    assert {"0", "5", "10", "2026-11-01", "2026-11-16", "2026-11-30"} == set(texts)
+    floor = {round(bar.y + bar.height, 2) for bar in bars}
+    assert floor == {texts["0"].y - 4}, "bars stand on the line of zero"
+    of_ten = texts["0"].y - texts["10"].y
+    assert bars[29].height == pytest.approx(1.2 * of_ten, abs=0.1), "and are as high as the axis says"
+
+
+def test_few_votes_have_whole_numbers_at_their_axis():
+    drawing = counts_drawing("Votes by day", "1 vote", ["2026-11-01"], [1])
+    assert [mark.text for mark in drawing.marks if isinstance(mark, TextMark)][:6] == ["0", "1", "2", "3", "4", "5"]

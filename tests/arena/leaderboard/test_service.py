@@ -488,6 +488,9 @@ def test_win_counts_that_changed_unseen_are_found(poll):
     while board.board(SINGLE).votes != 6:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    (health,) = board.health()
+    assert (health.source, health.votes, health.mended, health.problem) == ("test", 6, 1, "")
+    assert health.computed is not None and health.checked is not None
     board.close()
 
 

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Locator, Page, expect
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 import app
 from arena.admin.actions import ACT
@@ -22,13 +22,17 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.battles.store import BattleStore
+from arena.battles.tables import VOTE
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
-from arena.database import METADATA, Database
+from arena.database import METADATA, Database, now
+from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
-from arena.items.store import ItemBank
+from arena.items.store import MODEL, ItemBank
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.service import Leaderboard
 from arena.live.images import OwnImages
-from arena.settings import CountSettings
+from arena.settings import CountSettings, Settings
 from arena.web.addresses import RUN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_setup import operator_routes
@@ -38,7 +42,7 @@ from arena.web.export_api import routes as public_routes
 from tests.support.live_votes import bring, live_vote
 from tests.support.screens import DESK, Late, fresh_page, shoot
 from tests.support.servers import drafts
-from tests.support.visitors import Visitor
+from tests.support.visitors import Visitor, rows
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
@@ -60,11 +64,13 @@ def arena(tmp_path) -> Iterator[Arena]:
     Ingest(database).add_items("test", "folder", drafts(3))
     images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
-    watch = DashboardService(database, tmp_path, None, {"Live": budget}, {"Live": lambda: 0}, CountSettings())
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
+    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2)
+    boards = Leaderboard(database)
     with app.Page() as page:
         gr.HTML("<p>Vote here.</p>")
     with page.route("Run", RUN):
-        AdminTab(watch, AdminService(database, images, CountSettings()), operators, 2).listen(page)
+        AdminTab(watch, AdminService(database, images, CountSettings()), operators, Overview(boards)).listen(page)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
@@ -79,6 +85,7 @@ def arena(tmp_path) -> Iterator[Arena]:
     yield Arena(f"http://127.0.0.1:{port}", database, operators, images)
     server.should_exit = True
     thread.join()
+    boards.close()
     database.close()
 
 
@@ -135,6 +142,47 @@ def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
         done = connection.scalars(select(ACT.c.deed).order_by(ACT.c.id)).all()
         assert set(connection.scalars(select(ACT.c.who))) == {"link"}
     assert done == ["paused live answers", "hid an item", "took an upload down", "forgot a voter"]
+
+
+def test_the_checklist_names_what_is_missing_until_it_is_there(arena, screen):
+    view = signed_in(arena, screen)
+    missing, there = view.locator(".checklist .missing"), view.locator(".checklist .there")
+    expect(missing.filter(has_text="Copy: not set: the votes die with this disk. Set MIRROR")).to_be_visible()
+    expect(missing.filter(has_text="Attention tests: 0 of 20")).to_be_visible()
+    expect(there.filter(has_text="Items: 3 items of your own")).to_be_visible()
+    Ingest(arena.database).add_items("checks", "check", drafts(23)[3:])
+    view.get_by_role("button", name="Look again").click()
+    expect(there.filter(has_text="Attention tests: 20.")).to_be_visible(timeout=30_000)
+    expect(missing.filter(has_text="Attention tests")).to_have_count(0)
+
+
+def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
+    visitor, other = Visitor(arena.database, "flagged"), Visitor(arena.database, "other")
+    cast = [visitor.decide("a"), visitor.decide("b")]
+    other.decide()
+    with arena.database.write() as connection:
+        flag = {"voter_id": visitor.id, "reason": "HASTY", "strength": 0.8, "raised_at": now()}
+        connection.execute(insert(VOTER_FLAG).values(flag))
+    view = signed_in(arena, screen)
+    voter = view.locator("details.voter")
+    expect(voter).to_contain_text(f"Voter {visitor.id}, 2 votes, counted: one weak reason")
+    expect(voter).to_contain_text("Chooses faster than the answers can be read (in 80% of the votes)")
+    expect(voter.locator("table")).to_be_hidden()
+    voter.locator("summary").click()
+    key = {item.id: item.key for item in ItemBank(arena.database).bank().items.values()}
+    names = dict(rows(arena.database, select(MODEL.c.id, MODEL.c.display).subquery()))
+    votes = [vote for vote in rows(arena.database, VOTE) if vote.voter_id == visitor.id]
+    shown = voter.locator("tbody tr").all()
+    for row, battle, vote in zip(shown, reversed(cast), reversed(votes), strict=True):
+        expect(row).to_contain_text(f"{battle.choice}: {names[vote.winner]}{names[vote.loser]}", ignore_case=True)
+        expect(row.get_by_role("link")).to_have_attribute("href", f"item/{key[battle.item]}")
+    shoot(screen, "operator-flagged", whole=True)
+
+
+def test_the_settings_are_shown_without_secrets(arena, screen):
+    view = signed_in(arena, screen)
+    view.get_by_text("settings; of a secret only whether").click()
+    expect(view.get_by_role("row", name="VOTER_DAY_LIMIT 500 default")).to_be_visible()
 
 
 def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):

@@ -1,0 +1,101 @@
+"""Checklist: what a running arena has and what it lacks, each with how to add it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from arena.items.store import ITEM, SOURCE
+from arena.settings import Settings
+from arena.storage import no_room
+from arena.templates import plural
+
+ATTENTION_TESTS = 20
+"""Check items from which on a worker does not meet the same ones again and again."""
+
+
+class ChecklistEntry(NamedTuple):
+    """One thing that an arena can have."""
+
+    what: str
+    is_there: bool
+    told: str
+    """What there is, or what is missing and how to add it."""
+
+
+def checklist(settings: Settings, connection: Connection, live_models: int) -> tuple[ChecklistEntry, ...]:
+    """Return the things that are missing, then those that are there."""
+    found = [*_bank(settings, connection), *_kept(settings), *_people(settings), *_answering(settings, live_models)]
+    return tuple(sorted((ChecklistEntry(*one) for one in found), key=lambda one: one.is_there))
+
+
+_Found = Iterator[tuple[str, bool, str]]
+
+
+def _bank(settings: Settings, connection: Connection) -> _Found:
+    counted = select(SOURCE.c.kind, func.count()).join(ITEM, ITEM.c.source_id == SOURCE.c.id).group_by(SOURCE.c.kind)
+    items = {kind: number for kind, number in connection.execute(counted)}
+    checks, demo = items.pop("check", 0), items.pop("demo", 0)
+    own = sum(items.values())
+    if own:
+        yield "Items", True, f"{plural(own, 'item')} of your own."
+    elif demo and settings.demo_bank != "off":
+        yield "Items", False, "only the demo bank. Import yours: python -m arena items (docs/vote.md)."
+    else:
+        yield "Items", False, "none, so nobody can vote. Import yours: python -m arena items (docs/vote.md)."
+    made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
+    told = f"{checks:,}." if checks >= ATTENTION_TESTS else f"{checks} of {ATTENTION_TESTS}. Import {made}."
+    yield "Attention tests", checks >= ATTENTION_TESTS, told
+
+
+def _kept(settings: Settings) -> _Found:
+    if settings.backup:
+        yield "Copy", True, f"to {settings.backup.dataset}, within about a minute."
+    elif not settings.database_url.startswith("sqlite"):
+        yield "Copy", True, "none by this app: PostgreSQL keeps the votes, and its backups are yours to make."
+    else:
+        told = (
+            "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
+        )
+        yield "Copy", False, f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md)."
+    full = no_room(settings.data_dir)
+    if full:
+        yield "Disk", False, f"{full[0].lower()}{full[1:]}."
+
+
+def _people(settings: Settings) -> _Found:
+    if settings.oauth:
+        yield "Login", True, f"with {settings.oauth.provider.partition('://')[2]}."
+    else:
+        told = (
+            "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true "
+        )
+        yield "Login", False, f"{told}on a Space (docs/host.md)."
+    if settings.operators:
+        yield "Operators", True, f"{', '.join(sorted(settings.operators))}."
+    else:
+        told = "nobody by name: the link printed at start opens this page, in one browser and for a day. "
+        yield "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
+    campaigns = settings.counts.campaigns
+    missing = "none counts. Name one in CAMPAIGNS, and its workers stand on the counted board (docs/vote.md)."
+    yield "Campaigns", bool(campaigns), f"{', '.join(campaigns)}." if campaigns else missing
+
+
+def _answering(settings: Settings, live_models: int) -> _Found:
+    if live_models >= 2:
+        yield "Live models", True, f"{live_models} answer here."
+    else:
+        told = (
+            f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to the "
+        )
+        yield "Live models", False, f"{told}TOML file that MODELS names (docs/vote.md)."
+    judge = settings.judge
+    lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
+    missing = "none: people score with keys of their own. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
+    yield "Judge", bool(judge.model), lent if judge.model else missing
+    for name, path, variable in (
+        ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
+        ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
+    ):
+        missing = f"not here, so the page cannot score its outputs. Set {variable} to their folder (docs/host.md)."
+        yield f"Questions of {name}", path is not None, "here." if path else missing

@@ -1,0 +1,101 @@
+"""Board state: what the leaderboard service keeps of each board, and how that stands, for operators."""
+
+import math
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+from typing import NamedTuple
+
+from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, Counts, ExcludedVotes, ImportSummary
+from arena.leaderboard.statistics import FamilyRatings, History, Statistics
+
+
+class Version(NamedTuple):
+    """The state of the database behind a board's counts."""
+
+    bank: int
+    flags: int
+    win_counts: int
+    still_open: bytes
+    """The rows of votes that may still be undone."""
+
+
+class BoardHealth(NamedTuple):
+    """How a board stands that somebody looked at; times are counted back from now, None: not yet."""
+
+    source: str
+    key: BoardKey
+    votes: int
+    computed: timedelta | None
+    """When its statistics were."""
+    waits: bool
+    """Whether they are being computed anew."""
+    bank: int
+    flags: int
+    """Versions of the bank and of the flags that it is of."""
+    checked: timedelta | None
+    """When its win counts were last compared with the stored ones."""
+    mended: int
+    """How often they differed, and were read anew."""
+    problem: str
+
+
+@dataclass(eq=False)
+class BoardState:
+    """A board with what it was made of."""
+
+    turn: Lock = field(default_factory=Lock)
+    """Held while computing for this board, so that others wait for the result."""
+    counts: Counts = NOTHING
+    import_summary: ImportSummary | None = None
+    flagged: Counts = NOTHING
+    """The part of the win counts that a board without flagged voters excludes."""
+    left_out: ExcludedVotes = NONE_LEFT_OUT
+    counted: Version = Version(-1, -1, -1, b"")
+    asked_at: float = -math.inf
+    board: Board | None = None
+    basis: tuple[object, ...] = ()
+    """The inputs of `board`."""
+    statistics: Statistics | None = None
+    found_for: Counts | None = None
+    found_at: float = -math.inf
+    computed_at: float = -math.inf
+    checked_at: float = -math.inf
+    mended: int = 0
+    computing: "Future[None] | None" = None
+    renewing: "Future[Board] | None" = None
+    history: History | None = None
+    history_at: float = -math.inf
+    families: tuple[FamilyRatings, ...] = ()
+    families_of: Statistics | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.computing is not None and not self.computing.done()
+
+    @property
+    def problem(self) -> str:
+        """What kept its statistics from being computed; "": nothing."""
+        done = self.computing if self.computing and self.computing.done() and not self.computing.cancelled() else None
+        error = done and done.exception()
+        return f"{type(error).__name__}; the log has more" if error else ""
+
+    def health(self, source: str, key: BoardKey) -> BoardHealth:
+        return BoardHealth(
+            source=source,
+            key=key,
+            votes=self.counts.votes,
+            computed=_ago(self.computed_at),
+            waits=self.is_waiting,
+            bank=self.counted.bank,
+            flags=self.counted.flags,
+            checked=_ago(self.checked_at),
+            mended=self.mended,
+            problem=self.problem,
+        )
+
+
+def _ago(moment: float) -> timedelta | None:
+    return timedelta(seconds=time.monotonic() - moment) if math.isfinite(moment) else None

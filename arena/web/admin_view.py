@@ -1,0 +1,96 @@
+"""Operators' view: the dashboard as HTML, with numbers and reasons in words."""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from arena.admin.dashboard import Dashboard
+from arena.admin.flagged import FlaggedVoter
+from arena.drawings import counts_drawing, svg
+from arena.figures import PlotTable
+from arena.fraud.detectors import CHECKS, Suspicion
+from arena.fraud.flags import FlagRow
+from arena.leaderboard.board_state import BoardHealth
+from arena.settings import SettingRead
+from arena.templates import macros, plural
+from arena.web.backup_status import ago, is_late
+from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
+
+HTML = macros("admin.html")
+MOST_SEATS = 200
+"""Seats of a campaign that are shown, the latest; the command line lists all."""
+
+
+def dashboard_html(seen: Dashboard, boards: Sequence[BoardHealth], settings: Sequence[SettingRead]) -> str:
+    copied = "nothing yet"
+    if seen.copy and seen.copy.copied_at:
+        copied = f"all until {ago(seen.read_at - seen.copy.copied_at)} ago"
+    late = seen.copy is not None and is_late(seen.copy, seen.read_at)
+    money = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets.items()]
+    parts = (
+        HTML.checklist(seen.checklist),
+        _votes(seen),
+        HTML.boards([_board(one) for one in boards]),
+        HTML.copy(seen, copied, late),
+        HTML.running(seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]),
+        HTML.flagged([_flagged(one) for one in seen.flagged], len(seen.every_flagged)),
+        HTML.campaigns(seen.campaigns, MOST_SEATS, seen.every_flagged),
+        HTML.official(seen, COUNTED.get(seen.who.rule)),
+        HTML.moderation(seen),
+        HTML.settings([(one.name, one.value, "environment" if one.given else "default") for one in settings]),
+        HTML.acts([(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]),
+    )
+    return HTML.dashboard(seen.read_at, parts)
+
+
+def _votes(seen: Dashboard) -> str:
+    days, counts = [day.isoformat() for day in seen.days], list(seen.days.values())
+    told = f"{plural(sum(counts), 'vote')} in the last {len(days)} days, {counts[-1]:,} of them today (UTC)."
+    drawing = counts_drawing("Votes by day", told, days, counts)
+    table = PlotTable(("Day (UTC)", "Votes"), [(day, f"{n:,}") for day, n in zip(days, counts, strict=True)][::-1])
+    return HTML.votes(told, svg(drawing, "votes-by-day"), table)
+
+
+def _board(one: BoardHealth) -> tuple[str, ...]:
+    whose = VOTES_SHOWN["everyone"] if one.key.everyone else ""
+    flagged = "" if one.key.unflagged else ", flagged voters too"
+    computed = "being computed" if one.waits else "not yet"
+    if one.computed is not None:
+        computed = f"{ago(one.computed)} ago{', being renewed' if one.waits else ''}"
+    check = "none yet"
+    if one.checked is not None:
+        differed = (
+            f"differed {plural(one.mended, 'time')} and were read anew" if one.mended else "equal the stored votes"
+        )
+        check = f"counts {differed}, {ago(one.checked)} ago"
+    return (
+        f"{one.source}, {'several pictures' if one.key.multi else 'one picture'}{whose}{flagged}",
+        f"{one.votes:,}",
+        computed,
+        f"bank {one.bank}, flags {one.flags}",
+        f"failed: {one.problem}" if one.problem else "not needed: imported" if one.key.kind == "imported" else check,
+    )
+
+
+def _flagged(one: FlaggedVoter) -> tuple[FlaggedVoter, list[tuple[str, str, str]], bool, list[str]]:
+    reasons = [
+        (
+            f"{flag.reason}: {flag.model}" if flag.model else str(flag.reason),
+            _evidence(flag),
+            f"{flag.raised_at:%Y-%m-%d %H:%M}",
+        )
+        for flag in one.flags
+    ]
+    return one, reasons, one.flags[0].left_out, [f"{vote.seconds:,.0f} s" for vote in one.latest]
+
+
+def _evidence(flag: FlagRow) -> str:
+    """Say how strong a reason is, in the unit of its test."""
+    strength = flag.strength
+    if flag.reason is Suspicion.ONE_SIDED:
+        p = 2 * (1 - NormalDist().cdf(strength))
+        return f"{strength:.1f} standard errors from half, p = {p:.1g}"
+    if flag.reason is Suspicion.HASTY:
+        return f"in {strength:.0%} of the votes"
+    if flag.reason is Suspicion.INATTENTIVE:
+        return f"{strength:.0%} of the last {CHECKS} failed"
+    return f"e-value 10^{strength:.1f}, p at most 10^-{strength:.1f}"
