@@ -54,15 +54,17 @@ class Overview:
     def choose(
         self, source: str = "", images: str = "", model: str | None = None, **narrowed: str
     ) -> BoardSelection | None:
-        """Return the board of these names as `Leaderboard.choose` does; what is not said is where most votes are.
+        """Return the board of these names as `Leaderboard.choose` does.
 
-        `model`: of the boards on which this model stands. Raises BoardSelectionError.
+        It is the one with most votes where they do not say, or name a source that is not here; `model`: of the boards
+        on which this model stands. Raises BoardSelectionError.
         """
         if not (source and images):
             among = [one for one in self.entries() if source in ("", one.source) and images in ("", one.images)]
             first = next((one for one in among if model is None or model in one.models), None)
             source, images = (first.source, first.images) if first else (source, images)
-        return self._leaderboard.choose(source, images, **narrowed)
+        choice = self._leaderboard.choose(source, images, **narrowed)
+        return choice if choice is None or source in ("", choice.source) else self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:
         found = []

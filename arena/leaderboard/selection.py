@@ -61,7 +61,7 @@ def day_of(text: object) -> date | None:
     if not isinstance(text, str) or not text.strip():
         return None
     with suppress(ValueError):
-        day = date.fromisoformat(text.strip()[:10])
-        if 1970 <= day.year < 9999:
+        day = date.fromisoformat(text.strip())
+        if 1970 <= day.year < 9999 and str(day) == text.strip():
             return day
     raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.")

@@ -100,8 +100,6 @@ class LiveSessions:
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
-        if (earlier := self._generations.get(self._of_voter.get(voter, 0))) is not None:
-            await earlier.stop()
         opening = Opening(text, count, item.id if item else None, request.keep, request.network, chance)
         battle = await asyncio.to_thread(self._store.begin, voter, opening)
         try:
@@ -110,7 +108,7 @@ class LiveSessions:
         except OwnImageError as error:
             await self._end(battle.id, str(error))
             raise
-        self._answer(asker, battle, sides(*pair), tuple(files))
+        await self._answer(asker, battle, sides(*pair), tuple(files))
         return battle
 
     async def follow(
@@ -135,7 +133,7 @@ class LiveSessions:
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
         asker = await self._asker(voter, network)
         battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
-        self._answer(asker, battle, vlms, tuple(files))
+        await self._answer(asker, battle, vlms, tuple(files))
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
@@ -211,7 +209,10 @@ class LiveSessions:
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
         return _Asker(voter, network, payer)
 
-    def _answer(self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]) -> None:
+    async def _answer(
+        self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
+    ) -> None:
+        """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
         voter, network, payer = asker
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
         others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
@@ -236,8 +237,11 @@ class LiveSessions:
             return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
 
         side_by_side = SideBySide(vlms, ask, substitute, delay=self._coin.uniform(*DELAY_SECONDS))
+        earlier = self._generations.get(self._of_voter.get(voter, 0))
         generation = GenerationTask(self._queue, side_by_side, finish, network)
         self._generations[battle.id], self._of_voter[voter] = generation, battle.id
+        if earlier is not None:
+            await earlier.stop()
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]

@@ -6,7 +6,7 @@ nearest page, with a sentence.
 
 from difflib import get_close_matches
 from typing import Literal, NamedTuple
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 VOTE, RESULTS, SCORE, RUN = "", "results", "score", "run"
 """The pages, by their path."""
@@ -26,7 +26,8 @@ _THINGS: dict[str, tuple[str, Kind]] = {
 """By the first word of a path: the page that it opens, and what it is about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
-_MOST_NAME = 200
+MOST_NAME = 200
+"""Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
 
 
 class Address(NamedTuple):
@@ -40,18 +41,24 @@ class Address(NamedTuple):
 def opened(path: str, query: str = "") -> Address | None:
     """Return what a path opens; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
-    name = unquote(rest)[:_MOST_NAME]
+    name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
         return Address(*_THINGS[first], name) if name else None
     if first not in _PAGES or (name and first != RESULTS):
         return None
-    name = name or _queried(first, query)[:_MOST_NAME]
+    name = name or _queried(first, query)[: MOST_NAME + 1]
     return Address(first, _PAGES[first], name) if name else Address(first)
 
 
 def _queried(page: str, query: str) -> str:
     found = parse_qs(query[:2000]) if page in _QUERIED else {}
     return found.get(_QUERIED.get(page, ""), [""])[0]
+
+
+def plain(path: str) -> str:
+    """Return an address as it is written here: the first word in small letters, without needless signs."""
+    first, _, rest = path.strip("/").partition("/")
+    return f"/{quote(unquote(first).lower())}{rest and '/'}{rest}"
 
 
 def nearest(path: str) -> str:

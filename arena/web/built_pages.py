@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.templates import macros
-from arena.web.addresses import NAME, Address, nearest, opened
+from arena.web.addresses import NAME, Address, nearest, opened, plain
 from arena.web.heads import PAGES, Head
 
 _ROOT = "http://root.invalid"
@@ -78,10 +78,11 @@ class BuiltPages:
         path, query = scope["path"], scope["query_string"].decode("latin-1")
         if path == "/" and "report" in (asked := parse_qs(query[:500])):
             return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
-        address = opened(scope["raw_path"].decode("latin-1"), query)
+        sent = scope["raw_path"].decode("latin-1")
+        address = opened(sent, query)
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
-            return RedirectResponse(f"{nearest(path)}?wrong={quote(path[:100])}") if is_lost else None
+            return _sent_on(sent, path, query) if is_lost else None
         built = self._config if address is None else await self._built_for(address)
         accepted = {coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")}
         return built["gzip" in accepted].answer(headers)
@@ -103,6 +104,13 @@ class BuiltPages:
         document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
         title = json.dumps(told.title).replace("<", "\\u003c")
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
+
+
+def _sent_on(sent: str, path: str, query: str) -> Response:
+    """Return the way from a wrong address: to itself as it is written here, else to the nearest page, which says so."""
+    if (meant := plain(sent)) != sent:
+        return RedirectResponse(f"{meant}{query and '?'}{query}")
+    return RedirectResponse(f"{nearest(path)}?wrong={quote(path[:100])}")
 
 
 async def _asked(gradio: ASGIApp, path: str) -> tuple[str, Mapping[str, str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 CHINESE: Mapping[str, str] = {
+    "title": "Stereoscope：两个匿名模型，一张图片，由您选择",
     "lead": "两个匿名模型看了这张图片，哪一个的回答更有帮助？",
     "instruction": "问题",
     "guidelines": "请比较准确性、帮助程度和细节。没有平局：即使差别很小，也请选出更好的一个。",
@@ -38,8 +39,8 @@ CHINESE: Mapping[str, str] = {
     "undo_once": "{} 秒内可以撤回；之后显示名称，选择不可更改。",
     "taken_back": "已撤回。请重新选择：第二次选择不可更改。",
     "your_choice": "您的选择",
-    "you_chose": "您选择了 {}：",
-    "other_is": "{} 是",
+    "you_chose": "您选择了 {}：{}。",
+    "other_is": "{} 是 {}。",
     "rank": "第 {} 名，共 {} 名",
     "provisional": "票数尚不足",
     "first": "您是第一个在此选择的人。",
@@ -76,10 +77,29 @@ CHINESE: Mapping[str, str] = {
     "one_picture": "1 张图片",
     "pictures": "{} 张图片",
     "nothing_at": "{} 处没有内容。这是最接近的页面。",
+    "pages": "页面",
     "skip_link": "跳到内容",
     "door_vote": "投票",
     "door_results": "结果",
     "door_score": "为模型评分",
+    "run": "运营",
+    "login": "用 Hugging Face 登录",
+    "logout": "退出登录",
+    "login_failed": "登录",
+    "back": "返回",
+    "counts_later": "您的投票计入所有人的榜单；登录后也计入认证榜单。",
+    "counts_framed": "您的投票计入所有人的榜单；要同时计入认证榜单，请登录：登录会打开单独的页面。",
+    "counts_invited": "您的投票计入所有人的榜单；认证榜单只有受邀者的投票。",
+    "you": "关于您保存了什么",
+    "you_code": """此浏览器在这里以一个代码识别：
+
+`{}`
+
+如需删除您的数据，请把此代码发给本站的运营者。他们会删除您的图片、文字以及能表明您身份的一切；您的投票会保留，但不再与人关联。
+持有此代码的人都可以提出删除：请不要给其他人看。
+
+您提交评分的结果报告会保留在各自的链接下，并且不再有所有者：不想保留的报告，请您事先在提交评分的页面（“为模型评分”）自行删除。""",
+    "you_none": "此浏览器没有代码，也没有保存关于您的任何内容。如果您在这里投过票，请先打开投票页面。",
     "saved": "已保存；{}。",
     "saved_late": "已保存；备份延迟：{}。",
     "copied": "{}前的投票已备份",
@@ -97,6 +117,7 @@ CHINESE: Mapping[str, str] = {
     "live_keep": "我的图片可以保留用于研究。不勾选则在显示名称时删除，最迟 24 小时后删除。",
     "live_terms": "投票即表示您同意：您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
     "live_more": "再问两个模型一次",
+    "conversation": "对话",
     "chat_lead": "与一个模型谈谈您的图片。这里不评分。",
     "chat_asked": "问题",
     "chat_send": "发送",
@@ -124,6 +145,7 @@ CHINESE: Mapping[str, str] = {
     "refused": "服务器拒绝了请求（{}）。请重试。",
     "lost": "连接中断，正在重试……",
     "stopped_here": "（到此停止）",
+    "stopped_both": "（两个回答都结束之前已停止）",
     "answering": "两个模型正在回答。",
     "one_answers": "{} 正在回答。",
     "in_line_one": "排队中：您前面有 1 人。",
@@ -267,5 +289,22 @@ CHINESE: Mapping[str, str] = {
     "This {} picture is broken or cut short. Open it, save it again and retry.": "这张 {} 图片已损坏或不完整。请打开后重新保存再试。",
     "This GIF picture has over {} parts before a frame. {}": "这张 GIF 图片在一帧之前有超过 {} 个部分。{}",
     "This JPEG picture has over {} scans or {} parts. {}": "这张 JPEG 图片有超过 {} 次扫描或 {} 个部分。{}",
+    "This login was begun in another browser or tab. Please log in again.": "这次登录是在另一个浏览器或标签页中开始的。请重新登录。",
+    "You were not logged in. You can vote as a guest, or log in again.": "您没有登录。您可以以访客身份投票，或重新登录。",
+    "This login took too long, or was begun in another browser. Please log in again.": (
+        "这次登录用时过长，或是在另一个浏览器中开始的。请重新登录。"
+    ),
+    "Hugging Face did not say who you are. Please log in again.": "Hugging Face 没有告知您是谁。请重新登录。",
+    "What Hugging Face answered does not belong to this login. Please log in again.": (
+        "Hugging Face 的回应不属于这次登录。请重新登录。"
+    ),
+    "Hugging Face cannot be reached as it should be. Please try again later.": "无法正常连接 Hugging Face。请稍后再试。",
+    "Hugging Face does not answer. You can vote as a guest; try again later.": (
+        "Hugging Face 没有响应。您可以以访客身份投票；请稍后再试。"
+    ),
+    "Hugging Face refused this login. Please log in again.": "Hugging Face 拒绝了这次登录。请重新登录。",
+    "Hugging Face answered something else than JSON. Please try again later.": "Hugging Face 的回应无法读取。请稍后再试。",
+    "What you send comes too slowly. Please try again on a better line.": "您发送的内容到达得太慢。请在更好的网络下重试。",
+    "At most {} bytes are taken.": "最多接受 {} 字节。",
     "This file is {}. {}": "此文件无法使用（{}）。{}",
 }

@@ -9,26 +9,11 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
+from arena.templates import macros
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
-from arena.web.terms import document
+from arena.web.words import LANGUAGES, language_of
 
-_YOU = """
-# What is kept of you
-
-{about}
-
-The page /terms tells what is stored at all, and what is published.
-"""
-_CODE = """This browser is known here by a code:
-
-`{code}`
-
-To have your data deleted, send this code to the operators of this arena. They delete your images and words and whatever
-tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
-
-Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
-shall not stay yourself, before, where you had them scored (*Score a model*)."""
-_NO_CODE = "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it."
+HTML = macros("page.html")
 
 
 def routes(files: PublicFiles) -> APIRouter:
@@ -50,7 +35,9 @@ def routes(files: PublicFiles) -> APIRouter:
     @router.get("/you", response_model=None)
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
-        about = _NO_CODE if cookie is None else _CODE.format(code=code_of(cookie_hash(cookie)))
-        return HTMLResponse(document(_YOU.format(about=about)), headers=NO_STORE)
+        language = language_of(request.headers)
+        w = LANGUAGES[language]
+        about = w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
+        return HTMLResponse(HTML.document(w["you"], about, language, w["terms_link"]), headers=NO_STORE)
 
     return router

@@ -18,6 +18,7 @@ from arena.markdown import visible_text
 from arena.templates import plural
 from arena.types import Item
 from arena.web.addresses import NAME, RESULTS, RUN, SCORE, VOTE, Address
+from arena.web.words import ENGLISH
 
 _ASKED = "Which one helped more?"
 VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
@@ -39,7 +40,7 @@ class Head(NamedTuple):
 
 
 PAGES = {
-    VOTE: Head(f"{NAME}: two hidden models, one picture, your choice", VOTE_WORDS, "vote"),
+    VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
     RESULTS: Head(
         f"Results · {NAME}",
         "Vision-language models ranked by people's blind choices, with honest intervals.",

@@ -96,5 +96,5 @@ const results = (() => {
     event.target.style.top = `${chip.bottom + 4}px`;
     event.target.style.left = `${Math.max(8, Math.min(chip.left, innerWidth - event.target.offsetWidth - 8))}px`;
   }, true);
-  return { address: () => (location.pathname + location.search).slice(0, 2000) };
+  return { address: () => (location.pathname + location.search).slice(0, 4000) };
 })();

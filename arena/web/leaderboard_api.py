@@ -23,7 +23,7 @@ from arena.leaderboard.plots import PLOTS, board_figures
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import BoardBusyError, Leaderboard
 from arena.web.leaderboard_view import VOTES_SHOWN
-from arena.web.results_view import FURTHER
+from arena.web.results_address import FURTHER
 
 PATIENCE_SECONDS = 20.0
 """How long a download waits for the intervals of a board that is not yet computed."""

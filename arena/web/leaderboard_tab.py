@@ -18,8 +18,8 @@ from arena.web.battle_page import BattlePages
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
 from arena.web.model_page import ModelPages
-from arena.web.results_address import MOST_ADDRESS, ResultsAddress
-from arena.web.results_view import FURTHER, head_html, opening_html, plots_html
+from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
+from arena.web.results_view import head_html, opening_html, plots_html
 
 NO_SOURCE = PARTS.empty("There are no items yet, so there is no board.")
 PATIENCE_SECONDS = 1.5
@@ -64,7 +64,7 @@ class LeaderboardTab:
             if (alone := self._alone(address)) is not None:
                 return {self.model: alone, self.boards: gr.update(visible=False)}
             opened = {self.model: "", self.boards: gr.update(visible=True)}
-            choice = self._overview.choose(**address.board)
+            choice = address.choose(self._overview)
             if choice is None:
                 return {**opened, self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
@@ -82,7 +82,7 @@ class LeaderboardTab:
         """Show the chosen plot as Plotly draws it, which loads a megabyte."""
         address = ResultsAddress.parse(sent)
         try:
-            choice = self._overview.choose(**address.board)
+            choice = address.choose(self._overview)
             board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
             figure = self._figure(board, address) if board else None
         except (BoardSelectionError, DatabaseError):
@@ -97,17 +97,16 @@ class LeaderboardTab:
         """Show the board again if it has changed; if it cannot be read, the page stays as it is."""
         address = ResultsAddress.parse(sent)
         try:
-            choice = None if address.model or address.battle else self._overview.choose(**address.board)
+            choice = None if address.model or address.battle else address.choose(self._overview)
             shown = self._shown(self._leaderboard.board(choice.key), choice, address) if choice else {}
         except (BoardSelectionError, DatabaseError):
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
 
     def _shown(self, board: Board, choice: BoardSelection, address: ResultsAddress) -> Updates:
-        asked = address.board.get("source", "")
-        unknown = "" if asked in ("", choice.source) else asked[:60]
+        entries, rule = self._overview.entries(), self._leaderboard.who.rule
         parts = {
-            self.head: head_html(self._overview.entries(), choice, self._leaderboard.who.rule, unknown),
+            self.head: head_html(entries, choice, rule, address.strange(choice)),
             self.opening: opening_html(board, choice),
             self.board: board_html(board, choice),
         }

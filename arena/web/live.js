@@ -2,7 +2,7 @@
 const stereoscopeLive = (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_IMAGES = 10;
-  const { word } = stereoscopeVote;
+  const { word, narrow } = stereoscopeVote;
 
   class Refused extends Error {}
 
@@ -320,6 +320,13 @@ const stereoscopeLive = (() => {
       this.on("a", () => this.act("choice", { choice: "a" }));
       this.on("b", () => this.act("choice", { choice: "b" }));
       this.on("undo", () => this.undo());
+      // On a phone the answers stand one below the other: one can choose when both have been in sight.
+      this.seen = new Set();
+      this.eye = new IntersectionObserver((panes) => {
+        for (const { isIntersecting, target } of panes) if (isIntersecting) this.seen.add(target.id.at(-1));
+        this.look();
+      }, { rootMargin: "0px 0px -25% 0px" });
+      narrow.addEventListener("change", () => this.look());
       this.on("reveal", () => this.act("reveal"));
       this.on("again", () => this.again());
       this.resume();
@@ -327,6 +334,16 @@ const stereoscopeLive = (() => {
     watched(token) {
       meanwhile?.close();
       remember(token);
+      this.seen.clear();
+      for (const side of ["a", "b"]) {
+        this.eye.unobserve(this.pane(side));
+        this.eye.observe(this.pane(side));
+      }
+    }
+    look() {
+      const waits = narrow.matches && this.seen.size < 2;
+      this.root.toggleAttribute("data-unseen", waits);
+      for (const side of ["a", "b"]) this.part(side).disabled = waits;
     }
     pane(side) { return byId(`live-text-${side}`); }
     wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }

@@ -83,9 +83,8 @@ def status_text(shown: LiveState, names: Names | None, words: Words) -> str:
     chosen = battle.choice or "a"
     if battle.phase is Phase.REVEALED and names is not None:
         other: Side = "b" if chosen == "a" else "a"
-        told = [f"{words['you_chose'].format(chosen.upper())} {getattr(names, chosen)}."]
-        told += [f"{words['other_is'].format(other.upper())} {getattr(names, other)}."]
-        return " ".join(told + outside)
+        told = words["you_chose"].format(chosen.upper(), getattr(names, chosen))
+        return " ".join([told, words["other_is"].format(other.upper(), getattr(names, other)), *outside])
     undo = [words["undo_live"].format(UNDO_SECONDS)] if battle.attempt == 1 else []
     return " ".join([words["chose"].format(chosen.upper()), *outside, *undo])
 

@@ -21,14 +21,12 @@ from arena.templates import macros
 from arena.web.admin_auth import Operators
 from arena.web.cookies import COOKIE, NO_STORE, YEAR, VoterCookies, cookie_hash, cookie_header, over_https, sent_cookie
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
+from arena.web.words import language_of, said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 CALLBACK = "/login/callback"
 
 HTML = macros("login.html")
-_STORED = "Your votes stand on everyone's board, and on the counted one once you log in."
-_FRAMED = "Your votes stand on everyone's board; for the counted board too, log in: that opens a page of its own."
-_INVITED = "Your votes stand on everyone's board; the counted board has those of invited people."
 
 
 def routes(
@@ -41,12 +39,13 @@ def routes(
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
 
-    def account_line(headers: Headers, stored: str) -> str:
+    def account_line(headers: Headers, framed: bool) -> str:
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note = "" if counts else stored if eligibility.rule != "campaign" else _INVITED
-        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
+        note, words = "counts_framed" if framed else "counts_later", words_of(headers)
+        note = "" if counts else words["counts_invited" if eligibility.rule == "campaign" else note]
+        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None, words)
 
     @router.get("/login/who")
     async def who(request: Request, framed: str = "") -> HTMLResponse:
@@ -54,7 +53,7 @@ def routes(
         line = ""
         if sent_cookie(request.headers):
             with suppress(DatabaseError):
-                line = await asyncio.to_thread(account_line, request.headers, _FRAMED if framed else _STORED)
+                line = await asyncio.to_thread(account_line, request.headers, bool(framed))
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
@@ -78,7 +77,7 @@ class _Login:
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
-            return _error_page(error)
+            return _error_page(error, request)
         fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
         return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh})
 
@@ -89,14 +88,14 @@ class _Login:
             account = await self._account(request, cookie)
             await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
         except (LoginError, DatabaseError) as error:
-            return _error_page(error)
+            return _error_page(error, request)
         return self._home(request, fresh)
 
     async def log_out(self, request: Request) -> Response:
         try:
             await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
         except DatabaseError as error:
-            return _error_page(error)
+            return _error_page(error, request)
         return self._home(request, self._cookies.new())
 
     async def _account(self, request: Request, cookie: str) -> Account:
@@ -130,6 +129,7 @@ class _Login:
         return bool(self._host) or over_https(request.scope, request.headers)
 
 
-def _error_page(error: Exception) -> HTMLResponse:
-    status = 503 if isinstance(error, DatabaseError) else 403
-    return HTMLResponse(HTML.failed(error), status_code=status, headers=NO_STORE)
+def _error_page(error: Exception, request: Request) -> HTMLResponse:
+    status, words = 503 if isinstance(error, DatabaseError) else 403, words_of(request.headers)
+    page = HTML.failed(said(error, words), language_of(request.headers), words)
+    return HTMLResponse(page, status_code=status, headers=NO_STORE)

@@ -110,7 +110,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
         try:
-            body = _Body(receive, most)
+            body = _Body(receive, most, scope)
             if scope["path"] in self._uploads:
                 await self._streamed(body, scope, send)
             else:
@@ -125,9 +125,11 @@ class RequestMiddleware:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        reads = scope["method"] in _READS
+        reads, computed = scope["method"] in _READS, _COMPUTED.fullmatch(scope["path"])
+        if computed and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}  # the server sends the head of the answer alone
         async with AsyncExitStack() as turn:
-            if not reads or _COMPUTED.fullmatch(scope["path"]):
+            if not reads or computed:
                 await turn.enter_async_context(self._limits.turn(caller))
             if await body.left():
                 return
@@ -158,8 +160,7 @@ class RequestMiddleware:
             return None
         seconds = str(math.ceil(wait))
         told = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
-        text = said(told, words_of(Headers(scope=scope)))
-        return PlainTextResponse(text, status_code=429, headers={"retry-after": seconds})
+        return _told(told, scope, 429, {"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None) -> Send:
         """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
@@ -202,9 +203,10 @@ class RequestMiddleware:
 class _Body:
     """Receives a request's body; one that is too large or too slow ends as if the client had disconnected."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, most: int, scope: Scope) -> None:
         self._receive = receive
         self._most = most
+        self._scope = scope
         self._bytes = 0
         self._more = True
         self._begun = asyncio.get_running_loop().time()
@@ -218,11 +220,11 @@ class _Body:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            text = "What you send comes too slowly. Please try again on a better line."
-            return self._refused(PlainTextResponse(text, status_code=408, headers={"connection": "close"}))
+            told = VoterError("What you send comes too slowly. Please try again on a better line.")
+            return self._refused(_told(told, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
-        return self._refused(_too_large(self._most)) if self._bytes > self._most else message
+        return self._refused(_too_large(self._most, self._scope)) if self._bytes > self._most else message
 
     async def whole(self) -> bytes | None:
         """Return the whole body; None if it is refused or the client has disconnected."""
@@ -274,8 +276,13 @@ def _pieces(message: Message) -> Iterator[Message]:
     yield {**message, "body": bytes(rest)} if "body" in message else message
 
 
-def _too_large(most: int) -> PlainTextResponse:
-    return PlainTextResponse(f"At most {most} bytes are taken.", status_code=413)
+def _too_large(most: int, scope: Scope) -> PlainTextResponse:
+    return _told(VoterError("At most {} bytes are taken.", most), scope, 413)
+
+
+def _told(error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None) -> PlainTextResponse:
+    """Return an error in the language of a request."""
+    return PlainTextResponse(said(error, words_of(Headers(scope=scope))), status_code=status, headers=headers)
 
 
 def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:
@@ -318,7 +325,7 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
     if "content-length" in headers and "transfer-encoding" in headers:  # a proxy in front may believe the other one
         return PlainTextResponse("A request has a length or comes in chunks, not both.", status_code=400)
     if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
-        return _too_large(most)
+        return _too_large(most, scope)
     return None
 
 

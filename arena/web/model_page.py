@@ -14,6 +14,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.ratings.shares import Share
 from arena.templates import macros
 from arena.types import Item
+from arena.web.addresses import MOST_NAME
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_view import PICTURES
 
@@ -44,11 +45,10 @@ class ModelPages:
 
         Raises BoardSelectionError, DatabaseError.
         """
-        name = address.model or ""
-        choice = self.overview.choose(**address.board, model=name)
-        return (
-            PARTS.empty("There are no items yet.") if choice is None else self.model_html(name, choice, address.before)
-        )
+        name, choice = address.model or "", address.choose(self.overview)
+        if choice is None or len(name) > MOST_NAME:
+            return MODEL.absent(MOST_NAME if choice else 0)
+        return PARTS.nearest(address.strange(choice)) + self.model_html(name, choice, address.before)
 
     def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""

@@ -1,16 +1,24 @@
 """Results' addresses: what an address asks for, and the address of a board, a plot or a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, combinations
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from arena.leaderboard.board import BoardKey
-from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.plots import PLOTS
+from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.web.addresses import RESULTS, Address, opened
 
-MOST_ADDRESS = 2_000
+MOST_ADDRESS = 4_000
+FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in list(PLOTS)[1:]}
+"""The plots below a board by their names in addresses; the first is the chart that the board opens with."""
 _FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
 """What `Leaderboard.choose` takes."""
+_REFUSED = tuple(chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4)))
+"""Fields for whose values there may be no board, the fewest first."""
 
 
 class ResultsAddress(NamedTuple):
@@ -18,28 +26,46 @@ class ResultsAddress(NamedTuple):
 
     model: str | None
     """The model of a model's page; None: a board."""
-    board: Mapping[str, str]
-    """What names the board, as `Overview.choose` takes it."""
-    plot: str
-    """A plot below the board, by its address."""
-    before: int | None
-    """The lost battle below which a model's page goes on."""
-    battle: str | None = None
+    battle: str | None
     """The number of a finished battle, as it was sent."""
+    asked: Mapping[str, str]
+    """The fields of a board, the plot below it, and the lost battle `before` which a model's page goes on."""
 
     @classmethod
     def parse(cls, sent: object) -> "ResultsAddress":
-        """Return what a browser's path and query ask for; anything unknown is ignored."""
+        """Return what a browser's path and query ask for; fields that no page has are ignored."""
         path, _, search = (sent if isinstance(sent, str) else "")[:MOST_ADDRESS].partition("?")
         query = dict(parse_qsl(search, max_num_fields=50)) if search.count("&") < 50 else {}
         about = opened(path) or Address(RESULTS)
         names = {about.kind: about.name}
-        board = {name: query[name] for name in _FIELDS if name in query}
+        asked = {name: query[name] for name in (*_FIELDS, "plot", "before") if name in query}
         if "board" in names:
-            board = {"source": about.name, **board}
-        before = query.get("before", "")
-        number = int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
-        return cls(names.get("model"), board, query.get("plot", ""), number, names.get("battle"))
+            asked = {"source": about.name, **asked}
+        return cls(names.get("model"), names.get("battle"), asked)
+
+    @property
+    def plot(self) -> str:
+        """A plot of FURTHER; empty: none."""
+        plot = self.asked.get("plot", "")
+        return plot if plot in FURTHER else ""
+
+    @property
+    def before(self) -> int | None:
+        before = self.asked.get("before", "")
+        return int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
+
+    def choose(self, overview: Overview) -> BoardSelection | None:
+        """Return the board that is asked for, or the nearest there is."""
+        for refused in _REFUSED:
+            with suppress(BoardSelectionError):
+                fields = {name: self.asked[name] for name in _FIELDS if name in self.asked and name not in refused}
+                return overview.choose(**fields, model=self.model)
+        return None
+
+    def strange(self, choice: BoardSelection) -> Sequence[str]:
+        """Return the parts of the address that the board chosen does not have."""
+        found = {"votes": "everyone", **board_query(choice), "plot": self.plot, "before": str(self.before or "")}
+        return [f"{name}={value}"[:60] for name, value in self.asked.items() if value != found.get(name, "")]
 
 
 def board_query(choice: BoardSelection) -> dict[str, str]:

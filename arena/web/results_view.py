@@ -9,17 +9,14 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.chart import board_chart
 from arena.leaderboard.headline import headline
 from arena.leaderboard.overview import BoardEntry
-from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection
 from arena.settings import CountRule
 from arena.templates import macros
 from arena.web.leaderboard_view import COUNTED, cast_sentence
-from arena.web.results_address import board_address, board_query
+from arena.web.results_address import FURTHER, board_address, board_query
 
 RESULTS = macros("results.html")
 PICTURES = {"single": "One picture", "multiple": "Several pictures"}
-FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in list(PLOTS)[1:]}
-"""The plots below a board by their names in addresses; the first is the chart that the board opens with."""
 ALL = "all"
 
 
@@ -40,14 +37,17 @@ class Chip(NamedTuple):
     choices: Sequence[Choice]
 
 
-def head_html(entries: Sequence[BoardEntry], choice: BoardSelection, rule: CountRule, asked: str = "") -> str:
-    """Return the overview and the chips of a board; `asked`: a source that was asked for and is not there."""
+def head_html(
+    entries: Sequence[BoardEntry], choice: BoardSelection, rule: CountRule, strange: Sequence[str] = ()
+) -> str:
+    """Return the overview and the chips of a board; `strange`: the parts of an address that it does not have."""
     query, listed = board_query(choice), []
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
         listed.append((entry, PICTURES[entry.images], address, chosen))
-    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, board_address(query, since="", until=""), asked)
+    all_days = board_address(query, since="", until="")
+    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, all_days, strange)
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:

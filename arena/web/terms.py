@@ -18,11 +18,7 @@ class Terms(NamedTuple):
     def read(cls) -> "Terms":
         files = {"en": "terms.md", "zh": "terms.zh.md"}
         texts = {language: (Path(__file__).parent / name).read_text("utf-8") for language, name in files.items()}
-        pages = {language: document(text, language) for language, text in texts.items()}
+        parts = {language: text.strip().partition("\n") for language, text in texts.items()}
+        document = macros("page.html").document
+        pages = {name: document(title.removeprefix("# "), body, name) for name, (title, _, body) in parts.items()}
         return cls(hashlib.sha256(texts["en"].encode()).hexdigest()[:12], pages)
-
-
-def document(text: str, language: str = "en") -> str:
-    """Return a page of Markdown whose first line is its heading."""
-    title, _, body = text.strip().partition("\n")
-    return macros("page.html").document(title.removeprefix("# "), body, language)

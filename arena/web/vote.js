@@ -153,12 +153,14 @@ const stereoscopeVote = (() => {
       part.placeholder = words[part.dataset.placeholder];
       if (part.ariaLabel) part.ariaLabel = part.placeholder;
     }
+    for (const part of fresh("[data-label]")) part.ariaLabel = words[part.dataset.label];
     for (const part of fresh("#dock button")) part.textContent = words[part.id.replaceAll("-", "_")];
     for (const part of fresh("[role=tab]")) {
       const name = ["tab_battle", "tab_own", "tab_chat"].find((one) => english[one] === part.textContent.trim());
       if (name) part.textContent = words[name];
     }
     fresh("#lead, #battle, #outcome, #dock");
+    if (document.title === english.title) document.title = words.title;
   };
   document.addEventListener("click", ({ target }) => {
     const chosen = target.closest?.("[data-language]")?.dataset.language;
@@ -171,5 +173,5 @@ const stereoscopeVote = (() => {
   narrow.addEventListener("change", () => show(side));
   new MutationObserver(speak).observe(document, { subtree: true, childList: true });
   new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
-  return { ask, hold, shown, name, word };
+  return { ask, hold, shown, name, word, narrow };
 })();

@@ -12,6 +12,7 @@ Words = Mapping[str, str]
 
 ENGLISH: Words = {
     # Before the choice
+    "title": "Stereoscope: two hidden models, one picture, your choice",
     "lead": "Two hidden models looked at this picture. Which one helped more?",
     "instruction": "Instruction",
     "guidelines": "Judge by accuracy, helpfulness and detail. No ties: choose the better one even if it is close.",
@@ -59,8 +60,8 @@ ENGLISH: Words = {
     "taken_back": "Taken back. Choose again: the second choice is final.",
     "your_choice": "your choice",
     # The reveal
-    "you_chose": "You chose {}:",
-    "other_is": "{} is",
+    "you_chose": "You chose {}: {}.",
+    "other_is": "{} is {}.",
     "rank": "rank {} of {}",
     "provisional": "still gathering votes",
     "first": "You are the first to choose here.",
@@ -91,10 +92,31 @@ ENGLISH: Words = {
     "more": "{} more: search to narrow them down.",
     # The pages, and the copy of the votes
     "nothing_at": "There is nothing at {}. This is the nearest page.",
+    "pages": "Pages",
     "skip_link": "Skip to the content",
     "door_vote": "Vote",
     "door_results": "Results",
     "door_score": "Score a model",
+    "run": "Run",
+    "login": "Log in with Hugging Face",
+    "logout": "Log out",
+    "login_failed": "Log in",
+    "back": "Back",
+    "counts_later": "Your votes stand on everyone's board, and on the counted one once you log in.",
+    "counts_framed": "Your votes stand on everyone's board; for the counted board too, log in: that opens a page of "
+    "its own.",
+    "counts_invited": "Your votes stand on everyone's board; the counted board has those of invited people.",
+    "you": "What is kept of you",
+    "you_code": """This browser is known here by a code:
+
+`{}`
+
+To have your data deleted, send this code to the operators of this arena. They delete your images and words and whatever
+tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
+
+Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
+shall not stay yourself, before, where you had them scored (*Score a model*).""",
+    "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
     "saved": "Saved; {}.",
     "saved_late": "Saved; the copy is late: {}.",
     "copied": "votes until {} ago are copied",
@@ -114,6 +136,7 @@ ENGLISH: Words = {
     "at the latest after 24 hours.",
     "live_terms": "By voting you agree that your choice is stored and published under CC BY 4.0, without your name.",
     "live_more": "Ask both once more",
+    "conversation": "Conversation",
     "chat_lead": "Talk with one model about your pictures. Nothing is rated here.",
     "chat_asked": "Question",
     "chat_send": "Send",
@@ -141,6 +164,7 @@ ENGLISH: Words = {
     "refused": "The server refused ({}). Try again.",
     "lost": "The connection was lost. Trying again …",
     "stopped_here": "(stopped here)",
+    "stopped_both": "(stopped before both answers had ended)",
     "answering": "Both models are answering.",
     "one_answers": "{} is answering.",
     "in_line_one": "Waiting in line: 1 visitor ahead of you.",
@@ -155,7 +179,7 @@ ENGLISH: Words = {
     "undo_live": "Undo within {} seconds; then the names appear.",
 }
 
-EVERYWHERE = ("nothing_at", "skip_link", "door_vote", "door_results", "door_score") + (
+EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
     *("enlarged", "previous", "following", "close", "picture_of"),
 )
 """Words of the pages that are not the Vote page."""

@@ -16,7 +16,7 @@ from arena.leaderboard.model_results import model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
-from arena.web.results_address import ResultsAddress, board_address, model_address
+from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from tests.support.leaderboard_page import open_menu
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
@@ -155,7 +155,7 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
         ("/results/a%2Fb?images=single", None, {"source": "a/b", "images": "single"}),
         ("/model/x%20y?source=s", "x y", {"source": "s"}),
         ("/model/", None, {}),
-        ("/model/x?before=99999999999999999999", "x", {}),
+        ("/model/x?before=99999999999999999999", "x", {"before": "99999999999999999999"}),
         (None, None, {}),
         ("/?" + "&".join(["source=x"] * 80), None, {}),
         ("\ud800" * 9000, None, {}),
@@ -163,7 +163,7 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
 )
 def test_addresses_are_read_whatever_they_are(sent, model, board):
     found = ResultsAddress.parse(sent)
-    assert (found.model, found.board, found.plot, found.before) == (model, board, "", None)
+    assert (found.model, found.asked, found.plot, found.before) == (model, board, "", None)
 
 
 def test_what_changes_to_nothing_leaves_the_address():
@@ -177,7 +177,7 @@ def test_the_board_with_the_most_votes_is_first_and_no_empty_one_is_listed(datab
         assert overview.choose().source == "test" and leaderboard.choose("", "single").source == "newest"
         assert overview.choose("newest").source == "newest"
         assert overview.choose("test", "multiple").key.multi
-        assert overview.choose("gone").source == "newest"
+        assert overview.choose("gone").source == "test"
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,31 @@ def test_an_address_shows_its_board_and_a_wrong_one_the_nearest(browser: Browser
         expect(page.locator("#board-plots [aria-current]")).to_have_text("Battles")
         page.evaluate("history.pushState(null, '', '/results?source=gone&plot=../x')")
         page.evaluate("document.getElementById('board-open').click()")
-        expect(page.locator("#board-head [role=status]")).to_contain_text("There is no board called “gone”.")
+        expect(page.locator("#board-head [role=status]")).to_have_text(
+            "Not understood in this address: source=gone, plot=../x. This is the nearest page."
+        )
+        page.goto(f"{site.address}/model/{'long%20name' * 30}")
+        expect(page.locator("#model")).to_contain_text("A model whose name has over 200 letters has no page")
+
+
+def test_what_of_an_address_no_board_has_is_said(pages):
+    def said(address: str) -> tuple[str, str, list[str]]:
+        asked = ResultsAddress.parse(address)
+        choice = asked.choose(pages.overview)
+        assert choice is not None
+        return choice.source, board_query(choice)["images"], list(asked.strange(choice))
+
+    assert said("/results?source=test&images=single&family=Color&since=2026-01-02&plot=battles&voters=all&x=1")[2] == []
+    assert said("/results/test") == ("test", "single", [])
+    assert said("/results/gone") == ("test", "single", ["source=gone"])
+    for wrong in (
+        *("images=weird", "family=nope", "family=color", "since=banana", "until=2026-13-01", "since=20260102"),
+        *("votes=counted", "votes=x", "voters=x", "plot=PLOTS", "before=x", f"family={'x' * 53}"),
+    ):
+        assert said(f"/results?source=test&{wrong}") == ("test", "single", [wrong])
+        assert said(f"/model/alpha?{wrong}")[2] == [wrong]
+    assert said("/results?source=test&since=2026-02-01&until=2026-01-01")[2] == ["since=2026-02-01"]
+    assert said("/results?since=x&until=2026-01-01&votes=y&images=multiple")[1:] == ("multiple", ["since=x", "votes=y"])
 
 
 def test_chips_are_worked_by_the_keyboard(browser: Browser, site):

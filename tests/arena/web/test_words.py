@@ -20,7 +20,8 @@ from arena.web.visitor_api import NoVisitorError
 from arena.web.words import ENGLISH, language_of, said, words_of
 from tests.support.servers import ROOT
 
-SAID = {"ChoiceError", "LimitError", "CampaignError", "LiveError", "OwnImageError", "PictureError", "VoterError"}
+SAID = {"ChoiceError", "LimitError", "CampaignError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
+SAID |= {"VoterError"}
 FOLDERS = ("arena/battles", "arena/live", "arena/io", "arena/web")
 
 
