@@ -68,7 +68,8 @@ from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
-from scoring.web.report_tab import ReportTab
+from scoring.web.question_pictures import QuestionPictures
+from scoring.web.report_tab import ReportTab, published_words
 from scoring.web.scoring_tab import ScoringTab
 from scoring.web.setup import build_scoring, scoring_running
 from scoring.web.submissions_tab import SubmissionsTab
@@ -121,6 +122,7 @@ class AppContext:
         self.scoring = build_scoring(settings, database)
         self.items = ItemBank(database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
+        self.question_pictures = QuestionPictures(self.pictures, (settings.mm_vet, settings.mm_vet_v2))
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
@@ -159,7 +161,8 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
-    heads = Heads(context.items, context.outcomes, context.leaderboard, context.models.overview)
+    sources = (context.items, context.outcomes, context.leaderboard, context.models.overview)
+    heads = Heads(*sources, lambda link: published_words(context.scoring.jobs, link))
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (
@@ -171,7 +174,8 @@ def create_app(context: AppContext) -> FastAPI:
         *context.live.routers(),
         leaderboard_api.routes(context.leaderboard),
         preview_api.routes(heads, scaled),
-        scoring_api.job_routes(context.scoring.upload_store, context.scoring.jobs),
+        scoring_api.upload_routes(context.scoring.upload_store),
+        scoring_api.report_routes(context.scoring.jobs, context.question_pictures),
         scoring_api.board_routes(context.scoring.submissions),
         scoring_api.agreement_routes(context.agreement),
     ):
@@ -219,7 +223,7 @@ def build_page(context: AppContext) -> gr.Blocks:
         with gr.Column() as form:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(context.scoring.jobs)
+            report = ReportTab(context.scoring.jobs, context.question_pictures)
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):

@@ -46,7 +46,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -92,6 +92,7 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
         "job": ("ALTER TABLE job ADD COLUMN network TEXT",),
     },
     6: {"battle": ("CREATE INDEX battle_of_pair ON battle (item_id, model_low, model_high)",)},
+    7: {"job": ("ALTER TABLE job ADD COLUMN published BOOLEAN DEFAULT FALSE NOT NULL",)},
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept."""
 

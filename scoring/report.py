@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import StrictBool, StrictFloat, StrictInt
 
+from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
 
@@ -125,6 +126,12 @@ class JudgeStamp:
     parser: str
     """Name and version of the reply parser."""
 
+    @property
+    def public(self) -> "JudgeStamp":
+        """The stamp for files that anybody may read: an operator's own server has no address there."""
+        place = place_of(self.address) if self.address else ""
+        return self if place in self.address else replace(self, address=place)
+
     def answered(self, models: Iterable[str]) -> "JudgeStamp":
         """The stamp after the judging, with the names of the models that replied ("" for none)."""
         return replace(self, versions=tuple(sorted({*models} - {""})))
@@ -230,6 +237,8 @@ class ScoreTable:
 Matrix: TypeAlias = NDArray[np.float64]
 """Shape (questions, runs); NaN where there is no score."""
 RESAMPLES = 2000
+_CELLS = 10_000_000
+"""Weights of questions that are drawn at a time."""
 SEED = 20231
 """Each line resamples from this seed afresh, so it does not depend on the other lines."""
 
@@ -299,8 +308,10 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
-    drawn = np.random.default_rng(SEED).multinomial(questions, np.full(questions, 1 / questions), RESAMPLES)
-    low, high = np.nanpercentile(_mean(_run_means(values, drawn.astype(float))), [2.5, 97.5])
+    draw, equal = np.random.default_rng(SEED), np.full(questions, 1 / questions)
+    sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * questions // _CELLS)))
+    drawn = (draw.multinomial(questions, equal, size).astype(float) for size in sizes)
+    low, high = np.nanpercentile(np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5])
     return float(low), float(high)
 
 
@@ -356,7 +367,7 @@ def safe_name(text: str) -> str:
 
 def audit(report: Report) -> bytes:
     """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
-    head = asdict(replace(report, rows=()))
+    head = asdict(replace(report, rows=(), judge=report.judge.public))
     return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode("ascii")
 
 

@@ -3,6 +3,7 @@
 An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import NamedTuple
@@ -64,14 +65,23 @@ class Heads:
     outcomes: Outcomes
     leaderboard: Leaderboard
     overview: Overview
+    report: Callable[[str], tuple[str, str] | None] = lambda link: None
+    """Title and description of the report under a link, if its owner has published it."""
 
     def of(self, address: Address) -> Head:
         """Return an address's head. Raises DatabaseError."""
         if address.kind == "report":
-            return _REPORT
+            return self._report(address.name)
         makers = {"item": self._item, "board": self._board, "model": self._model, "battle": self._battle}
         made = makers[address.kind](address.name) if address.kind in makers else None
         return made or PAGES[address.page]
+
+    def _report(self, link: str) -> Head:
+        published = self.report(link)
+        if published is None:
+            return _REPORT
+        title, description = published
+        return Head(f"{title} · {NAME}", description, f"report/{link}")
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)

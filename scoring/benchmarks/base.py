@@ -6,7 +6,7 @@ A draft is a file's report before any judge call; it holds everything that shape
 from abc import ABC, abstractmethod
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from arena.database import now
 from arena.io.tables import Record, read_records
+from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, sentence
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
@@ -57,6 +58,8 @@ class Benchmark(ABC, Generic[R]):
     parts: frozenset[Part] = frozenset()
     cited: str = ""
     """Key of its paper in `citations.bib`."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What each protocol does, in a clause."""
 
     @abstractmethod
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
@@ -77,6 +80,50 @@ class Benchmark(ABC, Generic[R]):
     def tables(self, report: R) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
         """Named tables; the first line of the first is the headline."""
         return ()
+
+    # What an article on a report says; each has a plain answer, which a benchmark may better.
+
+    def edition(self, report: R) -> str:
+        """What was scored, in the words of its paper."""
+        return self.name
+
+    def headline(self, report: R) -> ScoreLine | None:
+        """The number that stands for the report, named by how it is counted."""
+        return next((line for _, lines in self.tables(report) for line in lines[:1]), None)
+
+    def groups(self, report: R) -> Sequence[ScoreLine]:
+        """Scores of what the questions test, by written-out names."""
+        return next((lines[1:] for _, lines in self.tables(report)), ())
+
+    def caveats(self, report: R) -> Sequence[Caveat]:
+        """What limits the numbers, the gravest first."""
+        nothing = self.ungraded(report)
+        return [Caveat("Nothing graded", nothing)] if nothing else []
+
+    def published(self, report: R) -> PublishedBoard | None:
+        """The paper's own table of models around the headline."""
+        return None
+
+    def outcomes(self, report: R) -> Sequence[Outcome]:
+        """Every answer with its score."""
+        return ()
+
+    def note(self, report: R) -> str:
+        """What the report's protocol does."""
+        return self.notes.get(report.protocol, f"{report.protocol} protocol")
+
+    def checks(self, report: R) -> Sequence[str]:
+        """What was done to find out whether the judge can be trusted, in sentences, two at most."""
+        return ()
+
+    def methods(self, report: R) -> Mapping[str, str]:
+        """More on how it was scored, by name."""
+        return {}
+
+    def sentence(self, report: R) -> str:
+        """The report in one sentence, written from its numbers."""
+        found = (self.headline(report), self.groups(report), self.published(report), self.caveats(report))
+        return sentence(report.title, self.edition(report), *found)
 
 
 @dataclass(frozen=True)

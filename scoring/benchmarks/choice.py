@@ -7,16 +7,18 @@ from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
+from scoring.benchmarks.article import Caveat, Outcome
 from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.circular_eval import PASS, is_circular
 from scoring.multiple_choice.downloads import audit_lines, differences_csv, missing_csv, problems_csv, submission
-from scoring.multiple_choice.extract import PARSER, Language, extract, extraction, language, prompt_digest
+from scoring.multiple_choice.extract import PARSER, SEED, Language, extract, extraction, language, prompt_digest
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
 from scoring.multiple_choice.reader import Problem, ReadFile, read_choices
 from scoring.multiple_choice.types import (
     LETTERS,
+    NONE,
     PROTOCOL_WORDS,
     Answered,
     ChoiceQuestion,
@@ -27,6 +29,15 @@ from scoring.multiple_choice.types import (
     Rule,
 )
 from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv
+
+_NOTES: Mapping[str, str] = {
+    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
+    "answer the first and the last 4,000 characters are read",
+    "mmbench-paper": "MMBench's protocol: whole words that are letters; what the judge cannot read is assigned at "
+    f"random (seed {SEED}), and what nobody read counts as wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "
+    "what nobody read counts as wrong",
+}
 
 
 class ComparisonError(ValueError):
@@ -78,6 +89,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     check: str = "Read the letters (free)"
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}: show the cost"
+    notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
     called: Callable[[Sequence[ChoiceQuestion]], str]
     """Name of the edition that these questions belong to."""
     own: Callable[[Sequence[ChoiceQuestion]], bool]
@@ -186,6 +198,70 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         if blind:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
         return LazyFiles(makers)
+
+    def edition(self, report: ChoiceReport) -> str:
+        found = self.tabulated(report)
+        name = self.called([row.question for row in report.rows])
+        return f"{name} {found.splits[-1].split}".strip() if found.splits else name
+
+    def headline(self, report: ChoiceReport) -> ScoreLine | None:
+        found = self.tabulated(report)
+        return replace(found.splits[-1].tree.line, name="accuracy") if found.splits else None
+
+    def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
+        found = self.tabulated(report)
+        return [node.line for node in found.splits[-1].tree.children] if found.splits else ()
+
+    def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
+        found, caveats = self.tabulated(report), [*super().caveats(report)]
+        refused = sum(problem.blocks == "circular" for problem in found.problems)
+        if refused and is_circular(row.question for row in report.rows):
+            caveats.append(
+                Caveat("", f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
+            )
+        told = [Caveat("Partial", problem.text) for problem in found.problems if problem.blocks == "whole"]
+        undecided = sum(row.decision.letter is None for row in report.rows)
+        told += [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")] if undecided else []
+        line = self.headline(report)
+        if told and line:
+            between = f"the {line.name} lies between {line.worst:.1f} and {line.best:.1f}"
+            told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
+        caveats += told
+        if found.without_answer:
+            text = f"{found.without_answer:,} questions have no right answer in the file: read, not scored"
+            caveats.append(Caveat("", text))
+        return caveats
+
+    def outcomes(self, report: ChoiceReport) -> Sequence[Outcome]:
+        """Every base row."""
+        return [self.outcome(row, row, row.right) for row in report.rows if row.question.index < PASS]
+
+    def outcome(self, base: Decided, shown: Decided, right: bool | None) -> Outcome:
+        """The outcome of a question by its first row, with the answer of the row that is `shown`."""
+        question, letter, truth = base.question, shown.decision.letter, base.question.answer
+        options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
+        read = "undecided" if letter is None else "none of the options" if letter == NONE else letter
+        chosen = f"{read}. {shown.question.options[letter]}" if letter and letter in shown.question.options else read
+        rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
+        return Outcome(
+            id=str(question.index % PASS),
+            question=question.text + options,
+            truth=f"{truth}. {question.options[truth]}" if truth else "",
+            answer=shown.prediction,
+            grade=f"read{rotated} as {chosen}",
+            score=None if right is None else float(right),
+            groups=self.tested(question),
+        )
+
+    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
+        """What a question tests, in words."""
+        return (question.named_category,)
+
+    def checks(self, report: ChoiceReport) -> Sequence[str]:
+        read = self.tabulated(report).success
+        rules, judged = read.rate("letter", "content", "none"), read.rate("judge")
+        judge = f", {judged:.1f}% by the judge" if judged else ""
+        return [] if rules is None else [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""

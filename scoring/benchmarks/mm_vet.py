@@ -13,13 +13,12 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
 from arena.database import now
-from scoring.benchmarks.base import Benchmark, read_table
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES
+from scoring.benchmarks.mm_vet_tables import OBEYED, OFF_GRID, UNREADABLE, MMVetArticle, scored_only, tabulate, ungraded
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
@@ -45,16 +44,11 @@ from scoring.report import (
     missing_csv,
     safe_csv,
     safe_name,
-    table,
 )
 
 _ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
 """Name and version of each protocol's parser."""
-UNREADABLE = "unreadable"
-OFF_GRID = "off the 0.1 grid"
-OBEYED = "obeyed"
-"""Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
 OBEDIENCE = 0.5
 """From this score on, an answer cannot have earned it under another question's truth."""
 
@@ -84,15 +78,6 @@ V1 = Wording(
     again="\nPredict the correctness of the answer (digit): ",
     hardened=prompt_text("mm_vet_hardened.txt"),
 )
-
-
-@dataclass(frozen=True)
-class PublishedScores:
-    """A row of the paper's Table 2: the judge, and percentages by capability and in total."""
-
-    model: str
-    judge: str
-    scores: Mapping[str, float]
 
 
 def grading(
@@ -191,49 +176,6 @@ def _fenced(question: str, truth: str, prediction: str) -> str:
     return _ROW.format(code=code, **{name: neutralise(text) for name, text in parts.items()})
 
 
-def tabulate(report: Report) -> tuple[ScoreTable, ...]:
-    """The paper's two tables: capabilities in its order, and capability integrations, largest first.
-
-    A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
-    all are unreadable; `scored_only` returns the report with them unscored.
-    """
-    report = scored_only(report) if ungraded(report) else report
-    capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in ALL_CAPABILITIES}
-    return (
-        table("Capabilities", {name: rows for name, rows in capabilities.items() if rows}, report.rows, report.runs),
-        table("Capability integrations", _integrations(report.rows), report.rows, report.runs),
-    )
-
-
-def scored_only(report: Report) -> Report:
-    """The report with every unreadable grade unscored: its tables hold the mean of what the judge did score."""
-
-    def kept(grade: Grade) -> Grade:
-        return replace(grade, score=None) if UNREADABLE in grade.flags else grade
-
-    rows = tuple(replace(row, grades=tuple(map(kept, row.grades))) for row in report.rows)
-    return replace(report, rows=rows)
-
-
-def ungraded(report: Report) -> str:
-    """A sentence saying that the judge gave no grade at all, and why; "" if it gave any."""
-    grades = [grade for row in report.rows for grade in row.grades]
-    if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
-        return ""
-    reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
-    why = next(filter(None, reasons), "no question has an answer")
-    return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
-
-
-def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
-    found: dict[tuple[int, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), []).append(row)
-    order = sorted(found, key=lambda places: (-len(found[places]), places))
-    return {"_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order}
-
-
 def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     """The three files that the authors' script writes, with its names, which may have an ending, and columns.
 
@@ -295,12 +237,6 @@ def _rounded(value: float | None) -> str:
     return "" if value is None else str(float(np.round(value, 1)))
 
 
-@cache
-def published() -> tuple[PublishedScores, ...]:
-    """The rows of the paper's Table 2, in its order."""
-    return read_table(PublishedScores, "mm_vet_published.csv", (*CAPABILITIES, "total"))
-
-
 class OptionsError(ValueError):
     """Choices that do not go together; the message says which, and what to choose instead."""
 
@@ -319,7 +255,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class MMVet(Benchmark[Report]):
+class MMVet(MMVetArticle):
     """An edition of the benchmark, with one task for each grade of an item, canary or probe."""
 
     wording: Wording = V1
@@ -392,9 +328,6 @@ class MMVet(Benchmark[Report]):
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
-    def ungraded(self, report: Report) -> str:
-        return ungraded(report)
-
     def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         for each in tabulate(report):
             yield each.name, each.lines
@@ -462,4 +395,9 @@ MM_VET = MMVet(
     check="Check the file and show the cost",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
+    notes={
+        "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
+        "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the "
+        "mean",
+    },
 )

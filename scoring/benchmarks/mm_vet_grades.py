@@ -15,7 +15,8 @@ from typing_extensions import TypedDict
 from arena.database import now
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
 from arena.validation import one_line
-from scoring.benchmarks.mm_vet import OFF_GRID, UNREADABLE, model_stem, read_paper, tabulate
+from scoring.benchmarks.mm_vet import model_stem, read_paper
+from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
 from scoring.benchmarks.predictions import Missing, Prediction, Upload, fill
 from scoring.report import (
     Grade,

@@ -25,6 +25,15 @@ CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """MM-Vet's core capabilities, in the order of the paper's section 3.1."""
 ALL_CAPABILITIES = (*CAPABILITIES, "seq")
 """Those of MM-Vet v2 too: it adds sequences of images and texts."""
+CAPABILITY_NAMES: Mapping[str, str] = {
+    "rec": "Recognition",
+    "ocr": "OCR",
+    "know": "Knowledge",
+    "gen": "Language generation",
+    "spat": "Spatial awareness",
+    "math": "Math",
+    "seq": "Image-text sequences",
+}
 SAMPLE = DATA / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 """Example predictions for the sample's questions: a file to try the upload with."""

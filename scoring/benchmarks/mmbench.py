@@ -6,12 +6,13 @@ Also for MMBench-CN, v1.1 and CCBench, whose categories belong to none of the pa
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from scoring.benchmarks.article import Outcome, PublishedBoard, PublishedRow
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.circular_eval import (
     PASS,
     Circle,
@@ -51,6 +52,14 @@ L2: Mapping[str, str] = {
     "logic_reasoning": "LR",
 }
 """Names of the second level in the files."""
+L2_WORDS: Mapping[str, str] = {
+    "CP": "Coarse perception",
+    "FP-S": "Fine-grained perception, one instance",
+    "FP-C": "Fine-grained perception, across instances",
+    "AR": "Attribute reasoning",
+    "RR": "Relation reasoning",
+    "LR": "Logic reasoning",
+}
 L3: Mapping[str, tuple[str, ...]] = {
     "CP": ("image_style", "image_topic", "image_scene", "image_emotion", "image_quality"),
     "FP-S": ("object_localization", "attribute_recognition", "celebrity_recognition", "ocr"),
@@ -353,7 +362,61 @@ def published() -> tuple[PublishedTable, ...]:
     return read_table(PublishedTable, "mmbench_published.csv", ("Overall", *L3))
 
 
-MMBENCH = MultipleChoice(
+class MMBench(MultipleChoice):
+    """MMBench and its editions: CircularEval where a file has all passes."""
+
+    def tabulated(self, report: ChoiceReport) -> MMBenchReport:
+        found = super().tabulated(report)
+        assert isinstance(found, MMBenchReport)
+        return found
+
+    def headline(self, report: ChoiceReport) -> ScoreLine | None:
+        line, found = super().headline(report), self.tabulated(report)
+        circular = bool(found.splits) and found.splits[-1].circular
+        return line and replace(line, name="CircularEval" if circular else "vanilla accuracy")
+
+    def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
+        splits = self.tabulated(report).splits
+        lines = (node.line for node in splits[-1].tree.find("L-2")) if splits else ()
+        return [replace(line, name=L2_WORDS.get(line.name, line.name)) for line in lines]
+
+    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
+        group = ability(question)
+        return (L2_WORDS.get(group, group or question.named_category),)
+
+    def outcomes(self, report: ChoiceReport) -> Sequence[Outcome]:
+        """Every question by CircularEval, with the first pass that went wrong; else every base row."""
+        found = self.tabulated(report)
+        if not found.splits or not found.splits[-1].circular:
+            return super().outcomes(report)
+        scored = [row for row in report.rows if row.question.answer is not None]
+        every = circles(scored, undecided_is_wrong(report.protocol), report.missing)
+        shown = [next((row for row in one.passes if row.right is False), one.passes[0]) for one in every]
+        return [self.outcome(one.passes[0], row, one.right) for one, row in zip(every, shown, strict=True)]
+
+    def published(self, report: ChoiceReport) -> PublishedBoard | None:
+        """Table 5 (dev) or 6 (test)."""
+        found = self.tabulated(report)
+        if found.edition == "CCBench" or not found.splits:
+            return None
+        scores, columns = found.splits[-1], ("Overall", *L2_WORDS)
+        number = 6 if scores.split == "test" else 5
+        rows = [row for row in published() if row.table == number]
+        own = {node.line.name: node.line.mean for node in scores.tree.walk() if node.line.name in columns}
+        reasons = []
+        if scores.circular is None:
+            reasons.append("this is vanilla accuracy, the table is CircularEval")
+        if found.edition != "MMBench":
+            reasons.append(f"this is {found.edition}, the table is MMBench")
+        if scores.split != rows[0].split:
+            reasons.append(f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}")
+        if found.partial:
+            reasons.append("this report is partial")
+        shown = tuple(PublishedRow(row.model, row.scores) for row in rows)
+        return PublishedBoard(f"the paper's Table {number}", columns, shown, own, tuple(reasons))
+
+
+MMBENCH = MMBench(
     key="mmbench",
     cited="liu2024mmbench",
     name="MMBench, CN, v1.1, CCBench",

@@ -7,14 +7,15 @@ the 127 subtasks outside Visual Recognition: each is computed under its own name
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
+from scoring.benchmarks.article import PublishedBoard, PublishedRow
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
     Compared,
@@ -148,6 +149,15 @@ def subtasks() -> Mapping[str, Subtask]:
 def published_success() -> tuple[SuccessRow, ...]:
     """Table A17."""
     return read_table(SuccessRow, "mmt_bench_success_rates.csv")
+
+
+_TOTALS: tuple[str, ...] = ("Overall", "Overall*")
+
+
+@cache
+def published() -> tuple[PublishedRow, ...]:
+    """Table 2's totals."""
+    return read_table(PublishedRow, "mmt_bench_published.csv", _TOTALS)
 
 
 def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
@@ -337,7 +347,38 @@ def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) 
     ]
 
 
-MMT_BENCH = MultipleChoice(
+class MMTBench(MultipleChoice):
+    """MMT-Bench: the mean over subtasks stands for a report."""
+
+    def headline(self, report: ChoiceReport) -> ScoreLine | None:
+        line = super().headline(report)
+        return line and replace(line, name="mean over subtasks")
+
+    def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
+        return [replace(line, name=meta_task_words(line.name)) for line in super().groups(report)]
+
+    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
+        return (meta_task_words(meta_task(question)),)
+
+    def published(self, report: ChoiceReport) -> PublishedBoard | None:
+        """Table 2, whose Overall is a mean over subtasks for some models and over samples for others."""
+        found = self.tabulated(report)
+        if not found.splits:
+            return None
+        scores = found.splits[-1]
+        own = dict(zip(_TOTALS, (scores.overall.subtasks.mean, scores.overall.star.mean), strict=True))
+        reasons = ["the table's Overall is a mean over subtasks for some models and over samples for others"]
+        if scores.overall.samples.n < sum(one.samples for one in subtasks().values()):
+            reasons.append("the table is of the whole benchmark, and these are fewer questions")
+        return PublishedBoard("the paper's Table 2", _TOTALS, published(), own, tuple(reasons))
+
+
+def meta_task_words(key: str) -> str:
+    """A meta-task as the paper writes it."""
+    return meta_tasks()[key].name if key in meta_tasks() else key
+
+
+MMT_BENCH = MMTBench(
     key="mmt-bench",
     cited="ying2024mmtbench",
     name="MMT-Bench",

@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
+from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
 from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
 from scoring.judges.run import Task
@@ -355,6 +356,13 @@ class VQAMarks(FileBenchmark[MarksReport]):
     unit: str = "mark"
     rest: str = "Have a judge give {left}: show the cost"
 
+    notes: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
+            "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
+        }
+    )
+
     def fits(self, first: Record) -> bool:
         """Whether it is a question with reference answers and a prediction, and neither options' nor MM-Vet's."""
         names = {name.strip().lower(): name for name in first.values}
@@ -404,6 +412,46 @@ class VQAMarks(FileBenchmark[MarksReport]):
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)
         yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
+
+    def edition(self, report: MarksReport) -> str:
+        return self.key
+
+    def groups(self, report: MarksReport) -> Sequence[ScoreLine]:
+        return ()
+
+    def caveats(self, report: MarksReport) -> Sequence[Caveat]:
+        marks, caveats = tabulated(report).marks, [*super().caveats(report)]
+        caveats += [Caveat("Partial", problem.text) for problem in report.problems if problem.blocks == "whole"]
+        if report.judge and marks.unscored:
+            between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
+            caveats.append(
+                Caveat("", f"{marks.unscored:,} answers got no mark and stay out of the mean, which {between}")
+            )
+        return caveats
+
+    def published(self, report: MarksReport) -> PublishedBoard:
+        """MMBench's Table 3."""
+        found, columns = tabulated(report), ("Exact match", "Mean mark")
+        rows = [row for row in published() if row.dataset == self.key]
+        shown = tuple(
+            PublishedRow(row.model, dict(zip(columns, (row.accuracy, row.mark), strict=True))) for row in rows
+        )
+        own = dict(zip(columns, (found.exact.mean, found.marks.mean), strict=True))
+        reason = "the table is of 1,000 random answers of each data set, marked by GPT-3.5"
+        return PublishedBoard("MMBench's Table 3", columns, shown, own, (reason,))
+
+    def outcomes(self, report: MarksReport) -> Sequence[Outcome]:
+        """Every answer by exact match."""
+        marks = {grade.question: grade.score for grade in report.grades}
+        found = []
+        for row in report.gradable:
+            same, mark = exact(row) if row.answers else None, marks.get(row.id)
+            words = {True: "exact match", False: "no exact match", None: "no references"}[same]
+            told = f"{words}, mark {mark:.0f}" if mark is not None else words
+            score = None if same is None else float(same)
+            truth = ", ".join(dict.fromkeys(row.answers))
+            found.append(Outcome(row.id, row.text, truth, row.prediction, told, score))
+        return found
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
         stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"

@@ -25,6 +25,7 @@ from sqlalchemy import (
     Text,
     and_,
     delete,
+    false,
     func,
     insert,
     or_,
@@ -66,6 +67,7 @@ JOB = Table(
     Field("until", Moment),
     Field("report", Text),
     Field("network", Text),
+    Field("published", Boolean, nullable=False, server_default=false()),
     Index("job_queue", "state", "queued"),
 )
 FREE_REPORT = Table(
@@ -118,6 +120,8 @@ class Job:
     created: datetime
     started: datetime | None
     finished: datetime | None
+    published: bool
+    """Whether the head of its page names it, with its number, to everybody."""
 
 
 class Claim(NamedTuple):
@@ -208,6 +212,14 @@ class Jobs:
             job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
             return job
+
+    def publish(self, owner: str, link: str, published: bool) -> Job:
+        """Publish a finished report, or make it private again. Raises JobError."""
+        with self._database.write() as connection:
+            job = self._own(connection, owner, link)
+            if job.state != "done":
+                raise JobError(f"{job.title!r} is {job.state}; only a finished report can be published")
+            return self._change(connection, link, published=published)
 
     def sweep(self) -> int:
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)

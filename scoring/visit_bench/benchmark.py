@@ -2,19 +2,38 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
-from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.base import Benchmark, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.metrics import share
+from scoring.report import ScoreLine
 from scoring.serialize import record_json
-from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
-from scoring.visit_bench.matches import MatchReport, Verdict, steadiness, ungraded
+from scoring.visit_bench.leaderboard import REFERENCES, AutomaticBoard, PlayedMatch, automatic_board
+from scoring.visit_bench.matches import Match, MatchReport, Verdict, steadiness, ungraded
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 
+_COLUMNS: tuple[str, ...] = ("Win rate", "Elo")
 _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
+
+
+@dataclass(frozen=True)
+class PublishedRating:
+    """A row of the paper's Table 4, by single or multiple images."""
+
+    category: str
+    model: str
+    scores: Mapping[str, float | None]
+
+
+@cache
+def published() -> tuple[PublishedRating, ...]:
+    """Table 4 without the reference itself, against which the win rates are."""
+    return read_table(PublishedRating, "visit_bench_published.csv", _COLUMNS)
 
 
 class VisitBench(Benchmark[MatchReport]):
@@ -33,6 +52,75 @@ class VisitBench(Benchmark[MatchReport]):
     def ungraded(self, report: MatchReport) -> str:
         return ungraded(report)
 
+    def edition(self, report: MatchReport) -> str:
+        return f"{self.name}, {'several images' if _is_multi(report) else 'single images'}"
+
+    def headline(self, report: MatchReport) -> ScoreLine:
+        """The share of decided matches that it won, against the reference if it met that, ties left out (Table 4)."""
+        against = "the human-verified reference" if _meets_reference(report) else "other models"
+        return _won(f"% of decided matches won against {against}", report, _counted(report))
+
+    def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
+        families: dict[str, list[Match]] = {}
+        of_item = {instance.item: instance.family for instance in report.instances}
+        for match in _counted(report):
+            families.setdefault(of_item[match.item], []).append(match)
+        return [_won(family, report, matches) for family, matches in families.items()]
+
+    def caveats(self, report: MatchReport) -> Sequence[Caveat]:
+        caveats = [*super().caveats(report)]
+        if not report.complete:
+            caveats.append(Caveat("Partial", "partial: it answers some items only, so no public board has it"))
+        return caveats
+
+    def published(self, report: MatchReport) -> PublishedBoard | None:
+        """Table 4, of the automatic ratings on 25 September 2023."""
+        if not _meets_reference(report):
+            return None
+        category = "multiple" if _is_multi(report) else "single"
+        rows = tuple(PublishedRow(row.model, row.scores) for row in published() if row.category == category)
+        reasons = [f"GPT-4 judged the table in 2023, {report.judge.model} this report"]
+        if report.reference != "free" or report.context != "captions" or report.protocol != "paper":
+            reasons.append("the table's judge read captions, saw no reference and had the paper's prompt")
+        line = next((line for board in boards(report) for line in board.lines if line.row.model == report.title), None)
+        own = dict(zip(_COLUMNS, (self.headline(report).mean, line and line.row.elo_median), strict=True))
+        return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
+
+    def outcomes(self, report: MatchReport) -> Sequence[Outcome]:
+        """Every match, against its opponent's answer as the truth."""
+        texts = {(response.item, response.model): response.text for response in report.responses}
+        instances = {instance.item: instance for instance in report.instances}
+        found = []
+        for match in report.matches:
+            instance, opponent = instances[match.item], match.b if match.a == report.title else match.a
+            score = {"a": 1.0, "b": 0.0, "tie": 0.5, None: None}[match.winner]
+            score = 1 - score if score is not None and match.b == report.title else score
+            outcome = {1.0: "won", 0.5: "tied", 0.0: "lost", None: "no verdict"}[score]
+            pictures = tuple(picture.name for picture in instance.pictures)
+            answers = texts[match.item, opponent], texts[match.item, report.title]
+            told = f"{outcome} against {opponent}"
+            found.append(
+                Outcome(
+                    f"{match.item}, {opponent}",
+                    instance.instruction,
+                    *answers,
+                    told,
+                    score,
+                    (instance.family,),
+                    pictures,
+                )
+            )
+        return found
+
+    def checks(self, report: MatchReport) -> Sequence[str]:
+        name, part = next(iter(steadiness(match.winners for match in report.matches if match.verdicts).items()))
+        return [f"{name.capitalize()}: {part}."]
+
+    def methods(self, report: MatchReport) -> Mapping[str, str]:
+        saw = {"captions": "captions of the pictures", "images": "the pictures"}[report.context]
+        shown = {"free": "not shown", "backed": "shown"}[report.reference]
+        return {"Items": report.source, "The judge read": saw, "Reference": shown}
+
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
         steady = steadiness(match.winners for match in report.matches)
         shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.items())
@@ -40,7 +128,7 @@ class VisitBench(Benchmark[MatchReport]):
         return {
             "battles.jsonl": battles.encode("ascii"),
             "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
-            "report.json": record_json(report).encode("ascii"),
+            "report.json": record_json(replace(report, judge=report.judge.public)).encode("ascii"),
         }
 
 
@@ -54,7 +142,40 @@ VISIT_BENCH = VisitBench(
     check="Check the file and show the cost",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
+    notes={
+        "paper": "Paper protocol: the authors' prompt and reading",
+        "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
+    },
 )
+
+
+def _is_multi(report: MatchReport) -> bool:
+    """Whether most of the matches are on several images, which have a board of their own."""
+    several = {instance.item for instance in report.instances if instance.multi}
+    return 2 * sum(match.item in several for match in report.matches) > len(report.matches)
+
+
+def _meets_reference(report: MatchReport) -> bool:
+    return any(REFERENCES & {match.a, match.b} for match in report.matches)
+
+
+def _counted(report: MatchReport) -> list[Match]:
+    """The matches that the headline counts."""
+    kinds, multi, reference = (
+        {one.item: one.multi for one in report.instances},
+        _is_multi(report),
+        _meets_reference(report),
+    )
+    return [
+        match
+        for match in report.matches
+        if kinds[match.item] == multi and (not reference or REFERENCES & {match.a, match.b})
+    ]
+
+
+def _won(name: str, report: MatchReport, matches: Sequence[Match]) -> ScoreLine:
+    sides = ((match.winner, "a" if match.a == report.title else "b") for match in matches if match.winner != "tie")
+    return share(name, [None if winner is None else winner == own for winner, own in sides])
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:

@@ -1,58 +1,43 @@
 """Multiple-choice report view: header, levels, bars, worst abilities, model comparison, what-if, and every answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 
-from arena.figures import plotly_figure
 from arena.web.events import LATEST, Updates
-from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
+from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.jobs.store import Jobs
-from scoring.multiple_choice.circular_eval import is_circular
-from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import ChoiceTables, Difference, differences
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.registry import choice_benchmark
 from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList
+from scoring.web.article import head_html
 from scoring.web.benchmark_views import (
     BENCHMARK_VIEWS,
     CHOICE,
     NUMBERS,
     BenchmarkView,
     Pair,
-    comparison_html,
     label,
     letters_html,
     split_names,
 )
 from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
 from scoring.web.report_parts import (
-    PARTS,
     REPORT,
     TableRow,
     folded_problems_html,
-    head_html,
     headline,
     number,
-    reading_text,
 )
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
 CHANGE = 0.05
 """Minimum change in percent of a mean that a what-if lists."""
-_PROTOCOLS: Mapping[Protocol, str] = {
-    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
-    "answer the first and the last 4,000 characters are read",
-    "mmbench-paper": "MMBench's protocol: whole words that are letters; what the judge cannot read is assigned at "
-    f"random (seed {SEED}), and what nobody read counts as wrong",
-    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "
-    "what nobody read counts as wrong",
-}
 
 
 class _Seen(NamedTuple):
@@ -83,73 +68,50 @@ class ChoiceView:
                 with gr.Column(scale=3, min_width=300):
                     self.levels = gr.HTML(elem_id="levels", padding=False)
                 with gr.Column(scale=2, min_width=300):
-                    self.beside = gr.Dropdown([], label="Beside (Tables 5 and 6)", elem_id="choice-beside")
-                    self.plot = gr.Plot(show_label=False, elem_id="choice-plot")
+                    self.worst = gr.HTML(elem_id="worst", padding=False)
             self.more = gr.HTML(elem_id="choice-more", padding=False)
             with gr.Row():
-                with gr.Column(scale=3, min_width=300):
-                    self.worst = gr.HTML(elem_id="worst", padding=False)
-                with gr.Column(scale=2, min_width=300):
+                with gr.Column(min_width=300):
                     self.letters = gr.HTML(elem_id="letters", padding=False)
+                with gr.Column(min_width=300):
                     self.success = gr.HTML(elem_id="success", padding=False)
-            gr.HTML(REPORT.heading("Beside another model"), padding=False)
-            with gr.Row():
-                self.second = gr.Textbox(
-                    label="Link of its report", placeholder="…/report/…", max_length=500, elem_id="second", scale=4
-                )
-                self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
-            self.comparison = gr.HTML(elem_id="comparison", padding=False)
+        self.shown = [self.split, self.levels, self.worst, self.more, self.success, self.letters]
+
+    def build_list(self) -> None:
+        with gr.Column(visible=False) as self.below:
             gr.HTML(REPORT.heading("What if another protocol read the file?"), padding=False)
             self.other = gr.Radio([], show_label=False, container=False, elem_id="what-if")
             self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)
             self.category = gr.Dropdown([EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False)
             self.answers = AnswerList("Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category)
-        self.shown = [self.split, self.beside, self.other, self.category, self.levels, self.worst, self.more, self.plot]
-        self.shown += [self.success, self.letters, self.answers.list]
+        self.shown += [self.other, self.category, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
-        tables = [self.levels, self.worst, self.more, self.plot]
-        self.split.input(self.on_split, [link, self.split, self.beside], tables, **LATEST)
-        self.beside.input(self.on_beside, [link, self.split, self.beside], self.plot, **LATEST)
-        gr.on([self.compare.click, self.second.submit], self.on_compare, [link, self.second], self.comparison, **LATEST)
+        tables = [self.levels, self.worst, self.more]
+        self.split.input(self.on_split, [link, self.split], tables, **LATEST)
         what_if = [self.what_if, self.answers.show, self.answers.page, self.answers.list]
         self.other.input(self.on_what_if, [link, self.other, self.category], what_if, **LATEST)
         self.answers.listen(link, self.other)
 
     def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
         seen = self._tabulated(link)
-        splits, beside = split_names(seen.found), seen.benchmark_view.beside(seen.found)
+        splits = split_names(seen.found)
         categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
         named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
         others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
         return choice_head_html(report, seen.found, -1), {
             self.split: gr.update(choices=list(splits), value=splits[-1] if splits else None, visible=len(splits) > 2),
-            self.beside: gr.update(choices=list(beside), value=beside[0] if beside else None, visible=bool(beside)),
             self.other: gr.update(choices=others, value=None),
             self.category: gr.update(choices=[EVERY, *named], value=EVERY, visible=len(named) > 1),
             self.success: seen.benchmark_view.success(report.title, seen.found),
             self.letters: letters_html(seen.found.letters),
             self.answers.list: audit_html(report.rows, (), seen.others[0]),
-            **self._tables(seen, splits[-1] if splits else None, beside[0] if beside else None),
+            **self._tables(seen, splits[-1] if splits else None),
         }
 
-    def on_split(self, link: object, split: object, beside: object) -> Updates:
+    def on_split(self, link: object, split: object) -> Updates:
         seen = self._seen(str(link))
-        return self._tables(seen, split, beside) if seen else {self.levels: ""}
-
-    def on_beside(self, link: object, split: object, beside: object) -> Updates:
-        seen = self._seen(str(link))
-        return {self.plot: _plot(seen, split, beside) if seen else None}
-
-    def on_compare(self, link: object, second: object) -> Updates:
-        first, other = (self._seen(_link(one)) for one in (link, second))
-        if first is None or other is None:
-            return {self.comparison: REPORT.alert("There is no report of multiple choice under this link.")}
-        try:
-            found = choice_benchmark(first.report).comparisons(first.report, other.report)
-        except ComparisonError as error:
-            return {self.comparison: REPORT.alert(error)}
-        return {self.comparison: comparison_html(first.report.title, other.report.title, found)}
+        return self._tables(seen, split) if seen else {self.levels: ""}
 
     def on_what_if(self, link: object, other: object, category: object) -> Updates:
         seen = self._seen(str(link))
@@ -173,12 +135,12 @@ class ChoiceView:
         others = self._under(str(link), protocol).report.rows if chosen == DIFFERS else ()
         return audit_html(seen.report.rows, others, protocol, chosen, "" if category == EVERY else str(category), page)
 
-    def _tables(self, seen: _Seen, split: object, beside: object) -> Updates:
+    def _tables(self, seen: _Seen, split: object) -> Updates:
         if not seen.found.splits:
-            return {self.levels: "", self.worst: "", self.more: "", self.plot: None}
+            return {self.levels: "", self.worst: "", self.more: ""}
         place = _place(seen.found, split)
         levels, worst, more = seen.benchmark_view.tables(seen.report.title, seen.found, place)
-        return {self.levels: levels, self.worst: worst, self.more: more, self.plot: _plot(seen, split, beside)}
+        return {self.levels: levels, self.worst: worst, self.more: more}
 
     def _seen(self, link: str) -> _Seen | None:
         """Return the report under a link while it exists; a finished report never changes, so it is cached."""
@@ -197,31 +159,9 @@ class ChoiceView:
 
 
 def choice_head_html(report: ChoiceReport, found: ChoiceTables[Any], place: int) -> str:
-    benchmark_view = BENCHMARK_VIEWS[report.benchmark]
-    totals = benchmark_view.totals(found, place) if found.splits else ()
+    totals = BENCHMARK_VIEWS[report.benchmark].totals(found, place) if found.splits else ()
     shown = REPORT.totals([headline(*one) for one in totals]) if totals else REPORT.total("nothing scored")
-    notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'Letters read by rules alone')}"
-    problems = folded_problems_html((*found.problems, *report.problems))
-    warnings = _warnings(report, found, totals[0] if totals else None)
-    return head_html(report, [benchmark_view.name(found)], shown, warnings, [PARTS.note(notes), problems])
-
-
-def _warnings(report: ChoiceReport, found: ChoiceTables[Any], overall: tuple[str, ScoreLine] | None) -> Sequence[str]:
-    nothing = choice_benchmark(report).ungraded(report)
-    warnings = [nothing] if nothing else []
-    refused = sum(problem.blocks == "circular" for problem in found.problems)
-    if refused and is_circular(row.question for row in report.rows):
-        warnings.append(f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
-    undecided = sum(row.decision.letter is None for row in report.rows)
-    told = [problem.text for problem in found.problems if problem.blocks == "whole"]
-    told += [f"{undecided:,} of {len(report.rows):,} answers are undecided"] if undecided else []
-    if told and overall:
-        name, line = overall
-        told[-1] += f"; {name} lies between {line.worst:.1f} and {line.best:.1f}"
-    warnings += told
-    if found.without_answer:
-        warnings.append(f"{found.without_answer:,} questions have no right answer in the file: read, not scored")
-    return warnings
+    return head_html(report, shown, [folded_problems_html((*found.problems, *report.problems))])
 
 
 def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
@@ -253,20 +193,7 @@ def _moves(here: ScoreLine, there: ScoreLine) -> bool:
     return abs(here.mean - there.mean) > CHANGE
 
 
-def _plot(seen: _Seen, split: object, beside: object) -> Any:
-    if not seen.found.splits:
-        return None
-    place = _place(seen.found, split)
-    return plotly_figure(seen.benchmark_view.figure(seen.report.title, seen.found, place, str(beside)))
-
-
 def _place(found: ChoiceTables[Any], split: object) -> int:
     """Return the index of the chosen split; if none is chosen, the last, which holds all of them."""
     names = split_names(found)
     return names.index(str(split)) if split in names else -1
-
-
-def _link(typed: object) -> str:
-    """Return the link of a report from its address: `/report/LINK`, or the older `?report=LINK`."""
-    address = urlsplit(str(typed or "").strip()[:500])
-    return parse_qs(address.query).get("report", [address.path.rpartition("/")[2]])[0]

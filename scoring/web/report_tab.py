@@ -1,19 +1,23 @@
-"""Report: a report under its link, with header, downloads and its benchmark's view."""
+"""Report: the article under a report's link, its benchmark's view, its publication, and its comparison with another."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
+from urllib.parse import parse_qs, quote, urlsplit
 
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.web.events import RAW, Updates
-from scoring.jobs.store import Jobs
+from arena.web.cookies import cookie_hash, sent_cookie
+from arena.web.events import LATEST, RAW, Updates
+from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
 from scoring.registry import BENCHMARKS
 from scoring.report import DATA
 from scoring.serialize import ReportError
+from scoring.web.article import comparison_html, figure_html, methods_html, trust_html, wrong_html
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
+from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS, REPORT
 from scoring.web.tables_view import TablesView
 from scoring.web.visit_bench_view import MatchesView
@@ -21,6 +25,7 @@ from scoring.web.vqa_view import MarksView
 
 _LINK = '() => [(window.location.pathname.match(/^\\/report\\/([^/]+)/) ?? [])[1] ?? ""]'
 """In the browser: the link in the address `/report/LINK`."""
+OTHER = "One of your reports, or the link of any other"
 NO_REPORT: str = PARTS.empty('Open a report from "Score a model", or by its link.')
 
 
@@ -32,23 +37,42 @@ def citations() -> Mapping[str, str]:
 
 
 class View(Protocol):
-    """View of one kind of report; `opened` returns the header and the updates that fill what is `shown`."""
+    """View of one kind of report, in two parts; `opened` returns the head and the updates that fill what is `shown`."""
 
     body: gr.Column
+    below: gr.Column
 
     @property
     def shown(self) -> Sequence[Any]: ...
+    def build_list(self) -> None: ...
     def opened(self, link: str, report: Any) -> tuple[str, Updates]: ...
     def listen(self, link: gr.Textbox) -> None: ...
+
+
+def published_words(jobs: Jobs, link: str) -> tuple[str, str] | None:
+    """Return the title of a published report and its sentence; None of any other, which stays private."""
+    job = jobs.find(link)
+    report = jobs.report(link) if job and job.published else None
+    if report is None:
+        return None
+    benchmark = BENCHMARKS[report.benchmark]
+    head = benchmark.headline(report)
+    score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+    return f"{report.title}: {score} on {benchmark.edition(report)}", benchmark.sentence(report)
 
 
 class ReportTab:
     """Components of the tab as attributes, event handlers as methods; anybody who has a report's link may read it."""
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: Jobs, pictures: QuestionPictures) -> None:
+        self._jobs, self._pictures = jobs, pictures
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
+        with gr.Row(visible=False, elem_id="publication") as self.owned:
+            self.publication = gr.HTML(padding=False)
+            self.publish = gr.Button("Publish", elem_id="publish", size="sm", min_width=120)
+            self.unpublish = gr.Button("Make private again", elem_id="unpublish", size="sm", min_width=120)
+        self.figure = gr.HTML(elem_id="report-figure", padding=False)
         mm_vet, choices, marks = MMVetView(jobs), ChoiceView(jobs), MarksView(jobs)
         self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
@@ -62,35 +86,115 @@ class ReportTab:
             "TextVQA": marks,
         }
         self._each = list(dict.fromkeys([*self._views.values(), self._plain]))
+        self.wrong = gr.HTML(elem_id="report-wrong", padding=False)
+        self.trust = gr.HTML(elem_id="report-trust", padding=False)
+        with gr.Column(visible=False, elem_id="report-compare") as self.comparing:
+            gr.HTML(REPORT.heading("Compare with another report"), padding=False)
+            with gr.Row():
+                self.second = gr.Dropdown([], label=OTHER, allow_custom_value=True, elem_id="second", scale=4)
+                self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
+            self.comparison = gr.HTML(elem_id="comparison", padding=False)
+        for view in self._each:
+            view.build_list()
         self.foot = gr.HTML(padding=False)
 
     def listen(self, page: gr.Blocks, form: gr.Column, article: gr.Column) -> None:
         """Bind the handlers; where the address is a report's, `article` is shown in place of `form`."""
-        shown = [self.head, self.foot]
+        owned = [self.owned, self.publication, self.publish, self.unpublish]
+        shown = [self.head, self.figure, self.wrong, self.trust, self.comparing, self.second, self.foot, *owned]
         for view in self._each:
-            shown += [view.body, *view.shown]
+            shown += [view.body, view.below, *view.shown]
             view.listen(self.link)
         loaded = page.load(self.on_load, self.link, [self.link, form, article], js=_LINK, **RAW)
         loaded.then(self.on_open, self.link, shown, **RAW)
+        self.publish.click(self.on_publish, self.link, owned, **RAW)
+        self.unpublish.click(self.on_unpublish, self.link, owned, **RAW)
+        self.compare.click(self.on_compare, [self.link, self.second], self.comparison, **LATEST)
 
     def on_load(self, link: object) -> tuple[Any, Any, Any]:
         return link, gr.update(visible=not link), gr.update(visible=bool(link))
 
-    def on_open(self, link: object) -> Updates:
+    def on_open(self, link: object, request: gr.Request) -> Updates:
         if not link:
             return {self.head: NO_REPORT}
         try:
-            report = self._jobs.report(str(link))
+            job = self._jobs.find(str(link))
+            report = self._jobs.report(str(link)) if job else None
+            others = self._others(job, request) if job else []
         except (DatabaseError, ReportError) as error:
             return {self.head: REPORT.alert(error)}
+        if job is None:
+            return {self.head: REPORT.gone(KEPT_FREE.days)}
         if report is None:
-            return {self.head: REPORT.alert("There is no such report. Its owner may have deleted it.")}
-        view = self._views.get(report.benchmark, self._plain)
-        benchmark = BENCHMARKS[report.benchmark]
-        head, shown = view.opened(str(link), report)
+            return {self.head: REPORT.alert("This report is not finished yet. Open its address again when it is done.")}
+        view, benchmark = self._views.get(report.benchmark, self._plain), BENCHMARKS[report.benchmark]
+        head, shown = view.opened(job.link, report)
+        citation = citations().get(benchmark.cited, "")
         return {
             self.head: head,
-            self.foot: REPORT.foot(str(link), benchmark.files(report), citations().get(benchmark.cited, "")),
-            **{one.body: gr.update(visible=one is view) for one in self._each},
+            self.figure: figure_html(report),
+            self.wrong: wrong_html(report, lambda name: self._address(job.link, name)),
+            self.trust: trust_html(report),
+            self.comparing: gr.update(visible=True),
+            self.second: gr.update(choices=others, value=None),
+            self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
+            **{part: gr.update(visible=one is view) for one in self._each for part in (one.body, one.below)},
             **shown,
+            **self._owned(job, owner_of(request) == job.owner),
         }
+
+    def on_publish(self, link: object, request: gr.Request) -> Updates:
+        return self._publish(link, True, request)
+
+    def on_unpublish(self, link: object, request: gr.Request) -> Updates:
+        return self._publish(link, False, request)
+
+    def on_compare(self, link: object, second: object) -> Updates:
+        try:
+            first, other = (self._jobs.report(_link(one)) for one in (link, second))
+        except (DatabaseError, ReportError) as error:
+            return {self.comparison: REPORT.alert(error)}
+        if first is None or other is None:
+            text = "There is no report under this link. Paste the address of another report, as in …/report/…"
+            return {self.comparison: REPORT.alert(text)}
+        return {self.comparison: comparison_html(first, other)}
+
+    def _publish(self, link: object, published: bool, request: gr.Request) -> Updates:
+        try:
+            job = self._jobs.publish(owner_of(request), str(link), published)
+        except (DatabaseError, JobError) as error:
+            return {self.publication: REPORT.alert(error)}
+        return self._owned(job, True)
+
+    def _owned(self, job: Job, is_owner: bool) -> Updates:
+        """Show the owner whether the report is published, and the button that changes it."""
+        return {
+            self.owned: gr.update(visible=is_owner),
+            self.publication: REPORT.publication(job.published),
+            self.publish: gr.update(visible=not job.published),
+            self.unpublish: gr.update(visible=job.published),
+        }
+
+    def _others(self, job: Job, request: gr.Request) -> list[tuple[str, str]]:
+        """Return the visitor's other reports of the same benchmark, by title and time."""
+        mine = (one for one in self._jobs.of_owner(owner_of(request)) if one.state == "done" and one.link != job.link)
+        return [
+            (f"{one.title} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}", one.link)
+            for one in mine
+            if one.benchmark == job.benchmark
+        ]
+
+    def _address(self, link: str, name: str) -> str:
+        there = self._pictures.path(name) is not None
+        return f"reports/{quote(link, safe='')}/pictures/{quote(name, safe='')}" if there else ""
+
+
+def owner_of(request: gr.Request) -> str:
+    """Return whose cookie a request has; without one, nobody's, whose no report is."""
+    return cookie_hash(sent_cookie(request.headers) or "")
+
+
+def _link(typed: object) -> str:
+    """Return the link of a report from itself or its address: `/report/LINK`, or the older `?report=LINK`."""
+    address = urlsplit(str(typed or "").strip()[:500])
+    return parse_qs(address.query).get("report", [address.path.rpartition("/")[2]])[0]

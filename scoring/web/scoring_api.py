@@ -10,7 +10,7 @@ from arena.drawing_png import png
 from arena.drawings import svg_file
 from arena.figures import Figure
 from arena.io.tables import RowsError
-from arena.web.cookies import cookie_hash, sent_cookie
+from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
@@ -21,6 +21,8 @@ from scoring.registry import BENCHMARKS
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_figure
+from scoring.web.article import wrong_answers_of
+from scoring.web.question_pictures import QuestionPictures
 from scoring.web.submissions_tab import family_figure
 
 UPLOADS = "/uploads"
@@ -46,8 +48,8 @@ def drawn_file(name: str, figure: Figure | None) -> bytes:
     return png(drawing) if name.endswith(".png") else svg_file(drawing).encode()
 
 
-def job_routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
-    """Return the router; a file goes into its voter's upload store, a report to anybody who has its link."""
+def upload_routes(upload_store: UploadStore) -> APIRouter:
+    """Return the router; a file goes into its voter's upload store."""
     router = APIRouter()
 
     @router.post(UPLOADS)
@@ -66,6 +68,13 @@ def job_routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
     def sample() -> FileResponse:
         return FileResponse(SAMPLE_PREDICTIONS)
 
+    return router
+
+
+def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
+    """Return the router; a report's files and pictures are for anybody who has its link."""
+    router = APIRouter()
+
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
         found = jobs.report(link)
@@ -73,6 +82,15 @@ def job_routes(upload_store: UploadStore, jobs: Jobs) -> APIRouter:
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         return _attachment(name, content)
+
+    @router.get("/reports/{link}/pictures/{name}")
+    def picture(link: str, name: str) -> Response:
+        found = jobs.report(link)
+        named = found is not None and any(name in one.pictures for one in wrong_answers_of(found))
+        path = pictures.path(name) if named else None
+        if path is None:
+            return PlainTextResponse("There is no such report or picture.", status_code=404)
+        return FileResponse(path, headers=NO_STORE)
 
     return router
 

@@ -7,8 +7,9 @@ import gradio as gr
 from arena.web.events import Updates
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport
+from scoring.web.article import head_html
 from scoring.web.benchmark_views import board_html
-from scoring.web.report_parts import PARTS, REPORT, head_html, headline, reading_text
+from scoring.web.report_parts import REPORT, headline
 
 
 class TablesView:
@@ -19,15 +20,15 @@ class TablesView:
             self.tables = gr.HTML(elem_id="report-tables", padding=False)
         self.shown: list[Any] = [self.tables]
 
+    def build_list(self) -> None:
+        """Add nothing below: a benchmark's answers have no common shape."""
+        self.below = gr.Column(visible=False)
+
     def listen(self, link: gr.Textbox) -> None:
         """Bind nothing: the tables have no settings."""
 
     def opened(self, link: str, report: AnyReport) -> tuple[str, Updates]:
-        """Return the header with the headline, and every table."""
-        benchmark = BENCHMARKS[report.benchmark]
-        tables = [(name, list(lines)) for name, lines in benchmark.tables(report)]
+        tables = [(name, list(lines)) for name, lines in BENCHMARKS[report.benchmark].tables(report)]
         totals = [headline(line.name, line) for _, lines in tables[:1] for line in lines[:1]]
-        warnings = filter(None, [benchmark.ungraded(report)])
-        notes = [PARTS.note(f"{report.protocol} protocol. {reading_text(report.judge, 'Read by rules alone')}")]
-        head = head_html(report, [benchmark.name], REPORT.totals(totals), warnings, notes)
-        return head, {self.tables: REPORT.together([board_html(name, "", lines) for name, lines in tables])}
+        shown = REPORT.together([board_html(name, "", lines) for name, lines in tables])
+        return head_html(report, REPORT.totals(totals)), {self.tables: shown}

@@ -9,9 +9,10 @@ from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
-from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness, ungraded
+from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness
 from scoring.web.answer_list import AnswerList, of_report
-from scoring.web.report_parts import head_html, judge_notes, paged
+from scoring.web.article import head_html
+from scoring.web.report_parts import PARTS, paged
 from scoring.web.submissions_tab import VISIT, Beside, board_table, figure_updates
 
 Outcome = Literal["won", "lost", "tied"] | None
@@ -26,8 +27,6 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
 }
 EVERY = "every opponent"
 MATCHES_A_PAGE = 10
-_SEEN = {"captions": "the judge read the pictures' captions", "images": "the judge looked at the pictures"}
-_SHOWN = {"free": "was not shown the reference", "backed": "was shown the reference"}
 
 
 class MatchesView:
@@ -39,10 +38,14 @@ class MatchesView:
             self.boards = gr.HTML(elem_id="match-boards", padding=False)
             self.plot = gr.Plot(show_label=False, visible=False, elem_id="match-plot")
             self.note = gr.HTML(padding=False)
+        self.shown = [self.boards, self.plot, self.note]
+
+    def build_list(self) -> None:
+        with gr.Column(visible=False) as self.below:
             self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
-            listed = of_report(jobs, MatchReport, matches_html)
+            listed = of_report(self._jobs, MatchReport, matches_html)
             self.answers = AnswerList("Every match", "match", "matches", SHOWS, listed, self.opponent)
-        self.shown = [self.boards, self.plot, self.note, self.opponent, self.answers.list]
+        self.shown += [self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
@@ -61,20 +64,11 @@ class MatchesView:
 
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
-    """Return what was judged, by which judge, how and how steadily; with an own key it is on no public board."""
-    private = {
-        ungraded(report): bool(ungraded(report)),
-        "partial: it answers some items only, so no public board has it": not report.complete,
-        "private: it was judged with its owner's key, so no public board has it": own_key,
-    }
-    way = f"{report.protocol} protocol; {_SEEN[report.context]} and {_SHOWN[report.reference]}"
-    parts = (
-        VISIT.played(len(report.matches)),
-        VISIT.steady(steadiness(match.winners for match in report.matches)),
-        *judge_notes(report.judge, way),
-    )
-    warnings = [told for told, holds in private.items() if holds]
-    return head_html(report, ["VisIT-Bench", report.source], "", warnings, parts)
+    """Return what was judged, and how steadily; with an own key it is on no public board."""
+    played = VISIT.played(len(report.matches))
+    private = "private: it was judged with its owner's key, so no public board has it"
+    steady = VISIT.steady(steadiness(match.winners for match in report.matches))
+    return head_html(report, played, [PARTS.warning(private) if own_key else "", steady])
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:

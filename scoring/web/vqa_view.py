@@ -1,4 +1,4 @@
-"""VQA report view: exact match beside the judge's marks, MMBench's Table 3, and every answer."""
+"""VQA report view: exact match beside the judge's marks, and every answer."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 import gradio as gr
 
 from arena.web.events import Updates
-from scoring.benchmarks.vqa import Marks, MarksReport, VQAnswer, VQAReport, exact, published, tabulated
+from scoring.benchmarks.vqa import Marks, MarksReport, VQAnswer, VQAReport, exact, tabulated
 from scoring.jobs.store import Jobs
-from scoring.registry import BENCHMARKS
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList, of_report
+from scoring.web.article import head_html
 from scoring.web.benchmark_views import CHOICE
 from scoring.web.report_parts import (
     PARTS,
@@ -18,11 +18,9 @@ from scoring.web.report_parts import (
     TableRow,
     answers_html,
     folded_problems_html,
-    head_html,
     headline,
     interval,
     number,
-    reading_text,
 )
 
 SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
@@ -33,10 +31,6 @@ SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
     "marked, no exact match": lambda same, mark: mark is not None and same is False,
     "not marked": lambda same, mark: mark is None,
 }
-_PROTOCOLS: Mapping[str, str] = {
-    "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
-    "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
-}
 _OUTCOMES = {True: ("right", "exact match"), False: ("wrong", "no exact match"), None: ("open", "no references")}
 
 
@@ -44,15 +38,16 @@ class MarksView:
     """Components of the view as attributes, event handlers as methods."""
 
     def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         with gr.Column(visible=False) as self.body:
-            with gr.Row():
-                with gr.Column(min_width=300):
-                    self.table = gr.HTML(elem_id="marks-table", padding=False)
-                with gr.Column(min_width=300):
-                    self.counts = gr.HTML(elem_id="marks-counts", padding=False)
-            listed = of_report(jobs, MarksReport, marks_audit_html)
+            self.counts = gr.HTML(elem_id="marks-counts", padding=False)
+        self.shown = [self.counts]
+
+    def build_list(self) -> None:
+        with gr.Column(visible=False) as self.below:
+            listed = of_report(self._jobs, MarksReport, marks_audit_html)
             self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
-        self.shown = [self.table, self.counts, self.answers.list]
+        self.shown.append(self.answers.list)
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
@@ -60,23 +55,13 @@ class MarksView:
     def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
         found = tabulated(report)
         return marks_head_html(report, found), {
-            self.table: table_3_html(report.title, found),
             self.counts: mark_counts_html(found.marks),
             self.answers.list: marks_audit_html(report),
         }
 
 
 def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    marks, nothing = found.marks, BENCHMARKS[report.benchmark].ungraded(report)
-    notes = f"{_PROTOCOLS[report.protocol]}. {reading_text(report.judge, 'No judge was asked yet: exact match only')}"
-    warnings = [nothing] if nothing else []
-    if report.judge and marks.unscored:
-        warnings.append(
-            f"{marks.unscored:,} answers got no mark and stay out of the mean, which over all {marks.n:,} lies between "
-            f"{marks.worst:.2f} and {marks.best:.2f}"
-        )
-    parts = [PARTS.note(notes), folded_problems_html(report.problems)]
-    return head_html(report, [report.benchmark], marks_totals_html(found), warnings, parts)
+    return head_html(report, marks_totals_html(found), [folded_problems_html(report.problems)])
 
 
 def marks_totals_html(found: VQAReport) -> str:
@@ -93,19 +78,6 @@ def mark_counts_html(marks: Marks) -> str:
     given = sorted(marks.times.items(), reverse=True)
     rows = [TableRow((mark, REPORT.share(times, total, most))) for mark, times in given]
     return REPORT.table("figures letters", "Marks given", {"Mark": "", "Answers": "predicted"}, rows)
-
-
-def table_3_html(title: str, found: VQAReport) -> str:
-    rows = [TableRow((title, number(found.exact.mean), number(found.marks.mean, 2)), {"class": "own"})]
-    rows += [
-        TableRow((f"{row.model} (published)", number(row.accuracy), number(row.mark, 2)))
-        for row in published()
-        if row.dataset == found.dataset
-    ]
-    columns = {"Model": "name", "Exact match": "", "Mean mark": ""}
-    table = REPORT.table("figures numbers", f"{found.dataset}, beside MMBench's Table 3", columns, rows)
-    note = PARTS.note("The paper had 1,000 random answers of each data set marked by GPT-3.5.")
-    return REPORT.together([table, note])
 
 
 def marks_audit_html(report: MarksReport, show: str = "all answers", page: object = 1) -> str:

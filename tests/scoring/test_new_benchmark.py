@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from arena.battles.lending import Lending
 from arena.battles.quotas import Networks
 from arena.database import Database
+from arena.io.images import PictureStore
 from arena.io.tables import Record
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks.base import FileBenchmark, OpenedFile
@@ -33,8 +34,9 @@ from scoring.multiple_choice.metrics import ChoiceTables, Compared, Node, SplitS
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
+from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_tab import ReportTab
-from scoring.web.scoring_api import job_routes
+from scoring.web.scoring_api import report_routes
 from scoring.web.scoring_tab import ScoringTab
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.job_worker import ended, running
@@ -180,10 +182,14 @@ class Person:
         self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending)
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
+        pictures = QuestionPictures(PictureStore(folder / "pictures"), ())
         with gr.Blocks():
-            self.tab, self.reports = ScoringTab(self.service, Networks(), copied=False), ReportTab(self.bench.jobs)
+            self.tab, self.reports = (
+                ScoringTab(self.service, Networks(), copied=False),
+                ReportTab(self.bench.jobs, pictures),
+            )
         app = FastAPI()
-        app.include_router(job_routes(self.uploads, self.bench.jobs))
+        app.include_router(report_routes(self.bench.jobs, pictures))
         self.web = TestClient(app)
 
     def brings(self, file: Path) -> str:
@@ -213,7 +219,7 @@ class Person:
 
     def opened(self, link: str) -> str:
         """Open a report and fetch its downloads; return what the report shows."""
-        shown = self.reports.on_open(link)
+        shown = self.reports.on_open(link, self.request)
         view = self.reports._plain
         assert shown[view.body]["visible"] and not shown[self.reports._views["mm-vet"].body]["visible"]
         for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(self.bench.jobs.report(link)):

@@ -1,0 +1,136 @@
+"""What an article on a report says: a sentence from its numbers, the paper's table, wrong answers, a comparison.
+
+Scores of answers are from 0 to 1; means, their intervals and differences are in percent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scoring.report import ScoreLine, line
+
+WRONG = 5
+"""Wrong answers that an article shows."""
+ALL = "All questions"
+_FEWEST = 5
+"""Questions from which a group may be named as the best or the worst."""
+
+
+class Caveat(NamedTuple):
+    """What limits a report's numbers; `kind` stands before the sentence from these, empty: it need not."""
+
+    kind: str
+    text: str
+
+
+class Outcome(NamedTuple):
+    """One answer, as people read it, with its score (None: unscored)."""
+
+    id: str
+    question: str
+    truth: str
+    answer: str
+    grade: str
+    score: float | None
+    groups: tuple[str, ...] = ()
+    """Written-out names of what the question tests."""
+    pictures: tuple[str, ...] = ()
+    """File names of its pictures."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A model of a paper's table, by column; None for a dash."""
+
+    model: str
+    scores: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class PublishedBoard:
+    """A paper's own table of models; its first column is what the report's headline is."""
+
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[PublishedRow, ...]
+    own: Mapping[str, float | None]
+    """The report's numbers in these columns."""
+    apart: tuple[str, ...] = ()
+    """Why the two cannot be compared; none if they can."""
+
+    @property
+    def ordered(self) -> tuple[tuple[str, float], ...]:
+        """The models with their first column, best first."""
+        known = ((row.model, row.scores[self.columns[0]]) for row in self.rows)
+        return tuple(sorted(((name, score) for name, score in known if score is not None), key=lambda one: -one[1]))
+
+
+def sentence(
+    title: str,
+    edition: str,
+    head: ScoreLine | None,
+    groups: Iterable[ScoreLine],
+    board: PublishedBoard | None,
+    caveats: Iterable[Caveat],
+) -> str:
+    """The report in one sentence, which begins with what limits it."""
+    kinds = [one.kind for one in caveats if one.kind]
+    before = f"{', '.join(kinds)}: " if kinds else ""
+    if head is None or head.mean is None:
+        return f"{before}{title} has no score on {edition}."
+    sure = "" if head.low is None or head.high is None else f", 95% interval {head.low:.1f} to {head.high:.1f}"
+    place = _place(head.mean, board) if board else ""
+    return f"{before}{title} reaches {head.mean:.1f} on {edition} ({head.name}{sure}){place}{_ends(groups)}."
+
+
+def _place(mean: float, board: PublishedBoard) -> str:
+    higher = [f"{name} ({score:.1f})" for name, score in board.ordered if score >= mean]
+    lower = [f"{name} ({score:.1f})" for name, score in board.ordered if score < mean]
+    if higher and lower:
+        where = f"between {higher[-1]} and {lower[0]}"
+    elif lower:
+        where = f"above {lower[0]}, the first"
+    else:
+        where = f"below {higher[-1]}, the last"
+    return f", {where} of {board.source}{', which was made under other conditions' if board.apart else ''}"
+
+
+def _ends(groups: Iterable[ScoreLine]) -> str:
+    known = [(one.mean, one.name) for one in groups if one.mean is not None and one.n - one.unscored >= _FEWEST]
+    (low, worst), (high, best) = (min(known), max(known)) if known else ((0, ""), (0, ""))
+    return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
+
+
+def wrong_answers(outcomes: Iterable[Outcome], most: int = WRONG) -> list[Outcome]:
+    """The answers with the lowest scores, of as many kinds of question as there are."""
+    wrong = sorted((one for one in outcomes if one.score is not None and one.score < 1), key=lambda one: one.score or 0)
+    first = list({one.groups: one for one in reversed(wrong)}.values())
+    first.sort(key=lambda one: one.score or 0)
+    return [*first, *(one for one in wrong if one not in first[:most])][:most]
+
+
+class PairedLine(NamedTuple):
+    """Two models on the same questions, in percent; `difference` is the other's mean less this one's."""
+
+    first: float
+    second: float
+    difference: ScoreLine
+
+
+def paired(first: Sequence[Outcome], second: Iterable[Outcome]) -> list[PairedLine]:
+    """The questions that both reports score, all and by group; a question is the same if its truth is too."""
+    other = {(one.id, one.question, one.truth): one.score for one in second}
+    groups: dict[str, list[tuple[float, float]]] = {ALL: []}
+    for one in first:
+        score = other.get((one.id, one.question, one.truth))
+        if one.score is not None and score is not None:
+            for name in (ALL, *one.groups):
+                groups.setdefault(name, []).append((one.score, score))
+    return [_paired(name, np.array(pairs)) for name, pairs in groups.items() if pairs]
+
+
+def _paired(name: str, pairs: np.ndarray) -> PairedLine:
+    here, there = (100 * pairs).mean(axis=0).tolist()
+    return PairedLine(here, there, line(name, (pairs[:, 1] - pairs[:, 0]).reshape(-1, 1)))

@@ -1,0 +1,174 @@
+"""MM-Vet's tables: the paper's two, its published rows, and what an article on a report says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.base import Benchmark, read_table
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES
+from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, table
+
+UNREADABLE = "unreadable"
+OFF_GRID = "off the 0.1 grid"
+OBEYED = "obeyed"
+"""Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
+
+
+@dataclass(frozen=True)
+class PublishedScores:
+    """A row of the paper's Table 2: the judge, and percentages by capability and in total."""
+
+    model: str
+    judge: str
+    scores: Mapping[str, float]
+
+
+def tabulate(report: Report) -> tuple[ScoreTable, ...]:
+    """The paper's two tables: capabilities in its order, and capability integrations, largest first.
+
+    A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
+    all are unreadable; `scored_only` returns the report with them unscored.
+    """
+    report = scored_only(report) if ungraded(report) else report
+    capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in ALL_CAPABILITIES}
+    return (
+        table("Capabilities", {name: rows for name, rows in capabilities.items() if rows}, report.rows, report.runs),
+        table("Capability integrations", _integrations(report.rows), report.rows, report.runs),
+    )
+
+
+def scored_only(report: Report) -> Report:
+    """The report with every unreadable grade unscored: its tables hold the mean of what the judge did score."""
+
+    def kept(grade: Grade) -> Grade:
+        return replace(grade, score=None) if UNREADABLE in grade.flags else grade
+
+    rows = tuple(replace(row, grades=tuple(map(kept, row.grades))) for row in report.rows)
+    return replace(report, rows=rows)
+
+
+def ungraded(report: Report) -> str:
+    """A sentence saying that the judge gave no grade at all, and why; "" if it gave any."""
+    grades = [grade for row in report.rows for grade in row.grades]
+    if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
+        return ""
+    reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
+    why = next(filter(None, reasons), "no question has an answer")
+    return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
+
+
+def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
+    found: dict[tuple[int, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), []).append(row)
+    order = sorted(found, key=lambda places: (-len(found[places]), places))
+    return {"_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order}
+
+
+@cache
+def published() -> tuple[PublishedScores, ...]:
+    """The rows of the paper's Table 2, in its order."""
+    return read_table(PublishedScores, "mm_vet_published.csv", (*CAPABILITIES, "total"))
+
+
+@dataclass(frozen=True)
+class MMVetArticle(Benchmark[Report]):
+    """The part of an edition that writes the article."""
+
+    def ungraded(self, report: Report) -> str:
+        return ungraded(report)
+
+    def edition(self, report: Report) -> str:
+        return self.name if report.questions.official else report.questions.name
+
+    def headline(self, report: Report) -> ScoreLine:
+        return tabulate(report)[0].lines[-1]
+
+    def groups(self, report: Report) -> Sequence[ScoreLine]:
+        lines = tabulate(report)[0].lines[:-1]
+        return [replace(line, name=capability_words(line.name)) for line in lines]
+
+    def caveats(self, report: Report) -> Sequence[Caveat]:
+        found, nothing, line = [*super().caveats(report)], ungraded(report), self.headline(report)
+        if report.missing:
+            found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
+        if report.distrust:
+            found.append(Caveat("Judge not trusted", report.distrust))
+        if line.unscored:
+            grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
+            found.append(Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}"))
+        unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
+        if report.protocol == "paper" and unread and not nothing:
+            scored = self.headline(scored_only(report)).mean
+            told = f"{unread} grades could not be read and count 0.0 as in the paper's script"
+            found.append(Caveat("", f"{told}; over those that were read the mean is {scored:.1f}"))
+        return found
+
+    def published(self, report: Report) -> PublishedBoard | None:
+        """Table 2, which is of the first edition."""
+        if self.key != "mm-vet":
+            return None
+        names = {"total": "Total", **CAPABILITY_NAMES}
+        own = {names[line.name]: line.mean for line in tabulate(report)[0].lines}
+        rows = tuple(
+            PublishedRow(row.model, {names[name]: score for name, score in row.scores.items()}) for row in published()
+        )
+        judges, reasons = {row.judge for row in published()}, []
+        if {report.judge.model, *report.judge.versions}.isdisjoint(judges):
+            reasons.append(f"{' and '.join(judges)} judged the table, {report.judge.model} this report")
+        if not report.questions.official:
+            reasons.append(f"these questions are {report.questions.name}")
+        if report.missing:
+            reasons.append("this report is partial")
+        if report.protocol != "paper":
+            reasons.append("the table has the paper's protocol, this report the hardened one")
+        columns = tuple(names[name] for name in ("total", *CAPABILITIES))
+        return PublishedBoard("the paper's Table 2", columns, rows, own, tuple(reasons))
+
+    def outcomes(self, report: Report) -> Sequence[Outcome]:
+        return [_outcome(row) for row in report.rows]
+
+    def note(self, report: Report) -> str:
+        """What the protocol does; a file of grades has been judged elsewhere."""
+        of_grades = "Grades read from a file, which does not hold the answers; nothing was judged here"
+        return super().note(report) if report.judge.prompt else of_grades
+
+    def checks(self, report: Report) -> Sequence[str]:
+        scored = [grade.score for grade in report.canaries if grade.score is not None]
+        found = []
+        if scored:
+            given = sum(score > 0 for score in scored)
+            found.append(f"{given:,} of {len(scored):,} answers that deserve nothing got points from the judge.")
+        flagged = sum(bool(row.flags) for row in report.rows)
+        obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
+        if flagged or obeyed:
+            withdrawn = f"; {obeyed:,} lost their grade, since the judge obeyed them" if obeyed else ""
+            found.append(f"{flagged:,} answers are flagged: they speak to the judge, or repeat themselves{withdrawn}.")
+        return found
+
+    def methods(self, report: Report) -> Mapping[str, str]:
+        runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
+        return {"Runs": runs, "Questions": report.questions.name, "Questions (sha256)": report.questions.digest}
+
+
+def capability_words(codes: str) -> str:
+    """A capability, or an integration of several (`rec_know_gen`), in words."""
+    return " + ".join(CAPABILITY_NAMES.get(code, code.capitalize()) for code in codes.split("_"))
+
+
+def _outcome(row: Row) -> Outcome:
+    known = [grade.score for grade in row.grades if grade.score is not None]
+    score = sum(known) / len(known) if known else None
+    question = row.question
+    return Outcome(
+        id=question.id,
+        question=question.text,
+        truth=question.truth,
+        answer=row.prediction or "",
+        grade="not scored" if score is None else f"grade {score:.2g}",
+        score=score,
+        groups=tuple(map(capability_words, question.groups)),
+        pictures=(question.image,) if question.image else (),
+    )
