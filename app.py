@@ -69,7 +69,7 @@ from scoring.jobs.submissions import PeoplesBoards
 from scoring.web import scoring_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_tab import ReportTab, published_words
+from scoring.web.report_tab import PublishedReports, ReportTab
 from scoring.web.scoring_tab import ScoringTab
 from scoring.web.setup import build_scoring, scoring_running
 from scoring.web.submissions_tab import SubmissionsTab
@@ -162,7 +162,7 @@ def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
     sources = (context.items, context.outcomes, context.leaderboard, context.models.overview)
-    heads = Heads(*sources, lambda link: published_words(context.scoring.jobs, link))
+    heads = Heads(*sources, PublishedReports(context.scoring.jobs).words)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (

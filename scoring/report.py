@@ -7,10 +7,11 @@ import csv
 import json
 import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,11 @@ Probed = Literal["flagged", "all"]
 """Which predictions are judged once more under another question's truth."""
 Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+_REMEMBERED = 8
+"""Reports whose tables are kept."""
 
 
 class NoAnswersError(RowsError):
@@ -317,6 +323,23 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def remembered(function: F) -> F:
+    """Decorate what is made of a report, to make it once: a report never changes, and is known by its identity."""
+    kept: dict[tuple[int, ...], tuple[tuple[Any, ...], Any]] = {}
+
+    @wraps(function)
+    def once(*args: Any) -> Any:
+        key = tuple(map(id, args))
+        if key not in kept:
+            made = function(*args)
+            for old in list(kept)[: len(kept) + 1 - _REMEMBERED]:
+                kept.pop(old, None)
+            kept[key] = (args, made)
+        return kept[key][1]
+
+    return cast(F, once)
 
 
 def missing_notice(report: Report) -> str:

@@ -77,7 +77,7 @@ def sentence(
 ) -> str:
     """The report in one sentence, which begins with what limits it."""
     kinds = [one.kind for one in caveats if one.kind]
-    before = f"{', '.join(kinds)}: " if kinds else ""
+    before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
     sure = "" if head.low is None or head.high is None else f", 95% interval {head.low:.1f} to {head.high:.1f}"

@@ -28,7 +28,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv
+from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, remembered
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -89,6 +89,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     check: str = "Read the letters (free)"
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}: show the cost"
+    protocol_papers: Mapping[str, str] = field(
+        default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
+    )
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
     called: Callable[[Sequence[ChoiceQuestion]], str]
     """Name of the edition that these questions belong to."""
@@ -165,6 +168,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
         return ""
 
+    @remembered
     def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
         """The tables of a report; if no answer could be read, what a protocol assigns scores nothing."""
         if report.rows and not any(map(_is_read, report.rows)):
@@ -202,7 +206,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
         name = self.called([row.question for row in report.rows])
-        return f"{name} {found.splits[-1].split}".strip() if found.splits else name
+        splits = [scores.split for scores in found.splits]
+        return f"{name} {splits[-1 if splits[2:] else 0]}".strip() if splits else name
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         found = self.tabulated(report)
@@ -224,7 +229,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         told += [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")] if undecided else []
         line = self.headline(report)
         if told and line:
-            between = f"the {line.name} lies between {line.worst:.1f} and {line.best:.1f}"
+            between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
             told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
         caveats += told
         if found.without_answer:

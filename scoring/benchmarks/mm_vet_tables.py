@@ -7,7 +7,7 @@ from functools import cache
 from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES
-from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, table
+from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, remembered, table
 
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
@@ -24,6 +24,7 @@ class PublishedScores:
     scores: Mapping[str, float]
 
 
+@remembered
 def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
@@ -140,7 +141,9 @@ class MMVetArticle(Benchmark[Report]):
         found = []
         if scored:
             given = sum(score > 0 for score in scored)
-            found.append(f"{given:,} of {len(scored):,} answers that deserve nothing got points from the judge.")
+            found.append(
+                f"Canaries: {given:,} of {len(scored):,} answers that deserve nothing got points from the judge."
+            )
         flagged = sum(bool(row.flags) for row in report.rows)
         obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
         if flagged or obeyed:

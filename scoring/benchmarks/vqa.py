@@ -29,7 +29,7 @@ from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
-from scoring.report import DATA, Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv
+from scoring.report import DATA, Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv, remembered
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -306,6 +306,7 @@ def consensus(prediction: str, answers: Sequence[str]) -> float:
     return math.fsum(min(1.0, (matches - (one == said)) / 3) for one in given) / len(given)
 
 
+@remembered
 def tabulated(report: MarksReport) -> VQAReport:
     return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
 
@@ -356,6 +357,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
     unit: str = "mark"
     rest: str = "Have a judge give {left}: show the cost"
 
+    protocol_papers: Mapping[str, str] = field(default_factory=lambda: {"mmbench-paper": "liu2024mmbench"})
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
             "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",

@@ -65,7 +65,7 @@ class VisitBench(Benchmark[MatchReport]):
         of_item = {instance.item: instance.family for instance in report.instances}
         for match in _counted(report):
             families.setdefault(of_item[match.item], []).append(match)
-        return [_won(family, report, matches) for family, matches in families.items()]
+        return [_won(_words(family), report, matches) for family, matches in families.items()]
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
@@ -106,7 +106,7 @@ class VisitBench(Benchmark[MatchReport]):
                     *answers,
                     told,
                     score,
-                    (instance.family,),
+                    (_words(instance.family),),
                     pictures,
                 )
             )
@@ -153,6 +153,11 @@ def _is_multi(report: MatchReport) -> bool:
     """Whether most of the matches are on several images, which have a board of their own."""
     several = {instance.item for instance in report.instances if instance.multi}
     return 2 * sum(match.item in several for match in report.matches) > len(report.matches)
+
+
+def _words(family: str) -> str:
+    """A family's name as it is read: `spot_the_diff` is its key in the authors' files."""
+    return family.replace("_", " ").capitalize()
 
 
 def _meets_reference(report: MatchReport) -> bool:

@@ -10,9 +10,9 @@ from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
 
-_ROW, _NAMES, _WIDTH = 22, 0.36, 720
+_ROW, _NAMES, _WIDTH = 22, 0.43, 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
-_BARS = 0.56
+_BARS = 0.46
 """Share of the width that the longest bar takes."""
 CALIBRATION = "No person has marked these answers yet: how far this judge is from people here is not known."
 
@@ -51,7 +51,7 @@ def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Dra
         name, score = row
         y, dark = _ROW * place, row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
-        marks.append(TextMark(left - 8, y + 16, shortened(name, 28), "end", "text" if dark else "quiet", 12, name))
+        marks.append(TextMark(left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name))
         marks.append(BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength))
         if dark and high > low:
             middle = y + _ROW / 2
@@ -96,7 +96,7 @@ def trust_lines(report: AnyReport) -> list[str]:
     if head is not None and head.mean is not None:
         sure = interval(head.low, head.high) or "no interval"
         unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
-        lines.append(f"{sure[0].upper()}{sure[1:]}, over {head.n:,} questions{unscored if head.unscored else ''}.")
+        lines.append(f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}.")
     lines += list(benchmark.checks(report))[:2]
     return [*lines, *([CALIBRATION] if report.judge else [])]
 

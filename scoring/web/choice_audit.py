@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from unicodedata import normalize
 
+from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.benchmark_views import CHOICE
+from scoring.web.benchmark_views import CHOICE, label
 from scoring.web.report_parts import REPORT, answers_html
 
 DIFFERS = "differs by protocol"
@@ -50,7 +51,8 @@ def _row(one: Decided | Difference) -> Decided:
 def _item(one: Decided | Difference, other: Protocol) -> str:
     row = _row(one)
     question, decision = row.question, row.decision
-    about = " · ".join(filter(None, (question.split, question.group, question.category)))
+    group = mmbench.L2.get(question.group.lower(), question.group)
+    about = " · ".join(filter(None, (question.split, label(group), label(question.category))))
     trails = _trail_html(decision)
     if isinstance(one, Difference):
         name = f"{PROTOCOL_WORDS[other]}: {_letter_words(one.other.letter)}"

@@ -33,11 +33,9 @@ class MMVetView:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        with gr.Column(visible=False) as self.body, gr.Row():
-            with gr.Column(min_width=300):
-                self.capabilities = gr.HTML(elem_id="capabilities", padding=False)
-            with gr.Column(min_width=300):
-                self.integrations = gr.HTML(elem_id="integrations", padding=False)
+        with gr.Column(visible=False) as self.body:
+            self.capabilities = gr.HTML(elem_id="capabilities", padding=False)
+            self.integrations = gr.HTML(elem_id="integrations", padding=False)
         self.shown = [self.capabilities, self.integrations]
 
     def build_list(self) -> None:
@@ -55,7 +53,7 @@ class MMVetView:
         groups = [(capability_words(line.name), line.name) for line in capabilities.lines[:-1]]
         return head_html(report, _total_html(capabilities)), {
             self.capabilities: table_html(capabilities),
-            self.integrations: table_html(integrations),
+            self.integrations: REPORT.folded(integrations.name, table_html(integrations)),
             self.group: gr.update(choices=[EVERY, *groups], value=EVERY),
             self.answers.list: questions_html(report),
         }
@@ -73,9 +71,9 @@ def _total_html(table: ScoreTable) -> str:
 
 def table_html(table: ScoreTable) -> str:
     unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
-    rows = [TableRow(_cells(line), {"class": "last" if line is table.lines[-1] else None}) for line in table.lines]
+    rows = [TableRow(_cells(line), {"class": "sure" if line is table.lines[-1] else None}) for line in table.lines]
     columns = {"": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
-    return REPORT.table("board scores", table.name, columns, rows)
+    return REPORT.table("figures numbers", table.name, columns, rows)
 
 
 def _cells(line: ScoreLine) -> tuple[str, ...]:

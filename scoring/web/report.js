@@ -21,6 +21,7 @@
       const [head, ...body] = rows(table).map((row) => `| ${row.map((text) => text.replaceAll("|", "\\|")).join(" | ")} |`);
       return [head, `|${" --- |".repeat(table.rows[0].cells.length)}`, ...body, ""].join("\n");
     },
+    CSV: (table) => rows(table).map((row) => `${row.map((text) => `"${text.replaceAll('"', '""')}"`).join(",")}\n`).join(""),
   };
 
   const copy = async (button, text) => {

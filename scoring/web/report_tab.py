@@ -1,7 +1,7 @@
 """Report: the article under a report's link, its benchmark's view, its publication, and its comparison with another."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -49,16 +49,25 @@ class View(Protocol):
     def listen(self, link: gr.Textbox) -> None: ...
 
 
-def published_words(jobs: Jobs, link: str) -> tuple[str, str] | None:
-    """Return the title of a published report and its sentence; None of any other, which stays private."""
-    job = jobs.find(link)
-    report = jobs.report(link) if job and job.published else None
-    if report is None:
-        return None
-    benchmark = BENCHMARKS[report.benchmark]
-    head = benchmark.headline(report)
-    score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
-    return f"{report.title}: {score} on {benchmark.edition(report)}", benchmark.sentence(report)
+class PublishedReports:
+    """What the heads of published reports say; those that are not published say nothing."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs, self._kept = jobs, lru_cache(maxsize=100)(self._words)
+
+    def words(self, link: str) -> tuple[str, str] | None:
+        """Return a published report's title and its sentence; None of any other."""
+        job = self._jobs.find(link)
+        return self._kept(link) if job and job.published else None
+
+    def _words(self, link: str) -> tuple[str, str] | None:
+        report = self._jobs.report(link)
+        if report is None:
+            return None
+        benchmark = BENCHMARKS[report.benchmark]
+        head = benchmark.headline(report)
+        score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+        return f"{report.title}: {score} on {benchmark.edition(report)}", benchmark.sentence(report)
 
 
 class ReportTab:
@@ -129,7 +138,8 @@ class ReportTab:
             return {self.head: REPORT.alert("This report is not finished yet. Open its address again when it is done.")}
         view, benchmark = self._views.get(report.benchmark, self._plain), BENCHMARKS[report.benchmark]
         head, shown = view.opened(job.link, report)
-        citation = citations().get(benchmark.cited, "")
+        papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
+        citation = "\n\n".join(citations()[key] for key in papers if key)
         return {
             self.head: head,
             self.figure: figure_html(report),

@@ -159,7 +159,7 @@ def test_the_page_says_the_same(tmp_path):
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")
     head = choice_head_html(report, tabulated(report), -1)
-    assert "PARTIAL: 664 of the 1,164" in head and "Vanilla lies between 43.0 and 100.0" in head
+    assert "PARTIAL: 664 of the 1,164" in head and "vanilla accuracy lies between 43.0 and 100.0" in head
     assert "500 of 1,164 decided" in head
 
 

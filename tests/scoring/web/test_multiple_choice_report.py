@@ -13,26 +13,26 @@ from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.vqa import MarksReport, VQAnswer
 from scoring.multiple_choice.circular_eval import PASS
-from scoring.multiple_choice.metrics import Compared, Comparison, differences
+from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.registry import BENCHMARKS
 from scoring.report import Grade, JudgeStamp
+from scoring.web.article import comparison_html, figure_html, methods_html, published_table, trust_html, wrong_html
 from scoring.web.benchmark_views import (
     BENCHMARK_VIEWS,
     WORST,
     board_html,
-    comparison_html,
     label,
     letters_html,
     overalls_html,
-    published_html,
     split_names,
     worst_html,
 )
 from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html, judge_text
-from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html, table_3_html
+from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
@@ -186,28 +186,14 @@ def test_letters_and_steps(circular, mmt):
 
 
 def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
-    more = tables(circular)[2]
-    assert "Table 5" in more and "role=" not in more
-    rows = [cells for _, _, cells in rows_of(more)]
-    assert rows[0][:2] == ["our model", "74.4"] and rows[1][:2] == ["OpenFlamingo", "4.6"]
+    board = BENCHMARKS["mmbench"].published(circular)
+    rows = [cells for _, _, cells in rows_of(published_table(board, "our model"))]
+    assert rows[0][:2] == ["our model", "74.4"] and rows[-1][:2] == ["OpenFlamingo", "4.6"] and len(rows) == 17
+    assert board.source == "the paper's Table 5" and board.apart == ("this report is partial",)
     chinese = report(replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows)
-    assert "this is MMBench-CN, the table is MMBench" in tables(chinese)[2]
+    assert "this is MMBench-CN, the table is MMBench" in Seen(figure_html(chinese)).text
     test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)
-    assert "Table 6" in tables(test)[2] and "role=" not in tables(test)[2]
-    apart = BENCHMARK_VIEWS["mmbench"].figure(
-        "m", tabulated(test), -1, BENCHMARK_VIEWS["mmbench"].beside(tabulated(test))[0]
-    )
-    assert "these are questions of test, the table is dev" in str(apart.layout["title"])
-    assert published_html("m", None, mmbench.published()[:1], "").count("<tr") == 2
-
-
-def test_figures_hold_every_bar_and_no_markup(circular, mmt):
-    hostile = replace(circular, title=HOSTILE)
-    figure = BENCHMARK_VIEWS["mmbench"].figure(HOSTILE, tabulated(hostile), -1, "InstructBLIP (Table 5, dev)")
-    assert list(figure.traces[0]["x"]) == ["CP", "FP-S", "FP-C", "AR", "RR", "LR", "Overall"]
-    assert "<script" not in str(figure) and len(figure.traces) == 2
-    bars = BENCHMARK_VIEWS["mmt-bench"].figure(HOSTILE, tabulated(mmt), -1, "").traces[0]
-    assert len(bars["y"]) == 32 and list(bars["x"]) == sorted(bars["x"])
+    assert "Table 6" in Seen(figure_html(test)).text and "the table is dev" not in figure_html(test)
 
 
 def test_what_if_counts_what_parts(circular):
@@ -308,11 +294,15 @@ def test_whatever_a_file_says_is_text(benchmark):
         what_if_html(shown, "mmt-paper", pairs, parted),
         audit_html(shown.rows, (), "mmt-paper"),
         audit_html(shown.rows, other.rows, "mmt-paper", "differs by protocol"),
-        comparison_html(HOSTILE, HOSTILE, [Compared(HOSTILE, (Comparison(HOSTILE, 1, 0, 0, 0, 1.0),))]),
+        figure_html(shown),
+        wrong_html(shown, lambda name: ""),
+        trust_html(shown),
+        methods_html(shown),
+        comparison_html(shown, shown),
     ]
     for piece in pieces:
         assert Seen(piece).text or not piece
-    assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[-3]).text
+    assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[7]).text
 
 
 def test_where_a_judge_is_stands_in_a_report_if_it_is_public():
@@ -327,17 +317,6 @@ def test_problems_stand_with_their_rows_the_gravest_first():
     assert html.index("keeps the file from being scored") < html.index("Good to know") and "Row 2: bad" in html
     assert html.count("<li>") == MOST_PROBLEMS + 1 + 1 and "and 98 more" in html
     assert html.count('role="alert"') == 1 and file_problems_html(()) == ""
-
-
-def test_two_models_are_compared():
-    lines = (
-        Comparison("Overall", 50, 30, 10, 10, 0.002),
-        Comparison("ocr", 5, 1, 1, 0, 1.0),
-        Comparison("x", 0, 0, 0, 0, 1.0),
-    )
-    text = Seen(html := comparison_html("one", "two", [Compared("base rows", lines)])).text
-    assert "80.0 and 60.0 of 100 in both files, more than chance does (p = 0.002)" in text
-    assert [cells[0] for _, _, cells in rows_of(html)] == ["Overall", "OCR"]
 
 
 def test_names_are_read_as_the_papers_write_them():
@@ -359,11 +338,11 @@ def test_marks_stand_beside_exact_match(marks):
     found = tabulated(marks)
     text = Seen(marks_totals_html(found)).text
     assert "50.0" in text and "5.00" in text and "1 of 4 marked" in text
-    table = rows_of(table_3_html("our model", found))
-    published = [["Flamingo (published)", "22.9", "1.92"], ["MiniGPT-4 (published)", "9.8", "1.54"]]
-    assert [cells for _, _, cells in table] == [["our model", "50.0", "5.00"], *published]
+    table = rows_of(published_table(BENCHMARKS["TextVQA"].published(marks), "our model"))
+    published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
+    assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
     assert "100.0%" in mark_counts_html(found.marks)
-    assert "test-judge" in marks_head_html(marks, found) and "3 answers got no mark" in marks_head_html(marks, found)
+    assert "test-judge" in trust_html(marks) and "3 answers got no mark" in marks_head_html(marks, found)
     assert "No marks yet" in mark_counts_html(tabulated(replace(marks, grades=())).marks)
 
 

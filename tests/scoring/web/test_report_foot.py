@@ -54,7 +54,7 @@ def test_a_table_is_copied_as_a_paper_needs_it(report):
 
 def test_link_and_citation_are_copied_and_the_files_stand_last(report):
     assert copied(report, "link") == report.url.partition("?")[0]
-    report.get_by_text("Cite the benchmark").click()
+    report.get_by_text("Cite the benchmark and the protocol").click()
     report.locator("[data-copy=bibtex]").click()
     expect(report.locator("[data-copy=bibtex]")).to_have_text("Copied")
     assert report.evaluate("navigator.clipboard.readText()") == citations()["liu2024mmbench"]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
 from tests.support.screens import DESK, fresh_page, shoot, turn
@@ -78,10 +78,14 @@ def report(browser, scoring) -> str:
 def test_a_file_is_scored_and_its_report_read(visitor, scoring):
     visitor.goto(f"{scoring.address}/{judged(visitor)}")
     expect(visitor.locator(".report-head .total")).to_be_visible(timeout=15_000)
-    for name in ("rec", "ocr", "know", "gen", "spat", "math", "total"):
-        assert visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
+    for name in (*CAPABILITY_NAMES.values(), "Total"):
+        assert (
+            name == "Image-text sequences"
+            or visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
+        )
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
-    expect(visitor.locator("#capability-plot")).to_contain_text("not comparable")
+    expect(visitor.locator("#report-figure figcaption")).to_contain_text("Not the same conditions")
+    expect(visitor.locator("#report-wrong li img").first).to_be_visible()
     expect(visitor.locator("#audit > div .audit > li")).to_have_count(16)
     shoot(visitor, "scoring-report", whole=True)
 
@@ -91,9 +95,9 @@ def test_the_audit_is_filtered(visitor, report):
     rows = visitor.locator(".audit > li")
     expect(rows).to_have_count(16)
     visitor.get_by_label("Capability").click()
-    visitor.get_by_role("option", name="math").click()
+    visitor.get_by_role("option", name="Math").click()
     expect(rows).not_to_have_count(16)
-    assert all("math" in text for text in rows.locator(".about").all_inner_texts())
+    assert all("Math" in text for text in rows.locator(".about").all_inner_texts())
     visitor.get_by_label("Show").click()
     visitor.get_by_role("option", name="no prediction").click()
     expect(visitor.locator("#audit")).to_contain_text("No question fits")
@@ -110,7 +114,7 @@ def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
     visitor.get_by_role("button", name="Make the report (free)").click()
     visitor.locator(".mine a").first.click()
     expect(visitor.locator(".report-head .total")).to_have_text("50.0", timeout=15_000)
-    expect(visitor.locator("#report-head")).to_contain_text("nothing was judged here")
+    expect(visitor.locator("#report-trust")).to_contain_text("nothing was judged here")
     assert judge.counts.calls == calls
 
 
@@ -273,7 +277,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     assert judged_href != href
     for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
         visitor.goto(f"{scoring.address}/{link}")
-        expect(visitor.locator("#report-head")).to_contain_text(told)
+        expect(visitor.locator("#report")).to_contain_text(told)
     visitor.locator("#choice-show input").click()
     visitor.get_by_role("option", name="read by the judge").click()
     expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
@@ -299,7 +303,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     expect(shown).to_have_count(1 + 2 + 4 + 6)
     visitor.locator("#levels button", has_text="Perception").first.click()
     expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
-    expect(visitor.locator("#choice-plot")).to_contain_text("Kosmos-2")
+    expect(visitor.locator("#report-figure svg")).to_contain_text("Kosmos-2")
     shoot(visitor, "scoring-choices", whole=True)
     marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
     assert marks.all_inner_texts() == ["cat"]
@@ -360,13 +364,20 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     turn(visitor, "Score a model")
     first = read_letters(visitor, write_csv(tmp_path / "better.csv", mmbench_rows()))
     visitor.goto(f"{scoring.address}/{first}")
-    visitor.get_by_label("Link of its report").fill("not a link")
+    other = visitor.get_by_label("One of your reports, or the link of any other")
+    other.fill("not a link")
+    other.press("Enter")
     visitor.get_by_role("button", name="Compare").click()
-    expect(visitor.locator("#comparison")).to_contain_text("no report of multiple choice")
-    visitor.get_by_label("Link of its report").fill(f"{scoring.address}/{second}")
+    expect(visitor.locator("#comparison")).to_contain_text("no report under this link")
+    other.fill(f"{scoring.address}/{second}")
+    other.press("Enter")
     visitor.get_by_role("button", name="Compare").click()
     expect(visitor.locator("#comparison")).to_contain_text("better beside worse")
-    assert visitor.locator("#comparison tbody tr").count() > 6
+    assert visitor.locator("#comparison tbody tr").count() > 4
+    other.click()
+    visitor.get_by_role("option", name="worse · strict").click()
+    visitor.get_by_role("button", name="Compare").click()
+    expect(visitor.locator("#comparison")).to_contain_text("better beside worse")
     shoot(visitor, "scoring-comparison", whole=True)
 
 
@@ -421,8 +432,8 @@ def test_what_the_report_is_asked_for_is_looked_up(visitor, scoring, tmp_path):
         )
         assert "48 of 48 answers" in str(voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99))
         assert voter.call("on_what_if", link, "nobody's", "x").get("what-if-answer", "") == ""
-        assert "Overall" in str(voter.call("on_split", link, "nobody's", "nobody's"))
+        assert "Overall" in str(voter.call("on_split", link, "nobody's"))
         visitor.locator("#delete").click()
         expect(visitor.locator("#mine")).not_to_contain_text("circular")
         assert "answers" not in str(voter.call(on_page, link, None, "all answers", "every ability", 1))
-        assert "Overall" not in str(voter.call("on_split", link, "all", ""))
+        assert "Overall" not in str(voter.call("on_split", link, "all"))
