@@ -244,13 +244,14 @@ def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
     report = person.bench.jobs.report(link)
     assert [row.grades[0].score for row in report.rows] == [0.5] * 3 and report.judge.versions
     shown = person.opened(link)
-    assert "All riddles" in shown and "50.0" in shown and "Riddles" in shown
+    assert "All riddles" in shown and "reaches 50.0 on Riddles (All riddles" in shown
 
 
 def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals):
     link = person.checks(animals, "animals")
     shown = person.opened(link)
-    assert "75.0" in shown and "pets" in shown and "wild" in shown
+    assert "reaches 75.0 on Animals dev (accuracy" in shown and "pets" in shown and "wild" in shown
+    assert "read as A. " in person.reports.on_open(link, person.request)[person.reports.wrong]
     assert person.service.left(person.bench.jobs.find(link)) == 1
     rest = person.service.judge_rest(cookie_hash(SENT), link, None)
     person.service.start(cookie_hash(SENT), rest.link, None)

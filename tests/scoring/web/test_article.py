@@ -1,0 +1,218 @@
+"""The article on a report: its sentence, its figure, its wrong answers, who publishes it, a comparison."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from scipy import stats
+
+from arena.database import Database
+from arena.web.cookies import COOKIE, cookie_hash
+from scoring.benchmarks import mm_vet_tables, mmt_bench
+from scoring.benchmarks.article import Outcome, paired, sentence, wrong_answers
+from scoring.benchmarks.mm_vet import MM_VET
+from scoring.jobs.store import JobError, Jobs
+from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
+from scoring.visit_bench import benchmark as visit_bench
+from scoring.web.article import comparison_html, figure_html, methods_html, published_drawing, trust_html, trust_lines
+from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.servers import AppServer
+
+OWNER = "o" * 32
+INNER = "http://10.7.7.7:8123/v1"
+CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+
+
+def mm_vet_report(score: float = 0.5, **changes: Any) -> Report:
+    """A judged report on 60 questions, ten of each capability; the later a capability, the better."""
+    rows = []
+    for number in range(60):
+        question = Question(f"v1_{number}", f"What is {number}?", f"truth {number}", (CAPABILITIES[number // 10],))
+        given = round(score + number // 10 / 20, 2)
+        rows.append(Row(question, f"answer {number}", (Grade(question.id, 0, given, replies=(str(given),)),)))
+    judge = JudgeStamp("gpt-4-0613", ("gpt-4-0613",), INNER, "c0ffee" * 10, "mm-vet first token 1")
+    questions = QuestionSet("mm-vet", "MM-Vet", "d1ge57", True, ())
+    made = ("A <b>model</b>", "m.json", "2026-11-21T12:00:00+00:00")
+    return replace(Report("mm-vet", questions, "paper", judge, 1, False, *made, tuple(rows)), **changes)
+
+
+def test_the_sentence_is_written_from_the_numbers():
+    said = MM_VET.sentence(mm_vet_report(0.2))
+    assert re.fullmatch(
+        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 3\d\.\d to 3\d\.\d\), between LLaVA-13B "
+        r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Table 2; "
+        r"best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
+        said,
+    )
+    assert "above MM-ReAct-GPT-4 (44.6), the first of the paper's Table 2;" in MM_VET.sentence(mm_vet_report(0.5))
+    assert "below Transformers Agent (GPT-4) (13.4), the last of" in MM_VET.sentence(mm_vet_report(0.0))
+    strange = replace(mm_vet_report(0.2).judge, model="other", versions=())
+    assert "Table 2, which was made under other conditions;" in MM_VET.sentence(mm_vet_report(0.2, judge=strange))
+
+
+def test_the_sentence_begins_with_what_limits_it():
+    whole = mm_vet_report(0.2)
+    partial = replace(whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=())))
+    assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> reaches ")
+    untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
+    assert MM_VET.sentence(untrusted).startswith("Partial, judge not trusted: A <b>model</b> reaches ")
+    grade = Grade("x", 0, None, "no reply", (mm_vet_tables.UNREADABLE,))
+    nothing = replace(whole, rows=tuple(replace(row, grades=(grade,)) for row in whole.rows))
+    assert MM_VET.sentence(nothing) == "Nothing graded: A <b>model</b> has no score on MM-Vet."
+
+
+def test_groups_of_few_questions_are_neither_best_nor_worst():
+    head = ScoreLine("mean", 20, 0, 50.0, None, None, 50.0, 50.0)
+    groups = [
+        replace(head, name=name, n=n, mean=mean) for name, n, mean in (("a", 9, 40.0), ("b", 9, 60.0), ("c", 2, 0.0))
+    ]
+    assert (
+        sentence("m", "B", head, groups, None, ()) == "m reaches 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
+    )
+
+
+def test_the_figure_holds_the_published_rows_and_this_model():
+    report = mm_vet_report(0.2)
+    board = MM_VET.published(report)
+    assert board is not None
+    drawing = published_drawing(board, report.title, MM_VET.headline(report))
+    names = [mark.title for mark in drawing.marks if mark.kind == "text" and mark.title]
+    assert len(names) == 17 and set(names) == {report.title, *(row.model for row in mm_vet_tables.published())}
+    scores = [float(mark.text) for mark in drawing.marks if mark.kind == "text" and not mark.title]
+    assert scores == sorted(scores, reverse=True)
+    (dark,) = [mark for mark in drawing.marks if mark.kind == "box" and mark.tone == "text"]
+    (reach,) = [mark for mark in drawing.marks if mark.kind == "line"]
+    assert reach.x < dark.x + dark.width < reach.to_x
+    html = figure_html(report)
+    assert "The same conditions." in html and "A &lt;b&gt;model&lt;/b&gt;" in html and "<b>model" not in html
+    assert "this report is partial" in figure_html(
+        replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "rows", "best"),
+    [("mm-vet", 16, "MM-ReAct-GPT-4"), ("mmt-bench", 34, "GPT-4o"), ("visit-bench", 17, "LLaVA-Plus (13B)")],
+)
+def test_published_totals_are_those_of_the_papers(key, rows, best):
+    modules = {"mm-vet": mm_vet_tables, "mmt-bench": mmt_bench, "visit-bench": visit_bench}
+    found = modules[key].published()
+    first = {"mm-vet": "total", "mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
+    assert len(found) == rows and max(found, key=lambda row: row.scores[first]).model == best
+
+
+def test_wrong_answers_are_of_as_many_kinds_as_there_are():
+    outcomes = [Outcome(str(at), "q", "t", "a", "g", at / 100, ("x" if at < 50 else f"y{at % 3}",)) for at in range(99)]
+    found = wrong_answers(
+        [*outcomes, Outcome("right", "q", "t", "a", "g", 1.0, ("z",)), Outcome("open", "", "", "", "", None)]
+    )
+    assert [one.id for one in found] == ["0", "50", "51", "52", "1"]
+
+
+def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
+    draw = np.random.default_rng(4)
+    here, there = draw.random(80).round(1), draw.random(80).round(1)
+    first = [
+        Outcome(str(at), "q", "t", "", "", float(one), ("even" if at % 2 == 0 else "odd",))
+        for at, one in enumerate(here)
+    ]
+    second = [replaced._replace(score=float(one)) for replaced, one in zip(first, there, strict=True)]
+    second[0] = second[0]._replace(score=None)
+    second[1] = second[1]._replace(truth="another question set's")
+    lines = paired(first, reversed(second))
+    whole = lines[0]
+    moved = 100 * (there - here)[2:]
+    assert (whole.difference.name, whole.difference.n) == ("All questions", 78)
+    assert whole.first == pytest.approx(100 * here[2:].mean()) and whole.second == pytest.approx(100 * there[2:].mean())
+    assert whole.difference.mean == pytest.approx(moved.mean())
+    by_scipy = stats.bootstrap(
+        (moved,), np.mean, method="percentile", n_resamples=20_000, random_state=1
+    ).confidence_interval
+    assert whole.difference.low == pytest.approx(by_scipy.low, abs=0.8)
+    assert whole.difference.high == pytest.approx(by_scipy.high, abs=0.8)
+    assert {line.difference.name: line.difference.n for line in lines[1:]} == {"even": 39, "odd": 39}
+
+
+def test_reports_that_count_different_things_are_not_compared():
+    first = mm_vet_report(0.2)
+    assert "A &lt;b&gt;model&lt;/b&gt;" in comparison_html(first, mm_vet_report(0.3))
+    assert "+10.0" in comparison_html(first, mm_vet_report(0.3))
+    assert "mm-vet · hardened · total" in comparison_html(first, mm_vet_report(0.3, protocol="hardened"))
+    judged = replace(first.judge, model="another judge")
+    assert "Judged apart: another judge and gpt-4-0613" in comparison_html(first, mm_vet_report(0.3, judge=judged))
+
+
+def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
+    report = mm_vet_report(0.2, canaries=(Grade("canary", 0, 0.9), Grade("canary", 1, 0.0)))
+    lines = trust_lines(report)
+    assert len(lines) <= 5 and "1 of 2 answers that deserve nothing" in " ".join(lines)
+    shown = [trust_html(report), methods_html(report), figure_html(report), *MM_VET.files(report).values()]
+    assert all("10.7.7.7" not in (one.decode("utf-8", "replace") if isinstance(one, bytes) else one) for one in shown)
+    assert report.judge.prompt in methods_html(report) and "d1ge57" in methods_html(report)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory) -> Iterator[tuple[AppServer, str]]:
+    """An app with a report of the owner's."""
+    folder = tmp_path_factory.mktemp("article")
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    link = Jobs(database).add_done(cookie_hash(OWNER), mm_vet_report(0.2)).link
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running, link
+    running.stop()
+
+
+def test_the_database_decides_who_publishes(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    jobs = Jobs(database)
+    link = jobs.add_done(cookie_hash(OWNER), mm_vet_report()).link
+    assert jobs.find(link).published is False
+    for stranger in ("", cookie_hash("x" * 32)):
+        with pytest.raises(JobError, match="no such job of yours"):
+            jobs.publish(stranger, link, True)
+    assert jobs.publish(cookie_hash(OWNER), link, True).published and jobs.find(link).published
+    database.close()
+
+
+def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
+    server, link = app
+    address = f"{server.address}/report/{link}"
+
+    def is_private() -> bool:
+        page, preview = httpx.get(address).text, httpx.get(f"{server.address}/preview/report/{link}.png")
+        private = "noindex" in page and "<title>Report · Stereoscope</title>" in page and "32.5" not in page
+        assert private == (preview.status_code == 404)
+        return private
+
+    assert is_private()
+    with fresh_page(browser, DESK) as page:
+        page.goto(address)
+        expect(page.locator("#report-heading")).to_contain_text("A <b>model</b>", timeout=30_000)
+        expect(page.locator("#publish")).to_be_hidden()
+    with fresh_page(browser, DESK) as page:
+        page.context.add_cookies([{"name": COOKIE, "value": OWNER, "url": server.address}])
+        page.goto(address)
+        expect(page.locator("#publication")).to_contain_text("Private.", timeout=30_000)
+        page.locator("#publish").click()
+        expect(page.locator("#publication")).to_contain_text("Published.")
+        assert not is_private()
+        head = httpx.get(address).text
+        assert "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in head and "95% interval" in head
+        shoot(page, "article", whole=True)
+        page.locator("#unpublish").click()
+        expect(page.locator("#publication")).to_contain_text("Private.")
+    assert is_private()
+
+
+def test_an_address_without_a_report_says_what_to_do(browser, app):
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{app[0].address}/report/{'n' * 32}")
+        expect(page.locator("#report-head")).to_contain_text("There is no such report.", timeout=30_000)
+        page.get_by_role("link", name="score the file again").click()
+        expect(page.locator("#drop-file")).to_be_attached(timeout=30_000)
