@@ -322,10 +322,7 @@ const stereoscopeLive = (() => {
       this.on("undo", () => this.undo());
       // On a phone the answers stand one below the other: one can choose when both have been in sight.
       this.seen = new Set();
-      this.eye = new IntersectionObserver((panes) => {
-        for (const { isIntersecting, target } of panes) if (isIntersecting) this.seen.add(target.id.at(-1));
-        this.look();
-      }, { rootMargin: "0px 0px -25% 0px" });
+      addEventListener("scroll", () => this.look(), { passive: true });
       narrow.addEventListener("change", () => this.look());
       this.on("reveal", () => this.act("reveal"));
       this.on("again", () => this.again());
@@ -335,17 +332,22 @@ const stereoscopeLive = (() => {
       meanwhile?.close();
       remember(token);
       this.seen.clear();
-      for (const side of ["a", "b"]) {
-        this.eye.unobserve(this.pane(side));
-        this.eye.observe(this.pane(side));
-      }
     }
     look() {
+      const inSight = ({ top, bottom }) => top < 0.75 * innerHeight && bottom > 0;
+      for (const side of ["a", "b"]) {
+        const pane = this.pane(side);
+        if (pane.textContent.trim() && inSight(pane.getBoundingClientRect())) this.seen.add(side);
+      }
       const waits = narrow.matches && this.seen.size < 2;
       this.root.toggleAttribute("data-unseen", waits);
       for (const side of ["a", "b"]) this.part(side).disabled = waits;
     }
     pane(side) { return byId(`live-text-${side}`); }
+    words(message) {
+      super.words(message);
+      this.look();
+    }
     wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }
     async undo() {
       clearTimeout(this.timer);
@@ -364,6 +366,7 @@ const stereoscopeLive = (() => {
       if (scene.phase !== "growing") remember("");
       super.scene(scene);
       for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
+      this.look();
       this.part("undo").hidden = !scene.undo;
       this.part("again").hidden = this.form.images.length === 0 && !this.form.item;
       clearTimeout(this.timer);

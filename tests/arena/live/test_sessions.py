@@ -446,6 +446,21 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
     asyncio.run(run())
 
 
+def test_of_many_battles_begun_at_once_one_goes_on(talkers):
+    over = "SELECT (SELECT count(*) FROM live_void) + (SELECT count(*) FROM live_turn)"
+
+    async def run() -> None:
+        [(before,)] = rows(talkers.app, over)
+        async with Visitor(talkers.app.address) as visitor:
+            tokens = await asyncio.gather(*(visitor.begin() for _ in range(6)))
+            assert rows(talkers.app, over) == [(before + len(tokens) - 1,)]
+            unfinished = (await visitor.client.get("/live/unfinished")).json()["battle"]
+            await visitor.post(f"/live/battles/{unfinished}/stop")
+        await no_calls(talkers.server, 60)
+
+    asyncio.run(run())
+
+
 async def no_calls(server: OpenAIServer, seconds: float) -> None:
     """Wait until no generation runs, but no longer than that."""
     async with asyncio.timeout(seconds):

@@ -37,6 +37,7 @@ from arena.web.addresses import RUN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_setup import operator_routes
 from arena.web.admin_tab import AdminTab
+from arena.web.chinese import CHINESE
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
 from tests.support.live_votes import bring, live_vote
@@ -271,6 +272,8 @@ def test_everybody_may_have_the_export_and_see_their_own_code(arena):
         for name in ("x", "..%2farena.db", "votes.csv"):
             assert client.get(f"/export/{name}").status_code == 404
         assert "no code" in client.get("/you").text
+        chinese = client.get("/you", headers={"accept-language": "zh"}).text
+        assert CHINESE["you_none"] in chinese and 'href="/terms"' in chinese and 'lang="zh"' in chinese
         mine = client.get("/you", headers={"cookie": f"stereoscope_voter={VISITOR}"})
         assert code_of(cookie_hash(VISITOR)) in mine.text and VISITOR not in mine.text
         assert "no-store" in mine.headers["cache-control"]

@@ -260,8 +260,8 @@ def test_plotly_comes_when_somebody_explores(page):
 
 @pytest.mark.soak
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
-    page.goto(f"{page.url}?__theme=dark")
-    turn(page, "Results")
+    page.emulate_media(color_scheme="dark")
+    page.reload()
     expect(page.locator("#board caption")).to_contain_text("test, one picture: 917 votes", timeout=15_000)
     choose_plot(page, "Families")
     for text in ("#board-plots svg text", "#board-opening svg text"):
@@ -348,6 +348,9 @@ def test_table_and_plots_are_downloaded(page):
     assert "<img src=x" not in contents["plots.html"] and "plotly.js v" in contents["plots.html"]
 
 
+KNOWN = ("content-type", "content-length", "content-disposition")
+
+
 def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
     def get(path: str) -> httpx.Response:
         return httpx.get(f"{boards.address}/boards/{path}", timeout=30)
@@ -366,6 +369,9 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         answer = get(path)
         assert answer.status_code == status, path
         assert answer.headers["x-content-type-options"] == "nosniff"
+        head = httpx.head(f"{boards.address}/boards/{path}", timeout=30)
+        assert (head.status_code, head.content) == (status, b"")
+        assert [head.headers.get(name) for name in KNOWN] == [answer.headers.get(name) for name in KNOWN]
 
 
 def test_no_name_becomes_markup(leaderboard):

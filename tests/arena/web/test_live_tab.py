@@ -165,6 +165,20 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
 
+def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
+    page.set_viewport_size({"width": PHONE, "height": 420})
+    send(page, *(photo(f"{number}.png") for number in range(8)))
+    phase(page, "open")
+    expect(page.locator("#live-a")).to_be_disabled()
+    expect(page.locator("#live .wait-answers")).to_be_visible()
+    page.keyboard.press("a")
+    page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
+    expect(page.locator("#live-a")).to_be_enabled()
+    expect(page.locator("#live .wait-answers")).to_be_hidden()
+    page.keyboard.press("a")
+    phase(page, "revealed")
+
+
 @pytest.mark.soak
 def test_an_item_of_the_bank_can_be_taken(page):
     page.click("#live-item")

@@ -39,6 +39,12 @@ def test_names_and_choice_stand_on_their_sides():
     assert said["status"] == "You chose B: Model Two. A is Model <One>."
 
 
+def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
+    stopped = replace(OPEN, turns=(TURNS[0]._replace(stopped=True),))
+    assert all("(stopped before both answers had ended)" in pane for pane in shown(stopped)["panes"].values())
+    assert "stopped" not in str(shown(OPEN)["panes"])
+
+
 def test_an_undo_is_offered_once():
     assert (shown(CHOSEN)["undo"], shown(CHOSEN)["seconds"]) == (True, UNDO_SECONDS)
     again = replace(CHOSEN, token="name.2", attempt=2)
