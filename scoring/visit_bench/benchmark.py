@@ -87,7 +87,7 @@ class VisitBench(Benchmark[MatchReport]):
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
 
     def outcomes(self, report: MatchReport) -> Sequence[Outcome]:
-        """Every match, against its opponent's answer as the truth."""
+        """Every match, with the reference as the truth."""
         texts = {(response.item, response.model): response.text for response in report.responses}
         instances = {instance.item: instance for instance in report.instances}
         found = []
@@ -96,18 +96,16 @@ class VisitBench(Benchmark[MatchReport]):
             score = {"a": 1.0, "b": 0.0, "tie": 0.5, None: None}[match.winner]
             score = 1 - score if score is not None and match.b == report.title else score
             outcome = {1.0: "won", 0.5: "tied", 0.0: "lost", None: "no verdict"}[score]
-            pictures = tuple(picture.name for picture in instance.pictures)
-            answers = texts[match.item, opponent], texts[match.item, report.title]
-            told = f"{outcome} against {opponent}"
             found.append(
                 Outcome(
-                    f"{match.item}, {opponent}",
-                    instance.instruction,
-                    *answers,
-                    told,
-                    score,
-                    (_words(instance.family),),
-                    pictures,
+                    id=f"{match.item}, {opponent}",
+                    question=instance.instruction,
+                    truth=instance.reference or "",
+                    answer=texts[match.item, report.title],
+                    grade=f"{outcome} against {opponent}",
+                    score=score,
+                    groups=(_words(instance.family),),
+                    pictures=tuple(picture.name for picture in instance.pictures),
                 )
             )
         return found

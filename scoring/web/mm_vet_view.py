@@ -39,7 +39,7 @@ class MMVetView:
         self.shown = [self.capabilities, self.integrations]
 
     def build_list(self) -> None:
-        with gr.Column(visible=False) as self.below:
+        with gr.Column(visible=False, elem_classes="report-list") as self.below:
             self.group = gr.Dropdown([EVERY], value=EVERY, label="Capability", elem_id="audit-group", render=False)
             listed = of_report(self._jobs, Report, questions_html)
             self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, self.group, "audit-heading")

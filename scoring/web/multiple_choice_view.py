@@ -78,7 +78,7 @@ class ChoiceView:
         self.shown = [self.split, self.levels, self.worst, self.more, self.success, self.letters]
 
     def build_list(self) -> None:
-        with gr.Column(visible=False) as self.below:
+        with gr.Column(visible=False, elem_classes="report-list") as self.below:
             gr.HTML(REPORT.heading("What if another protocol read the file?"), padding=False)
             self.other = gr.Radio([], show_label=False, container=False, elem_id="what-if")
             self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)

@@ -100,7 +100,9 @@ class ReportTab:
         with gr.Column(visible=False, elem_id="report-compare") as self.comparing:
             gr.HTML(REPORT.heading("Compare with another report"), padding=False)
             with gr.Row():
-                self.second = gr.Dropdown([], label=OTHER, allow_custom_value=True, elem_id="second", scale=4)
+                self.second = gr.Dropdown(
+                    [], label=OTHER, allow_custom_value=True, elem_id="second", scale=4, min_width=280
+                )
                 self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
             self.comparison = gr.HTML(elem_id="comparison", padding=False)
         for view in self._each:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.figures import Figure, WinRateCell, family_win_rate_figure, plotly_figure
+from arena.figures import Figure, WinRateCell, family_win_rate_figure
 from arena.templates import macros
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
@@ -59,13 +59,6 @@ class Beside(NamedTuple):
 def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
     table = board_table(board_key.title, found.board, beside, variants)
     return VISIT.board(board_key, found, beside.agreement, table)
-
-
-def figure_updates(board: AutomaticBoard | None, plot: gr.Plot, note: gr.HTML) -> Updates:
-    figure = family_figure(board) if board else None
-    if figure is None:
-        return {plot: gr.update(visible=False), note: ""}
-    return {plot: gr.update(value=plotly_figure(figure), visible=True), note: PARTS.note(figure.note)}
 
 
 def family_figure(board: AutomaticBoard) -> Figure | None:

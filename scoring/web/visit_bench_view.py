@@ -5,15 +5,17 @@ from typing import Literal
 
 import gradio as gr
 
+from arena.drawings import svg
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import boards
+from scoring.visit_bench.leaderboard import AutomaticBoard
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
-from scoring.web.report_parts import PARTS, paged
-from scoring.web.submissions_tab import VISIT, Beside, board_table, figure_updates
+from scoring.web.report_parts import PARTS, REPORT, paged
+from scoring.web.submissions_tab import VISIT, Beside, board_table, family_figure
 
 Outcome = Literal["won", "lost", "tied"] | None
 """Of a match, for the report's model; None without a result."""
@@ -36,12 +38,11 @@ class MatchesView:
         self._jobs = jobs
         with gr.Column(visible=False) as self.body:
             self.boards = gr.HTML(elem_id="match-boards", padding=False)
-            self.plot = gr.Plot(show_label=False, visible=False, elem_id="match-plot")
-            self.note = gr.HTML(padding=False)
-        self.shown = [self.boards, self.plot, self.note]
+            self.plot = gr.HTML(elem_id="match-plot", padding=False)
+        self.shown = [self.boards, self.plot]
 
     def build_list(self) -> None:
-        with gr.Column(visible=False) as self.below:
+        with gr.Column(visible=False, elem_classes="report-list") as self.below:
             self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
             listed = of_report(self._jobs, MatchReport, matches_html)
             self.answers = AnswerList("Every match", "match", "matches", SHOWS, listed, self.opponent)
@@ -57,7 +58,7 @@ class MatchesView:
         tables = [board_table(kinds[board.multi], board, Beside({}, None), {}) for board in found]
         return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
             self.boards: VISIT.boards(tables),
-            **figure_updates(max(found, key=lambda board: board.matches, default=None), self.plot, self.note),
+            self.plot: families_html(max(found, key=lambda board: board.matches, default=None)),
             self.opponent: gr.update(choices=[EVERY, *_opponents(report)], value=EVERY),
             self.answers.list: matches_html(report),
         }
@@ -69,6 +70,14 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     return head_html(report, played, [PARTS.warning(private) if own_key else "", steady])
+
+
+def families_html(board: AutomaticBoard | None) -> str:
+    """Return Figure 8 of this report's matches; "" without any that was decided."""
+    figure = family_figure(board) if board else None
+    if figure is None or figure.drawing is None:
+        return ""
+    return REPORT.together([REPORT.scrolled(svg(figure.drawing, "families")), PARTS.note(figure.note)])
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:

@@ -44,7 +44,7 @@ class MarksView:
         self.shown = [self.counts]
 
     def build_list(self) -> None:
-        with gr.Column(visible=False) as self.below:
+        with gr.Column(visible=False, elem_classes="report-list") as self.below:
             listed = of_report(self._jobs, MarksReport, marks_audit_html)
             self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
         self.shown.append(self.answers.list)

@@ -38,12 +38,12 @@ def test_every_benchmark_names_a_paper_that_is_there():
 
 
 def test_a_table_is_copied_as_a_paper_needs_it(report):
-    table = report.locator("#report table").first
+    table = report.locator("#levels table")
     rows = table.locator("tr").count()
-    latex = copied(report, "LaTeX", "#report table")
+    latex = copied(report, "LaTeX", "#levels table")
     assert latex.startswith("\\begin{tabular}{lr") and latex.count(" \\\\\n") == rows
     assert not re.search(r"(?<!\\)[%_&#](?! )", latex.replace(" & ", "")), latex
-    markdown = copied(report, "Markdown", "#report table")
+    markdown = copied(report, "Markdown", "#levels table")
     assert (
         markdown.count("\n") == rows + 1
         and markdown.splitlines()[1].count("---") == table.locator("th[scope=col]").count()
@@ -65,7 +65,8 @@ def test_link_and_citation_are_copied_and_the_files_stand_last(report):
 
 def test_a_print_is_the_report_alone(report):
     report.emulate_media(media="print")
-    for part in ("#bar", ".report-foot .copies", "#report button"):
+    for part in ("#bar", ".report-foot .copies", ".report-list", "#report button:not(tbody button)"):
         assert report.locator(part).locator("visible=true").count() == 0, part
     expect(report.locator("#report-head h2")).to_be_visible()
+    expect(report.locator("#levels tbody th", has_text="Coarse perception").locator("button")).to_be_visible()
     report.emulate_media(media="screen")

@@ -92,7 +92,7 @@ def test_a_file_is_scored_and_its_report_read(visitor, scoring):
 
 def test_the_audit_is_filtered(visitor, report):
     visitor.goto(report)
-    rows = visitor.locator(".audit > li")
+    rows = visitor.locator("#audit .audit > li")
     expect(rows).to_have_count(16)
     visitor.get_by_label("Capability").click()
     visitor.get_by_role("option", name="Math").click()
@@ -417,7 +417,7 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
 def test_real_files_go_through(visitor, scoring, data, name):
     visitor.goto(f"{scoring.address}/{read_letters(visitor, data / 'vlmevalkit' / name)}")
     expect(visitor.locator(".totals")).to_be_visible(timeout=15_000)
-    expect(visitor.locator(".audit:visible > li")).to_have_count(25)
+    expect(visitor.locator(".report-list .audit:visible > li")).to_have_count(25)
     shoot(visitor, f"scoring-{name.split('.')[0]}", whole=True)
 
 
