@@ -91,11 +91,15 @@ def mount_of(file: Path, mounts: Path) -> Mount:
     return best
 
 
+def size_text(size: int) -> str:
+    return f"{size // 10**6:,} MB" if size >= 10**6 else f"{size:,} bytes"
+
+
 def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
     """Return why the disk of a folder takes nothing but votes; None if there is room."""
     if shutil.disk_usage(folder).free >= room:
         return None
-    return f"This server's disk is nearly full: the last {room // 10**6:,} MB are kept for votes. Come back later"
+    return f"This server's disk is nearly full: the last {size_text(room)} are kept for votes. Come back later"
 
 
 def is_full(folder: Path) -> bool:

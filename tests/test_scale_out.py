@@ -281,8 +281,6 @@ def score(page: Page) -> None:
     page.set_input_files("#drop-file", SAMPLE_PREDICTIONS)
     expect(page.locator("#found")).to_contain_text("16 answers", timeout=60_000)
     page.locator("#check").click()
-    expect(page.locator("#quote")).to_be_visible(timeout=60_000)
-    page.locator("#confirm").click()
     expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=120_000)
 
 

@@ -96,8 +96,6 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
         turn(page, "Score a model")
         _upload(page, har.with_suffix(f".{state}.json"))
         page.locator("#check").click()
-        expect(page.locator("#quote")).to_contain_text("calls to test-judge", timeout=60_000)
-        page.locator("#confirm").click()
         expect(page.locator(f".progress[data-state={state}]")).to_be_visible(timeout=120_000)
         pages.append(page.content())
     scene.judge.faults = Faults()
@@ -108,13 +106,14 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
         (f"https://me:{scene.planted.own}@x/v1", "without user"),
     ):
         _upload(page, har.with_suffix(".own.json"))
+        page.get_by_role("button", name="Details").click()
         page.get_by_label("My own key").check()
         page.get_by_label("Try out").check()
         for label, value in (("Address", address), ("Judge model", "test-judge"), ("Key", scene.planted.own)):
             page.get_by_label(label, exact=label == "Key").fill(value)
         page.locator("#check").click()
         expect(page.locator("#scoring-problem")).to_contain_text(problem, timeout=60_000)
-        pages.append(page.locator("#scoring-problem").inner_html() + page.locator("#quote").inner_html())
+        pages.append(page.locator("#scoring-problem").inner_html() + page.locator("#progress").inner_html())
     context.close()
     entries = json.loads(har.read_text("utf-8"))["log"]["entries"]
     har.unlink()  # it holds the requests too, in which a key may be

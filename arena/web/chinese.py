@@ -305,6 +305,6 @@ CHINESE: Mapping[str, str] = {
     "Hugging Face refused this login. Please log in again.": "Hugging Face 拒绝了这次登录。请重新登录。",
     "Hugging Face answered something else than JSON. Please try again later.": "Hugging Face 的回应无法读取。请稍后再试。",
     "What you send comes too slowly. Please try again on a better line.": "您发送的内容到达得太慢。请在更好的网络下重试。",
-    "At most {} bytes are taken.": "最多接受 {} 字节。",
+    "At most {} are taken; send less.": "最多接受 {}，请减少发送的内容。",
     "This file is {}. {}": "此文件无法使用（{}）。{}",
 }

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.errors import VoterError
+from arena.storage import size_text
 from arena.web.addresses import is_page
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
@@ -277,7 +278,7 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _told(VoterError("At most {} bytes are taken.", most), scope, 413)
+    return _told(VoterError("At most {} are taken; send less.", size_text(most)), scope, 413)
 
 
 def _told(error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None) -> PlainTextResponse:

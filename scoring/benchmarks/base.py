@@ -8,7 +8,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -32,6 +32,15 @@ _ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
 
 
+class AnswerLook(NamedTuple):
+    """An answer of a file as its owner looks at it before scoring; "" for what is not known."""
+
+    id: str
+    question: str
+    answer: str
+    truth: str = ""
+
+
 class ChoicesError(ValueError):
     """A file cannot be scored; the message gives all reasons, and how to fix them."""
 
@@ -50,7 +59,7 @@ class Benchmark(ABC, Generic[R]):
     protocols: Mapping[str, str]
     """Protocols by label; the first is the default."""
     check: str
-    """Label of the button that reads the file."""
+    """Label of the button that starts."""
     unit: str
     """What the judge is asked for, in the singular."""
     rest: str = ""
@@ -82,6 +91,10 @@ class Benchmark(ABC, Generic[R]):
     def tables(self, report: R) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
         """Named tables; the first line of the first is the headline."""
         return ()
+
+    def outcome_text(self, outcome: Any) -> str:
+        """The outcome of a task in a word, while a job is under way."""
+        return "no score" if outcome.score is None else f"{outcome.score:g}"
 
     # What an article on a report says; each has a plain answer, which a benchmark may better.
 
@@ -147,6 +160,10 @@ class FileBenchmark(Benchmark[R]):
     @abstractmethod
     def lines(self, file: ReadFile[Any]) -> tuple[str, ...]:
         """Summary of a file in words."""
+
+    @abstractmethod
+    def look(self, row: Any) -> AnswerLook:
+        """A row that was read, to be looked at."""
 
     @abstractmethod
     def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:

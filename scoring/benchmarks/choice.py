@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from arena.io.tables import Record
 from scoring.benchmarks.article import Caveat, Outcome
-from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import PASS, is_circular
@@ -88,7 +88,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     )
     check: str = "Read the letters (free)"
     unit: str = "undecided answer"
-    rest: str = "Have a judge read {left}: show the cost"
+    rest: str = "Have a judge read {left}"
     protocol_papers: Mapping[str, str] = field(
         default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
     )
@@ -125,6 +125,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = f"{self.called(questions)}: {len(questions):,} answers{passes}"
         return f"{answers}; {known:,} with the right letter beside them", f"splits: {counted}"
 
+    def look(self, row: Answered) -> AnswerLook:
+        question, key = row.question, row.question.answer
+        truth = f"{key}. {question.options.get(key, '')}" if key else ""
+        return AnswerLook(str(question.index), question.text, row.prediction, truth)
+
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
         rows = decided(while_wanted(opened.file.rows, opened.wanted, opened.name), head["protocol"])
         missing = None
@@ -147,6 +152,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 0,
                 partial(extraction, row.question, row.prediction, report.protocol, spec),
                 partial(_declined, row.decision),
+                name=str(row.question.index),
             )
             for row in report.rows
             if row.decision.open
@@ -156,6 +162,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         left = iter(outcomes)
         rows = tuple(replace(row, decision=next(left)) if row.decision.open else row for row in report.rows)
         return replace(report, judge=report.judge and report.judge.answered(one.model for one in outcomes), rows=rows)
+
+    def outcome_text(self, outcome: Decision) -> str:
+        return outcome.letter or "undecided"
 
     def ungraded(self, report: ChoiceReport) -> str:
         known = [row for row in report.rows if row.question.answer is not None]

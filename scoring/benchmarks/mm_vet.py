@@ -309,6 +309,7 @@ class MMVet(MMVetArticle):
                 partial(grading, answered, run, report.protocol, spec, samples, self.wording),
                 partial(self.refused, answered.question.id, run, report.protocol),
                 seeded=report.protocol == "hardened",
+                name=answered.question.id,
             )
             for (_, _, run), answered in _plan(report).items()
         ]
@@ -392,7 +393,7 @@ MM_VET = MMVet(
     report=Report,
     way="questions first",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Check the file and show the cost",
+    check="Start",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     notes={

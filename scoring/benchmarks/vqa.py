@@ -21,7 +21,7 @@ from pydantic import StrictInt
 
 from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
 from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
-from scoring.benchmarks.base import FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
@@ -355,7 +355,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
     )
     check: str = "Compare with the references (free)"
     unit: str = "mark"
-    rest: str = "Have a judge give {left}: show the cost"
+    rest: str = "Have a judge give {left}"
 
     protocol_papers: Mapping[str, str] = field(default_factory=lambda: {"mmbench-paper": "liu2024mmbench"})
     notes: Mapping[str, str] = field(
@@ -383,6 +383,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         known = sum(bool(row.answers) for row in file.rows)
         return (f"{self.key}: {len(file.rows):,} answers, {known:,} with references",)
 
+    def look(self, row: VQAnswer) -> AnswerLook:
+        return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
+
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
         rows, problems = opened.file.rows, opened.file.problems
         missing = len((opened.questions or {}).keys() - {row.id for row in rows})
@@ -393,7 +396,12 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         return [
-            Task(0, partial(grading, row, self.key, report.protocol, spec), partial(Grade, row.id, 0, None))
+            Task(
+                0,
+                partial(grading, row, self.key, report.protocol, spec),
+                partial(Grade, row.id, 0, None),
+                name=row.id,
+            )
             for row in report.unmarked
         ]
 

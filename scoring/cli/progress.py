@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
+import typer
 from tqdm import tqdm
 from typer import Option
 
@@ -112,7 +113,7 @@ class CommandJudge:
 
     async def _scored(self, draft: R, spec: JudgeSpec, budget: RunBudget) -> R:
         pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
-        with tqdm(desc="judging", unit="grade") as bar:
+        with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
                 bar.total = progress.total
@@ -125,7 +126,7 @@ class CommandJudge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
-        if not self._yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        if not self._yes and not typer.confirm("Go on?"):
             raise DeclinedError("Nothing was sent.")
 
 

@@ -4,26 +4,29 @@ For multiple choice, rules alone make a free report at once; a judge reads what 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from arena.battles.lending import Lending, NotLentError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
-from scoring.benchmarks.predictions import UploadError, fill, notices, read_predictions
+from scoring.benchmarks.predictions import Layout, Upload, UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
+from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
 from scoring.registry import BENCHMARKS, file_benchmark, open_upload, quote
@@ -31,6 +34,23 @@ from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
 TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
+
+LOOKED_AT = 3
+"""Rows of a file that its owner sees before scoring."""
+FIRST_GRADES = 5
+LAYOUTS: Mapping[Layout, str] = {
+    "id: text": "the authors' format",
+    "id: record": "a record for each id",
+    "records": "a record for each answer",
+    "LLaVA answers": "LLaVA's format",
+    "lmms-eval samples": "lmms-eval's format",
+    "VLMEvalKit table": "VLMEvalKit's format",
+    "question texts": "joined by the questions' texts",
+}
+Draft = Callable[[JudgeSpec, str], AnyReport]
+"""Makes the report to judge, for a judge at an address as it may be shown. Raises OptionsError and UploadError."""
+_UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, False, 0, None)
+"""Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
 
 FREE_ANSWERS = {key for key, benchmark in BENCHMARKS.items() if benchmark.way == "questions first"}
 
@@ -50,7 +70,7 @@ class OwnJudge:
 
 @dataclass(frozen=True)
 class Recognised:
-    """Result of recognising an uploaded file."""
+    """What an uploaded file is."""
 
     benchmark: str
     """Key of `BENCHMARKS`; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
@@ -58,6 +78,9 @@ class Recognised:
     lines: tuple[str, ...]
     problems: tuple[Problem, ...]
     scorable: bool
+    rows: tuple[AnswerLook, ...] = ()
+    questions: str = ""
+    """Name of the question set that it answers; empty for a file that holds its questions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +102,34 @@ class JobService:
     submissions: Submissions
     lending: Lending
 
-    def look(self, owner: str, token: str, questions: str) -> tuple[str, Sequence[str], bool]:
-        """A file's title, what to say of it, and whether it holds grades. Raises RowsError, UploadError."""
-        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+    def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
+        """A file of free answers beside the questions of a name, else the first that it answers any of."""
+        arrived, names = self.upload_store.find(owner, token), self.sets_of(benchmark)
+        names = [str(questions)] if questions in names else names
         if holds_grades(arrived.path):
             file = read_grades(arrived.path, name=arrived.name)
-            told = f"grades of {', '.join(file.judges)} for {len(file.grades):,} questions, runs: {file.runs}"
-            return file.upload.title, (f"{told}; their report is free and needs no judge",), True
-        upload = read_predictions(arrived.path, chosen, name=arrived.name)
-        return upload.title, (f"{len(upload.predictions):,} answers ({upload.layout})", *notices(upload, chosen)), False
+            judges, title = ", ".join(file.judges), file.upload.title
+            told = f"grades of {judges} for {len(file.grades):,} questions, runs: {file.runs}; needs no judge"
+            return Recognised(benchmark, title, (told,), (), True, questions=names[0])
+        uploads = ((name, read_predictions(arrived.path, self._questions(name), name=arrived.name)) for name in names)
+        found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
+        return next((one for one in found if one.scorable), found[0])
+
+    def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
+        chosen = self._questions(name)
+        asked = {question.id: question for question in chosen.questions}
+        known = [one for one in upload.predictions if one.id in asked]
+        count = f"{len(known):,} of {len(asked):,} answers" if known else f"{len(upload.predictions):,} answers"
+        lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
+        rows = [AnswerLook(one.id, asked[one.id].text, one.text, asked[one.id].truth) for one in known[:LOOKED_AT]]
+        rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
+        others = ", ".join(one.name for one in BENCHMARKS.values() if one.key != benchmark)
+        text = (
+            f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
+            f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
+        )
+        problems = () if known else (Problem(0, None, text, "scoring"),)
+        return Recognised(benchmark, upload.title, lines, problems, bool(known), tuple(rows), name)
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""
@@ -99,23 +141,24 @@ class JobService:
             )
         return names
 
-    def quote(
-        self, owner: str, token: str, questions: str, options: Options, title: str, judge: OwnJudge | None
-    ) -> Job:
-        """Quote judging a file of answers; a file of grades is a report at once, stored as a finished job."""
-        arrived = self.upload_store.find(owner, token)
-        chosen = self._questions(questions)
-        if holds_grades(arrived.path):
-            file = read_grades(arrived.path, name=arrived.name)
-            report = graded_report(file, chosen, options.missing, title)
-            return self.jobs.add_done(owner, report, arrived.network)
+    def graded(self, owner: str, token: str) -> bool:
+        """Whether a file holds grades already, whose report is free."""
+        return holds_grades(self.upload_store.find(owner, token).path)
+
+    def report_grades(self, owner: str, token: str, questions: str, options: Options, title: str) -> Job:
+        """Store the report of a file of grades, as a finished job."""
+        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        file = read_grades(arrived.path, name=arrived.name)
+        return self.jobs.add_done(owner, graded_report(file, chosen, options.missing, title), arrived.network)
+
+    def answers(self, owner: str, token: str, questions: str, options: Options, title: str) -> Draft:
+        """Draft of a file of answers to a question set."""
+        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
-        address, spec = self._judge(owner, judge)
         mm_vet, shown = BENCHMARKS[chosen.benchmark], title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
-        report = mm_vet.draft(filled, chosen, options, spec, address.shown, arrived.name, shown)
-        return self._quoted(owner, report, address, spec, judge)
+        return lambda spec, address: mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
 
     def recognise(
         self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
@@ -131,23 +174,19 @@ class JobService:
             )
         if found is None:
             return Recognised(benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True)
-        problems = found.problems
+        problems, kept = found.problems, islice(found.file.rows, LOOKED_AT)
         scorable = not any(problem.blocks == "scoring" for problem in problems)
-        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable)
+        rows = tuple(map(found.benchmark.look, kept))
+        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
 
-    def compare(self, owner: str, token: str, request: SubmissionRequest, judge: OwnJudge | None) -> Job:
+    def comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
+        """Draft of a file's matches with the models of the item bank."""
         arrived = self.upload_store.find(owner, token)
-        address, spec = self._judge(owner, judge)
         file = read_submission(arrived.path, name=arrived.name)
-        report = self.submissions.draft(owner, file, request, spec.model, address.shown).report
-        return self._quoted(owner, report, address, spec, judge)
+        return lambda spec, address: self.submissions.draft(owner, file, request, spec.model, address).report
 
-    def compare_stored(
-        self, owner: str, stored: StoredModel, request: SubmissionRequest, judge: OwnJudge | None
-    ) -> Job:
-        address, spec = self._judge(owner, judge)
-        report = self.submissions.draft_stored(*stored, request, spec.model, address.shown).report
-        return self._quoted(owner, report, address, spec, judge)
+    def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
+        return lambda spec, address: self.submissions.draft_stored(*stored, request, spec.model, address).report
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
@@ -155,12 +194,9 @@ class JobService:
         self.upload_store.check_disk()
         return self.jobs.add_done(owner, self._opened(arrived, benchmark).report(protocol, title), arrived.network)
 
-    def judge_file(
-        self, owner: str, token: str, benchmark: str, protocol: str, title: str, judge: OwnJudge | None
-    ) -> Job:
-        """Quote judging all that the rules leave open in a file."""
-        found = self._opened(self.upload_store.find(owner, token), benchmark)
-        return self._rest_quoted(owner, found.report(protocol, title), judge)
+    def whole_file(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Draft:
+        """Draft of all that the rules leave open in a file."""
+        return self._rest(self._opened(self.upload_store.find(owner, token), benchmark).report(protocol, title))
 
     def delete(self, owner: str, link: str) -> None:
         job = self.jobs.delete(owner, link)
@@ -174,19 +210,28 @@ class JobService:
         report: Any = self.jobs.report(job.link) if ruled else None
         return report.left if report else 0
 
-    def judge_rest(self, owner: str, link: str, judge: OwnJudge | None) -> Job:
+    def rest(self, owner: str, link: str) -> Draft:
+        """Draft of what the rules left open in a report."""
         job, report = self.jobs.find(link), self.jobs.report(link)
         ruled = job is not None and job.owner == owner and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
         if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
-        return self._rest_quoted(owner, report, judge)
+        return self._rest(report)
 
-    def _rest_quoted(self, owner: str, report: Any, judge: OwnJudge | None) -> Job:
+    def _rest(self, report: Any) -> Draft:
         if not report.left:
             raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
-        address, spec = self._judge(owner, judge)
-        draft = file_benchmark(report.benchmark).stamped(report, spec, address.shown)
-        return self._quoted(owner, draft, address, spec, judge)
+        return lambda spec, address: file_benchmark(report.benchmark).stamped(report, spec, address)
+
+    def first_grades(self, job: Job) -> list[tuple[str, str]]:
+        """What the judge said to the first questions of a job, as far as it is under way: names and outcomes."""
+        found = self.jobs.draft(job.link)
+        if found is None:
+            return []
+        (draft, spec), benchmark = found, BENCHMARKS[job.benchmark]
+        tasks, whose = benchmark.tasks(draft, spec)[:FIRST_GRADES], job.owner if job.own_key else None
+        known = known_outcomes(tasks, spec, job.address, whose, self.cache)
+        return [(name, benchmark.outcome_text(outcome)) for name, outcome in known]
 
     def _opened(self, arrived: StoredUpload, benchmark: str) -> OpenedFile:
         found = open_upload(arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists)
@@ -194,25 +239,50 @@ class JobService:
         return found
 
     def _submission(self, owner: str, token: str) -> Recognised:
-        """Describe a submission; its problems are listed only when its cost is asked for."""
+        """Describe a submission; its problems are told with its price."""
         arrived = self.upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
-        lines: tuple[str, ...] = (f"{len(file.entries):,} answers",)
-        try:
-            lines = self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
-        except UploadError as error:
-            lines = (*lines, f"{len(error.problems)} problems, which are told when you check the file")
-        return Recognised("visit-bench", file.model, lines, (), True)
+        lines: tuple[str, ...] = (f"VisIT-Bench: {len(file.entries):,} answers",)
+        with suppress(UploadError):
+            lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
+        kept = file.entries[:LOOKED_AT]
+        rows = tuple(AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept)
+        return Recognised("visit-bench", file.model, lines, (), True, rows)
 
-    def _quoted(self, owner: str, report: AnyReport, address: Endpoint, spec: JudgeSpec, judge: OwnJudge | None) -> Job:
+    def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
+        """What judging a draft costs; no price where the judge is not known."""
+        spec, shown, whose = _UNNAMED, "", owner
+        if judge is not None:
+            found = known(judge.model, judge.address, self.jobs) or replace(_UNNAMED, model=judge.model)
+            spec, shown = with_price(found, self.prices), judge.address.shown
+        elif self.operator is not None:
+            spec, shown, whose = self.operator.spec, self.operator.address.shown, None
+        return quote(draft(spec, shown), spec, shown and whose, self.cache)
+
+    def quote(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Job:
+        """Keep a draft with its cost as a job that its owner may start."""
+        address, spec = self._judge(owner, judge)
+        report = draft(spec, address.shown)
         self.upload_store.check_disk()
         cost = quote(report, spec, address.owner, self.cache)
-        if judge is None and (cost.dollars or 0) > self.ceiling:
+        if judge is None and self.over(cost):
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
                 "Choose fewer runs or opponents, samples of one call, or your own key"
             )
         return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
+
+    def over(self, cost: Quote) -> bool:
+        """Whether a job costs more than the operator pays for one."""
+        return (cost.dollars or 0) > self.ceiling
+
+    def unlent(self, owner: str) -> str:
+        """Why the operator's judge is not lent to an owner; "" if it is."""
+        try:
+            self._judge(owner, None)
+        except JobServiceError as error:
+            return str(error)
+        return ""
 
     def start(self, owner: str, link: str, address: Endpoint | None, network: str | None = None) -> None:
         """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
@@ -232,9 +302,11 @@ class JobService:
 
     def _judge(self, owner: str, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
+            if not own.model or not own.address.key.reveal():
+                raise JobServiceError("Give the name of your judge's model, as its server calls it, and its key")
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
-                raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then check the file again")
+                raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again")
             return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self.prices)
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")

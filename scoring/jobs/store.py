@@ -258,6 +258,12 @@ class Jobs:
             row = connection.execute(select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)).one_or_none()
         return _parsed(row.benchmark, row.report) if row and row.report else None
 
+    def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
+        """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
+        with self._database.read() as connection:
+            row = connection.execute(select(JOB.c.benchmark, JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)).first()
+        return (_parsed(row.benchmark, row.draft), read_record(JudgeSpec, row.spec)) if row and row.draft else None
+
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
         whose = JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)

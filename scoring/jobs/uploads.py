@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.tables import PAGE, SUFFIXES
-from arena.storage import VOTES_ROOM, disk_errors, no_room
+from arena.storage import VOTES_ROOM, disk_errors, no_room, size_text
 
 PAGE_BYTES = PAGE.bytes or 0
 
@@ -86,7 +86,7 @@ class UploadStore:
                     size += len(chunk)
                     if size > self.most:
                         raise UploadStoreError(
-                            f"expected at most {self.most:,} bytes; score it on the command line: python -m scoring"
+                            f"expected at most {size_text(self.most)}; score it on the command line: python -m scoring"
                         )
                     if size - checked > self.most // 16:
                         await asyncio.to_thread(self._make_room, size, path)

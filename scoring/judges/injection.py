@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from arena.io.tables import read_json, read_records
@@ -49,6 +49,7 @@ _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
 
 
+@lru_cache(maxsize=1024)  # each way to judge a file asks again
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:

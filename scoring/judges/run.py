@@ -4,7 +4,7 @@ A run that is killed and started again ends with the same outcomes, since every 
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -39,6 +39,8 @@ class Task(NamedTuple, Generic[T]):
     """Makes the outcome when the judge's server refuses the prompt, from the reason."""
     seeded: bool = True
     """Whether the run is sent as the seed; a paper's script may send none."""
+    name: str = ""
+    """What is graded, for those who watch."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,21 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
         most=min(sum(most_cost(spec, ask) for asks in wanted for ask in asks), bound),
         price=spec.price,
     )
+
+
+def known_outcomes(
+    tasks: Iterable[Task[T]], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache
+) -> Iterator[tuple[str, T]]:
+    """The names and outcomes of those tasks whose replies are all in the cache."""
+    for task in tasks:
+        asking, ordinal = task.begin(), 0
+        try:
+            ask = next(asking)
+            while reply := cache.get(reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)):
+                ask = asking.send(reply)
+                ordinal += 1
+        except StopIteration as end:
+            yield task.name, end.value
 
 
 async def run_tasks(

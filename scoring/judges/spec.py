@@ -121,7 +121,7 @@ class JudgeSpec:
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
     texts = "".join(message.text for message in messages)
-    wide = sum(not character.isascii() for character in texts)
+    wide = len(texts) - len(texts.encode("ascii", "ignore"))
     shown = _PER_PICTURE * sum(len(message.pictures) for message in messages)
     return (len(texts) - wide) // 4 + wide + shown + _PER_MESSAGE * len(messages) + _PER_PROMPT
 

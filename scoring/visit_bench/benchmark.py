@@ -42,12 +42,19 @@ class VisitBench(Benchmark[MatchReport]):
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
         refused = partial(Verdict, None)
-        return [Task(0, partial(judging, one, order), refused) for one in _contests(report) for order in ORDERS]
+        return [
+            Task(0, partial(judging, one, order), refused, name=f"{match.a} (A) or {match.b} (B)")
+            for match, one in zip(report.matches, _contests(report), strict=True)
+            for order in ORDERS
+        ]
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
         return replace(report, judge=report.judge.answered(verdict.model for verdict in outcomes), matches=matches)
+
+    def outcome_text(self, outcome: Verdict) -> str:
+        return _LETTERS[outcome.winner] or "no verdict"
 
     def ungraded(self, report: MatchReport) -> str:
         return ungraded(report)
@@ -137,7 +144,7 @@ VISIT_BENCH = VisitBench(
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Check the file and show the cost",
+    check="Start",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
     notes={

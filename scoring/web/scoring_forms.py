@@ -1,18 +1,80 @@
-"""Forms of "Score a model": the choices of each setting, by label."""
+"""Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from scoring.jobs.submissions import Opponents
+from scoring.judges.run import Quote
 
 VANILLA = "Score it as vanilla (free)"
 """Label of the button for a file that cannot be scored as circular."""
 GRADED = "Make the report (free)"
 """Label of the button for a file of grades, which no judge reads."""
+OWN = "My own key"
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
-RUNS = {"5 separate runs": (5, False), "5 samples of one call (cheaper)": (5, True), "1 run": (1, False)}
-OPPONENTS: Mapping[str, Opponents] = {"All models": "all", "The reference alone": "reference", "3 an item, drawn": 3}
+RUNS = {"1 run": (1, False), "5 samples": (5, True), "5 runs": (5, False)}
+"""Ways to judge by label, as below: the cheapest first."""
+OPPONENTS: Mapping[str, Opponents] = {
+    "The reference alone": "reference",
+    "3 models an item": 3,
+    "All models": "all",
+}
+ALL = "All that is open"
+"""The one way to judge a file of a benchmark without such a choice."""
+GIVES = {
+    "1 run": "each answer graded once",
+    "5 samples": "five grades an answer, asked for in one call",
+    "5 runs": "as in the paper: each answer graded five times, and how far the runs differ",
+    "The reference alone": "each answer beside the one that people verified",
+    "3 models an item": "each answer beside three others, drawn by lot",
+    "All models": "each answer beside all others, and a place among the judge models",
+    ALL: "each answer once",
+}
 REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
 CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
 """Judge's context by label."""
-FILE = "The uploaded file"
-"""Choice of the uploaded file's answers instead of a stored model's."""
+
+
+class Offer(NamedTuple):
+    """A way to judge a file; `hindrance` says why it cannot be started as it is."""
+
+    label: str
+    cost: Quote | None
+    hindrance: str = ""
+
+    @property
+    def value(self) -> str:
+        """What the browser sends for it: its label and the price that was told, in millionths of a US dollar."""
+        dollars = self.cost.dollars if self.cost else None
+        return self.label if dollars is None else f"{self.label}@{round(dollars * 1e6)}"
+
+    @property
+    def text(self) -> str:
+        """Its label and price, and below what it gives and how much that is, or what hinders it."""
+        head = self.label if self.cost is None else f"{self.label} · {price_text(self.cost)}"
+        return "\n".join(filter(None, (head, GIVES[self.label], self.hindrance)))
+
+
+def told(value: object) -> tuple[str, float | None]:
+    """Return the label of an offer's value, and the dollars that were told with it."""
+    label, _, micros = str(value or "").partition("@")
+    return label, int(micros) / 1e6 if micros.isdecimal() and len(micros) < 15 else None
+
+
+def price_text(cost: Quote) -> str:
+    if cost.dollars is None:
+        return "its price is not known"
+    if cost.dollars == 0:
+        return "free: every reply is here already"
+    return dollars_text(cost.dollars)
+
+
+def dollars_text(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 0.005 else "under $0.01"
+
+
+def chosen(offers: Sequence[Offer], sent: object) -> Offer:
+    """Return the offer that was chosen, if it can be started; else the last that can be, or the first."""
+    startable = [offer for offer in offers if not offer.hindrance]
+    same = [offer for offer in startable if offer.label == told(sent)[0]]
+    return (same or startable[-1:] or offers)[0]

@@ -1,51 +1,55 @@
-"""Page "Score a model": upload a file, see what judging costs, and follow the job.
+"""Page "Score a model": drop a file, see what it is, choose how it is judged and for how much, and follow the job.
 
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gradio as gr
 
-from arena.battles.lending import TERMS
 from arena.battles.quotas import Networks
-from arena.database import DatabaseError, now
+from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
-from arena.templates import macros
 from arena.types import Secret
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
-from scoring.benchmarks.base import Benchmark, ChoicesError, Workflow
+from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import TRY_OUT, JobService, JobServiceError, OwnJudge
-from scoring.jobs.store import KEPT_FREE, Job, JobError
+from scoring.jobs.service import TRY_OUT, Draft, JobService, JobServiceError, OwnJudge
+from scoring.jobs.store import Job, JobError
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
+from scoring.web.scoring_view import SCORING, counted, followed, mine_html, progress_html, quote_html
 
-OWN = "My own key"
 FIRST = BENCHMARKS["mm-vet"]
+HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
+FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError)
+ERRORS = (*FILE_ERRORS, EndpointError, DatabaseError, JobServiceError, UploadStoreError, JobError, JudgeError)
 
 
-def _problem(error: Exception, *_: object) -> str:
+def problem_html(error: Exception, *_: object) -> str:
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     return REPORT.problems("", "alert", error, ())
 
 
-_shows_errors = shows_errors(
-    (UploadError, EndpointError, ChoicesError, DatabaseError, JobServiceError)
-    + (UploadStoreError, JobError, JudgeError, OptionsError, RowsError),
-    html=_problem,
-)
+_LEEWAY = 1.02
+"""A job draws answers of known worth anew, so that its cost is never quite what was told."""
+_UNFOLDED = gr.update(visible=True, open=True, label="Details")
+_NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
+_TO_PROBLEM = """() => setTimeout(() =>
+  document.querySelector("#scoring-problem .problems")?.scrollIntoView({ block: "nearest" }), 50)"""
+"""In the browser: what is wrong comes into view."""
+_shows_errors = shows_errors(ERRORS, html=problem_html)
 
 
 class ScoringTab:
@@ -53,127 +57,178 @@ class ScoringTab:
 
     def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
         self._service, self._networks = service, networks
-        self._copied = copied
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
-        self._ways: Mapping[Workflow, Callable[[str, Any, Values], Job]] = {
-            "questions first": self._joined,
-            "judge first": self._judged_first,
-            "rules first": self._read_first,
-            "compare": self._compared,
-        }
-        self._build()
-
-    def _build(self) -> None:
-        gr.HTML(SCORING.lead(), padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
-        self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
-        with gr.Row():
-            with gr.Column(scale=3, min_width=280):
-                self.drop = gr.HTML(SCORING.drop(self._copied, ",".join(SUFFIXES)), padding=False)
-                self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
-                self.found = gr.HTML(elem_id="found", padding=False)
-                self._build_settings()
-            with gr.Column(scale=2, min_width=280):
-                self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
-                with gr.Column() as self.judging:
-                    self._build_judge()
-                self.check = gr.Button(FIRST.check, elem_id="check", variant="primary")
-                self.quote = gr.HTML(elem_id="quote", padding=False)
-                self.confirm = gr.Button("Start judging", elem_id="confirm", variant="primary", visible=False)
-                self.progress = gr.HTML(elem_id="progress", padding=False)
-                self.rest = gr.Button("Ask a judge", elem_id="rest", visible=False)
-                with gr.Row():
-                    self.cancel = gr.Button("Cancel", elem_id="cancel", size="sm", visible=False)
-                    self.resume = gr.Button("Go on", elem_id="resume", size="sm", visible=False)
-                    self.delete = gr.Button("Delete", elem_id="delete", size="sm", visible=False)
-        gr.HTML(REPORT.heading("Your reports"), padding=False)
-        self.mine = gr.HTML(elem_id="mine", padding=False)
-        self.clock = gr.Timer(1.5, active=False)
+        self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
+        with gr.Column(elem_id="scoring"):
+            self._build(copied)
 
-    def _build_settings(self) -> None:
-        self.benchmark = _radio("benchmark", "Benchmark", self._names)
-        questions = _radio("questions", "Questions", self._service.question_sets)
-        with gr.Row():
-            self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
-            missing = _radio("missing", "Questions without an answer", forms.MISSING)
-        runs = _radio("runs", "Judging", forms.RUNS)
-        stored = gr.Dropdown([forms.FILE], value=forms.FILE, label="Answers of", elem_id="stored", visible=False)
-        hidden = {"visible": False, "min_width": 180}
-        with gr.Row():
-            opponents = _radio("opponents", "Opponents", forms.OPPONENTS, **hidden)
-            reference = _radio("reference", "The judge is", forms.REFERENCES, **hidden)
-            context = _radio("context", "The judge reads", forms.CONTEXTS, **hidden)
-        parts = (questions, missing, runs, stored, opponents, reference, context)
-        self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in parts}
-
-    def _build_judge(self) -> None:
-        operator = self._service.operator
-        judges = [*([operator.spec.model] if operator else []), OWN]
-        lent = (
-            f"{operator.spec.model} is {TERMS}; others use a key of their own"
-            if operator and self._service.lending.login
-            else None
-        )
-        self.judge = gr.Radio(judges, value=judges[0], label="Judge", elem_id="judge", info=lent)
-        with gr.Group(visible=judges[0] == OWN) as self.own:
-            self.url = gr.Textbox(
-                "https://api.openai.com/v1", label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
-            )
+    def _build(self, copied: bool) -> None:
+        gr.HTML(SCORING.lead(), padding=False)
+        self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
+        self.bank = gr.Button("Compare a model of this bank", elem_id="bank", size="sm", visible=False)
+        self.found = gr.HTML(elem_id="found", padding=False)
+        self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
+        self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
+        self.progress = gr.HTML(elem_id="progress", padding=False)
+        with gr.Column(visible=False, elem_id="own") as self.own:
+            address = "https://api.openai.com/v1"
+            self.url = gr.Textbox(address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300)
             self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
             self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
             gr.HTML(SCORING.key_note())
             self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+        with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
+            self._build_details()
+        with gr.Row(elem_id="actions"):
+            self.check, self.confirm = _button("check", "Start"), _button("confirm", "Start")
+            self.rest, self.resume = _button("rest", "Ask a judge"), _button("resume", "Go on")
+            self.cancel, self.delete = (_button(name, name.title(), "secondary") for name in ("cancel", "delete"))
+        self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
+        gr.HTML(REPORT.heading("Your reports"), padding=False)
+        self.mine = gr.HTML(elem_id="mine", padding=False)
+        self.clock = gr.Timer(1.5, active=False)
+
+    def _build_details(self) -> None:
+        operator = self._service.operator
+        judges = [
+            *([(f"{operator.spec.model}, paid by this site", operator.spec.model)] if operator else []),
+            forms.OWN,
+        ]
+        first = operator.spec.model if operator else forms.OWN
+        self.benchmark = _radio("benchmark", "Benchmark (not what it was taken for? Choose here)", self._names)
+        questions = _radio("questions", "Questions", self._service.question_sets)
+        self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
+        missing = _radio("missing", "Questions without an answer", forms.MISSING)
+        reference = _radio("reference", "The judge is", forms.REFERENCES)
+        context = _radio("context", "The judge reads", forms.CONTEXTS)
+        self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
+        self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
+        self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in (questions, missing, reference, context)}
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
-        job = [self.link, self.quote, self.confirm, self.progress, self.rest, self.cancel, self.resume, self.delete]
-        job += [self.mine, self.clock, self.problem]
         judge = {self.judge, self.url, self.model, self.key, self.try_out}
-        parts, questions = self.parts.values(), self.parts["questions"]
-        form = {self.token, self.benchmark, self.protocol, *parts, self.title, *judge}
-        found = [self.found, self.title, self.benchmark, self.protocol, *parts, self.judging, self.check, *job]
-        self.judge.input(self.on_judge, self.judge, self.own, **LATEST)
-        self.arrived.click(self.on_arrived, [self.token, questions], found, **LATEST)
-        self.benchmark.input(self.on_benchmark, [self.token, self.benchmark, questions], found, **RAW)
-        self.check.click(self.on_check, form, job, **RAW)
-        self.rest.click(self.on_rest, {self.link, *judge}, job, **RAW)
-        begun = [self.link, self.url, self.key]
-        gr.on([self.confirm.click, self.resume.click], self.on_start, begun, [*job, self.key], **RAW)
+        form = {self.token, self.link, self.stored, self.offers, self.benchmark, self.protocol, self.title}
+        form |= {*judge, *self.parts.values()}
+        job = [self.link, self.progress, self.confirm, self.rest, self.cancel, self.resume, self.delete]
+        job += [self.mine, self.clock, self.problem]
+        choice = [self.offers, self.own, self.judge, self.details, self.check, self.stored, self.bank]
+        started = [*job, *choice, self.token, self.found, self.key, self.benchmark, self.protocol, self.title]
+        started += self.parts.values()
+        self.arrived.click(self.on_arrived, form, started, **LATEST)
+        self.bank.click(self.on_bank, form, started, **RAW)
+        self.benchmark.input(self.on_benchmark, form, started, **RAW)
+        self.offers.input(self.on_offer, {self.offers, self.judge, self.key}, [self.own, self.judge], **LATEST)
+        settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
+        changed = [*(one.input for one in settings), *(one.blur for one in (self.url, self.model, self.title))]
+        gr.on(changed, self.on_change, form, started, **LATEST)
+        self.check.click(self.on_check, form, started, **RAW)
+        self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW)
+        gr.on([self.confirm.click, self.resume.click], self.on_start, [self.link, self.url, self.key], started, **RAW)
         self.cancel.click(self.on_cancel, self.link, job, **RAW)
-        self.delete.click(self.on_delete, self.link, job, **RAW)
-        gr.on([page.load, self.clock.tick], self.on_look, self.link, job, **RAW)
-
-    def on_judge(self, judge: object) -> Updates:
-        return {self.own: gr.update(visible=judge == OWN)}
+        self.delete.click(self.on_delete, self.link, started, **RAW)
+        looks = [
+            *job,
+            self.own,
+            self.bank,
+            self.details,
+            self.benchmark,
+            self.protocol,
+            self.title,
+            *self.parts.values(),
+        ]
+        gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
+        self.problem.change(None, js=_TO_PROBLEM)
 
     @_shows_errors
-    def on_arrived(self, token: object, questions: object, request: gr.Request) -> Updates:
-        return self._read(token, questions, request)
+    def on_arrived(self, values: Values, request: gr.Request) -> Updates:
+        try:
+            return self._read(values, request)
+        except ERRORS as error:
+            gone = (self.offers, self.own, self.check, self.stored, self.protocol, self.judge, self.title)
+            mend = gr.update(visible=True, open=False, label="Details: choose the benchmark yourself")
+            return {
+                **self._blank(),
+                **dict.fromkeys((*gone, *self.parts.values()), HIDDEN),
+                self.found: "",
+                self.details: mend,
+                self.benchmark: SHOWN,
+                self.problem: problem_html(error),
+            }
 
     @_shows_errors
-    def on_benchmark(self, token: object, name: object, questions: object, request: gr.Request) -> Updates:
-        benchmark = _known(self._names, name)
-        return self._read(token, questions, request, benchmark) if token else self._form(BENCHMARKS[benchmark])
+    def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
+        return self._read(values, request, _known(self._names, values[self.benchmark]))
+
+    @_shows_errors
+    def on_bank(self, values: Values, request: gr.Request) -> Updates:
+        """Compare a model whose answers are in the item bank, without a file."""
+        names, form = [str(one) for one in self._service.submissions.stored()], BENCHMARKS["visit-bench"]
+        defaults = {**values, self.token: "", self.stored: names[0], self.title: "", **self._defaults(form)}
+        return {
+            **self._blank(),
+            **self._form(form),
+            **self._priced(form.key, defaults, request),
+            self.token: "",
+            self.found: "",
+            self.bank: HIDDEN,
+            self.stored: gr.update(visible=True, choices=names, value=names[0]),
+        }
+
+    def on_offer(self, values: Values) -> Updates:
+        """Show the fields of an own judge for what the operator does not pay."""
+        dollars, judge, operator = forms.told(values[self.offers])[1], values[self.judge], self._service.operator
+        if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
+            judge = forms.OWN
+        elif operator and judge == forms.OWN and dollars is not None and not values[self.key]:
+            judge = forms.OWN if dollars > self._service.ceiling else operator.spec.model
+        return {self.own: gr.update(visible=judge == forms.OWN), self.judge: judge}
+
+    @_shows_errors
+    def on_change(self, values: Values, request: gr.Request) -> Updates:
+        if not values[self.token] and not values[self.stored]:  # a report is shown, whose rest may be judged
+            return {self.own: gr.update(visible=values[self.judge] == forms.OWN)}
+        benchmark = _known(self._names, values[self.benchmark])
+        return {**self._blank(), **self._priced(benchmark, values, request)}
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        benchmark = _known(self._names, values[self.benchmark])
-        job = self._ways[BENCHMARKS[benchmark].way](self._owner(request), benchmark, values)
-        return self._shown(job.link, request)
+        owner, benchmark = self._owner(request), _known(self._names, values[self.benchmark])
+        label, dollars = forms.told(values[self.offers])
+        token, title = str(values[self.token]), str(values[self.title] or "")
+        if BENCHMARKS[benchmark].way == "rules first":
+            job = self._service.extract(owner, token, benchmark, self._protocol(benchmark, values), title)
+        elif self._graded(owner, benchmark, values):
+            questions, options = str(values[self.parts["questions"]] or ""), self._options(benchmark, values, "1 run")
+            job = self._service.report_grades(owner, token, questions, options, title)
+        else:
+            draft = self._draft(owner, benchmark, values, label)
+            job = self._service.quote(owner, draft, self._own_judge(owner, values))
+            return self._started(job, dollars, values, request)
+        return self._begun(job.link, request)
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
         owner, link = self._owner(request), str(values[self.link])
-        return self._shown(self._service.judge_rest(owner, link, self._judge(owner, values)).link, request)
+        judge = self._own_judge(owner, values)
+        hindrance = "" if judge else self._service.unlent(owner)
+        if hindrance or (judge and not judge.model):
+            return {self.own: SHOWN, self.judge: forms.OWN, self.problem: problem_html(_NAME_IT)}
+        draft = self._service.rest(owner, link)
+        told = None if judge else self._service.price(owner, draft, None).dollars
+        return self._started(self._service.quote(owner, draft, judge), told, values, request)
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
         owner = self._owner(request)
         job = self._service.jobs.find(str(link))
-        own = self._own(owner, url, key) if job and job.own_key else None
+        own = self._endpoint(owner, url, key) if job and job.own_key else None
+        if own and not own.key.reveal():
+            raise JobServiceError("Give the key of your judge, which is not kept, and press again")
         self._service.start(owner, str(link), own, self._networks.of(request))
-        return {**self._shown(str(link), request), self.key: ""}
+        return self._begun(str(link), request)
 
     @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
@@ -183,50 +238,63 @@ class ScoringTab:
     @_shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
         self._service.delete(self._owner(request), str(link))
-        return self._shown("", request)
+        return self._begun("", request)
 
     @_shows_errors
-    def on_look(self, link: object, request: gr.Request) -> Updates:
+    def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
         """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
         The answer may arrive after the user's next action: then the link stays, and the next tick corrects the rest.
         """
         sent = str(link or "")
         looked = self._shown(sent, request)
-        if not sent and not looked[self.link]:
-            looked = {self.mine: looked[self.mine]}
-        elif looked[self.link] == sent:
+        if not sent and (token or not looked[self.link]):
+            stored = not token and bool(self._service.submissions.stored())
+            looked = {
+                **(self._blank() if token else {self.bank: gr.update(visible=stored)}),
+                self.mine: looked[self.mine],
+            }
+        if looked.get(self.link) == sent:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _joined(self, owner: str, benchmark: Any, values: Values) -> Job:
-        count, sampled = self._part("runs", forms.RUNS, values)
-        protocol, missing = self._protocol(benchmark, values), self._part("missing", forms.MISSING, values)
-        options = Options(protocol, count, sampled, missing)
-        token, questions, title = (str(values[one] or "") for one in (self.token, self.parts["questions"], self.title))
-        return self._service.quote(owner, token, questions, options, title, self._judge(owner, values))
+    def _started(self, job: Job, dollars: float | None, values: Values, request: gr.Request) -> Updates:
+        """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
+        cost = job.quote.dollars
+        if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
+            return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
+        return self.on_start.__wrapped__(self, job.link, values[self.url], values[self.key], request)
 
-    def _read_first(self, owner: str, benchmark: Any, values: Values) -> Job:
+    def _begun(self, link: str, request: gr.Request) -> Updates:
+        """Show a job in place of the file that it scores."""
+        choice = (self.offers, self.own, self.details, self.check, self.stored)
+        gone = {**dict.fromkeys(choice, HIDDEN), self.token: "", self.found: "", self.key: ""}
+        return {**gone, **self._shown(link, request), self.stored: gr.update(visible=False, value=None)}
+
+    def _draft(self, owner: str, benchmark: str, values: Values, label: str) -> Draft:
+        """Make a file's draft for one way to judge it, by label."""
+        form, token, title = BENCHMARKS[benchmark], str(values[self.token]), str(values[self.title] or "")
         protocol = self._protocol(benchmark, values)
-        return self._service.extract(owner, str(values[self.token]), benchmark, protocol, self._title(values))
-
-    def _judged_first(self, owner: str, benchmark: Any, values: Values) -> Job:
-        protocol, judge = self._protocol(benchmark, values), self._judge(owner, values)
-        return self._service.judge_file(owner, str(values[self.token]), benchmark, protocol, self._title(values), judge)
-
-    def _compared(self, owner: str, benchmark: Any, values: Values) -> Job:
+        if form.way == "questions first":
+            options = self._options(benchmark, values, label)
+            return self._service.answers(owner, token, str(values[self.parts["questions"]] or ""), options, title)
+        if form.way != "compare":
+            return self._service.whole_file(owner, token, benchmark, protocol, title)
         request = SubmissionRequest(
-            opponents=self._part("opponents", forms.OPPONENTS, values),
-            protocol=self._protocol(benchmark, values),
+            opponents=_known(forms.OPPONENTS, label),
+            protocol=protocol,
             reference=self._part("reference", forms.REFERENCES, values),
             context=self._part("context", forms.CONTEXTS, values),
-            title=self._title(values),
+            title=title,
         )
-        judge = self._judge(owner, values)
-        if values[self.parts["stored"]] == forms.FILE:
-            return self._service.compare(owner, str(values[self.token]), request, judge)
-        stored = self._part("stored", {str(one): one for one in self._service.submissions.stored()}, values)
-        return self._service.compare_stored(owner, stored, request, judge)
+        if token:
+            return self._service.comparison(owner, token, request)
+        stored = {str(one): one for one in self._service.submissions.stored()}
+        return self._service.stored_comparison(_known(stored, values[self.stored]), request)
+
+    def _options(self, benchmark: str, values: Values, label: str) -> Options:
+        count, sampled = _known(forms.RUNS, label)
+        return Options(self._protocol(benchmark, values), count, sampled, self._part("missing", forms.MISSING, values))
 
     def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
         return _known(choices, values[self.parts[part]])
@@ -234,77 +302,160 @@ class ScoringTab:
     def _protocol(self, benchmark: str, values: Values) -> Any:
         return _known(BENCHMARKS[benchmark].protocols, values[self.protocol])
 
-    def _title(self, values: Values) -> str:
-        return str(values[self.title] or "")
+    def _graded(self, owner: str, benchmark: str, values: Values) -> bool:
+        asked = BENCHMARKS[benchmark].way == "questions first"
+        return asked and self._service.graded(owner, str(values[self.token]))
+
+    def _defaults(self, form: Benchmark[Any]) -> Values:
+        first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
+        return {
+            self.protocol: next(iter(form.protocols)),
+            **{self.parts[part]: next(iter(first[part])) for part in first},
+        }
 
     def _form(self, form: Benchmark[Any]) -> Updates:
-        protocols = list(form.protocols)
-        stored = [forms.FILE, *map(str, self._service.submissions.stored())] if "stored" in form.parts else [forms.FILE]
+        defaults = self._defaults(form)
         return {
-            self.benchmark: form.name,
-            self.check: gr.update(value=form.check, interactive=True),
-            self.protocol: gr.update(choices=protocols, value=protocols[0], visible=True),
-            self.judging: gr.update(visible=True),
+            self.benchmark: gr.update(value=form.name, visible=True),
+            self.check: gr.update(value=form.check, interactive=True, visible=True),
+            self.title: gr.update(visible=True),
+            self.bank: HIDDEN,
+            self.stored: gr.update(visible=False, value=None),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            self.parts["stored"]: gr.update(visible="stored" in form.parts, choices=stored, value=forms.FILE),
+            **{field: gr.update(value=defaults[field], visible=field.elem_id in form.parts) for field in defaults},
+            self.protocol: gr.update(choices=list(form.protocols), value=defaults[self.protocol], visible=True),
         }
 
-    def _read(self, token: object, questions: object, request: gr.Request, benchmark: str | None = None) -> Updates:
-        owner = self._owner(request)
-        recognised = self._service.recognise(owner, str(token), benchmark, still_there(request))
-        title, lines, form = recognised.title, recognised.lines, BENCHMARKS[recognised.benchmark]
-        check, sets = form.check, {}
+    def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
+        owner, token = self._owner(request), str(values[self.token])
+        found = self._service.recognise(owner, token, benchmark, still_there(request))
+        form, sets = BENCHMARKS[benchmark or found.benchmark], {}
         if "questions" in form.parts:
-            names = self._service.sets_of(form.key)
-            chosen = str(questions) if questions in names else names[0]
-            title, lines, graded = self._service.look(owner, str(token), chosen)
-            sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=chosen)}
-            if graded:
-                check = forms.GRADED
-                sets |= dict.fromkeys((self.protocol, self.parts["runs"], self.judging), gr.update(visible=False))
-        vanilla = any(problem.blocks == "circular" for problem in recognised.problems)
+            names, asked = self._service.sets_of(form.key), values[self.parts["questions"]] if benchmark else None
+            found = self._service.look(owner, token, form.key, asked)
+            sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=found.questions)}
+        sent = {**values, self.benchmark: form.name, self.title: found.title, self.stored: None, **self._defaults(form)}
+        sent[self.parts["questions"]] = found.questions
+        choice: Updates = {self.offers: HIDDEN, self.own: HIDDEN, self.details: _UNFOLDED}
+        if found.scorable:
+            choice = self._priced(form.key, sent, request)
+        if any(problem.blocks == "circular" for problem in found.problems):
+            choice[self.check] = gr.update(value=forms.VANILLA, visible=True, interactive=True)
+        if not found.scorable:
+            choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
         return {
             **self._blank(),
-            **self._form(BENCHMARKS[benchmark] if benchmark else form),
+            **self._form(form),
             **sets,
-            self.problem: file_problems_html(recognised.problems),
-            self.found: SCORING.found(lines),
-            self.title: title,
-            self.check: gr.update(value=forms.VANILLA if vanilla else check, interactive=recognised.scorable),
+            self.found: SCORING.found(found, file_problems_html(found.problems)),
+            self.title: gr.update(value=found.title, visible=True),
+            **choice,
         }
+
+    def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
+        """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
+        owner, form, operator = self._owner(request), BENCHMARKS[benchmark], self._service.operator
+        named = [form.name, str(values[self.protocol] or "")]
+        try:
+            if form.way == "rules first" or self._graded(owner, benchmark, values):
+                check = form.check if form.way == "rules first" else forms.GRADED
+                free = dict.fromkeys((self.offers, self.own, self.judge), HIDDEN)
+                label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
+                return {**free, self.details: label, self.check: gr.update(value=check, visible=True, interactive=True)}
+            unlent = self._service.unlent(owner)
+            judge = forms.OWN if unlent else values[self.judge]
+            offers = self._offers(owner, benchmark, {**values, self.judge: judge})
+            chosen = forms.chosen(offers, values[self.offers])
+            judge = forms.OWN if chosen.hindrance else judge
+        except FILE_ERRORS as error:
+            hidden = dict.fromkeys((self.offers, self.own, self.check), HIDDEN)
+            return {**hidden, self.details: _UNFOLDED, self.problem: problem_html(error)}
+        own = judge == forms.OWN
+        named.append("judged by your own judge" if own or not operator else f"judged by {operator.spec.model}")
+        info = unlent if operator else "This site pays for no judge: use a key of your own"
+        choice: dict[str, Any] = {"choices": [(offer.text, offer.value) for offer in offers], "info": info or None}
+        if chosen.value != values[self.offers]:  # else what was chosen since stays
+            choice["value"] = chosen.value
+        return {
+            self.offers: gr.update(visible=True, **choice),
+            self.own: gr.update(visible=own),
+            self.judge: gr.update(visible=True, value=judge),
+            self.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
+            self.check: gr.update(value=form.check, visible=True, interactive=True),
+        }
+
+    def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
+        """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
+        judge, offers = self._own_judge(owner, values), []
+        ways: Mapping[str, Iterable[str]] = {"questions first": forms.RUNS, "compare": forms.OPPONENTS}
+        for label in ways.get(BENCHMARKS[benchmark].way, [forms.ALL]):
+            draft = self._draft(owner, benchmark, values, label)
+            try:
+                cost = self._service.price(owner, draft, judge)
+            except OptionsError as error:
+                offers.append(forms.Offer(label, None, str(error)))
+                continue
+            over = judge is None and self._service.over(cost)
+            most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
+            offers.append(forms.Offer(label, cost if judge is None or judge.model else None, most if over else ""))
+        return offers
 
     def _blank(self) -> Updates:
         """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
-        return {self.link: "", self.quote: "", self.progress: "", **{one: gr.update(visible=False) for one in buttons}}
+        return {self.link: "", self.progress: "", self.clock: gr.Timer(active=False), **dict.fromkeys(buttons, HIDDEN)}
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
         owner = self._owner(request)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
-        ahead = self._service.jobs.ahead(job.link) if job and state == "waiting" else 0
-        left, form = (self._service.left(job), BENCHMARKS[job.benchmark]) if job else (0, FIRST)
-        return {
+        stopped = state in ("failed", "cancelled", "needs_key")
+        shown = {
             self.link: job.link if job else "",
-            self.quote: quote_html(job, self._service.ceiling) if job and state == "quoted" else "",
-            self.progress: progress_html(job, ahead) if job and state != "quoted" else "",
-            self.rest: gr.update(visible=left > 0, value=form.rest.format(left=counted(left, form.unit))),
+            self.progress: self._progress_html(job) if job else "",
             self.confirm: gr.update(visible=state == "quoted"),
+            self.rest: HIDDEN,
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
-            self.resume: gr.update(visible=state in ("failed", "cancelled", "needs_key")),
-            self.delete: gr.update(visible=state in ("done", "failed", "cancelled", "needs_key")),
+            self.resume: gr.update(visible=stopped),
+            self.delete: gr.update(visible=state == "done" or stopped),
             self.mine: mine_html(jobs),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
+        if job and job.own_key and stopped:
+            shown[self.own] = SHOWN
+        return {**shown, **(self._left(owner, job) if job else {})}
 
-    def _judge(self, owner: str, values: Values) -> OwnJudge | None:
-        if values[self.judge] != OWN:
+    def _left(self, owner: str, job: Job) -> Updates:
+        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
+        left, form = self._service.left(job), BENCHMARKS[job.benchmark]
+        if not left:
+            return {}
+        text = form.rest.format(left=counted(left, form.unit))
+        if not self._service.unlent(owner):
+            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
+            text = f"{text} · {forms.price_text(cost)}"
+        hidden = dict.fromkeys((self.benchmark, self.protocol, self.title, *self.parts.values()), HIDDEN)
+        return {
+            **hidden,
+            self.details: gr.update(visible=True, open=False, label="Details: judge"),
+            self.rest: gr.update(visible=True, value=text),
+        }
+
+    def _progress_html(self, job: Job) -> str:
+        if job.state == "quoted":
+            return quote_html(job, self._service.ceiling)
+        ahead = self._service.jobs.ahead(job.link) if job.state == "waiting" else 0
+        first = self._service.first_grades(job) if job.state != "done" and job.done else []
+        return progress_html(job, ahead, first)
+
+    def _own_judge(self, owner: str, values: Values) -> OwnJudge | None:
+        if values[self.judge] != forms.OWN:
             return None
-        address = self._own(owner, values[self.url], values[self.key])
+        address = self._endpoint(owner, values[self.url], values[self.key])
         return OwnJudge(str(values[self.model] or "").strip(), address, values[self.try_out] is True)
 
-    def _own(self, owner: str, url: object, key: object) -> Endpoint:
+    def _endpoint(self, owner: str, url: object, key: object) -> Endpoint:
         return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
 
     def _owner(self, request: gr.Request) -> str:
@@ -320,97 +471,10 @@ def _known(choices: Mapping[str, Any], word: object) -> Any:
     return choices[word]
 
 
-def _radio(elem_id: str, label: str, choices: Iterable[str], **more: Any) -> gr.Radio:
+def _radio(elem_id: str, label: str, choices: Iterable[str]) -> gr.Radio:
     labels = list(choices)
-    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id, **more)
+    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id)
 
 
-SCORING = macros("scoring.html")
-STATE_WORDS = {
-    "quoted": "not started",
-    "waiting": "waiting",
-    "judging": "being judged",
-    "needs_key": "needs its key",
-    "done": "done",
-    "failed": "stopped",
-    "cancelled": "cancelled",
-}
-
-
-def quote_html(job: Job, ceiling: float) -> str:
-    """Return the cost of judging, shown before anything is sent; the operator's judge stops at `ceiling` US dollars."""
-    quote = job.quote
-    if quote.dollars is None or quote.most_dollars is None:
-        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
-    elif quote.dollars == 0:
-        price = "It costs nothing."
-    else:
-        most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
-        stop = "; calls that fail come on top." if job.own_key else ": there it stops."
-        price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
-    form = BENCHMARKS[job.benchmark]
-    asked = counted(quote.grades, form.unit)
-    if form.way == "compare":
-        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
-    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
-    sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
-
-
-def progress_html(job: Job, ahead: int) -> str:
-    if not job.model:
-        kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
-        return SCORING.progress(job, "read by rules alone", None, kept)
-    words = {
-        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
-        "judging": _pace(job),
-        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
-        "failed": job.problem,
-        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
-    }.get(job.state, "")
-    text = f"{job.done:,} of {counted(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
-    return SCORING.progress(job, STATE_WORDS[job.state], job.done / job.total if job.total else 0, [text])
-
-
-def mine_html(jobs: Sequence[Job]) -> str:
-    listed = []
-    for job in jobs:
-        about = (
-            BENCHMARKS[job.benchmark].name,
-            job.protocol,
-            job.model or "rules alone",
-            f"{job.created:%Y-%m-%d %H:%M}",
-        )
-        listed.append((job, STATE_WORDS[job.state], about))
-    return SCORING.mine(listed)
-
-
-def followed(jobs: Sequence[Job]) -> Job | None:
-    """Return the job to show on a page without one: the active one, or the newest if rules alone made it."""
-    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
-    return running or next((job for job in jobs[:1] if job.state == "done" and not job.model), None)
-
-
-def _pace(job: Job) -> str:
-    seconds = (now() - job.started).total_seconds() if job.started else 0
-    if seconds < 3 or not job.fresh:
-        return "Judging."
-    rate = job.fresh / seconds
-    left = (job.total - job.done) / rate
-    cost = f" About ${job.quote.dollars:,.2f} in all." if job.quote.dollars else ""
-    return f"{rate * 60:.0f} grades a minute, {_duration(left)} left.{cost}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(5, round(seconds / 5) * 5)} seconds"
-    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
-
-
-def _tokens(count: int) -> str:
-    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"
-
-
-def counted(number: int, unit: str) -> str:
-    """Return a number with its unit: "1 call", "2 calls"."""
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:
+    return gr.Button(label, elem_id=elem_id, variant=variant, visible=False)

@@ -36,6 +36,14 @@
       event.target.value = "";
     }
   });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-sample]");
+    const zone = button?.closest(".drop").querySelector(".upload");
+    if (!zone) return;
+    const answer = await fetch(button.dataset.sample).catch(() => null);
+    if (answer?.ok) send(zone, new File([await answer.blob()], button.dataset.sample));
+    else say(zone, "The sample did not come. Try again.", "problem");
+  });
   for (const kind of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(kind, (event) => {
       const zone = event.target.closest?.(".upload");

@@ -21,9 +21,9 @@ from arena.database import Database
 from arena.io.images import PictureStore
 from arena.io.tables import Record
 from arena.web.cookies import COOKIE, cookie_hash
-from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
-from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore
@@ -76,6 +76,9 @@ class Riddles(FileBenchmark[RiddleReport]):
 
     def lines(self, file: ReadFile[Row]) -> tuple[str, ...]:
         return (f"{len(file.rows)} riddles",)
+
+    def look(self, row: Row) -> AnswerLook:
+        return AnswerLook(row.question.id, row.question.text, row.prediction or "", row.question.truth)
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> RiddleReport:
         return RiddleReport(**head, rows=opened.file.rows)
@@ -206,16 +209,23 @@ class Person:
 
         return asyncio.run(call())
 
+    def reads(self, file: Path) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Upload a file; return what the page shows of it, and what the browser sends then."""
+        tab = self.tab
+        fields = (tab.link, tab.stored, tab.offers, tab.benchmark, tab.protocol, tab.title, tab.judge, tab.url)
+        fields += (tab.model, tab.key, tab.try_out, *tab.parts.values())
+        sent = {field: field.value for field in fields} | {tab.token: self.brings(file)}
+        form = self.in_thread(tab.on_arrived, sent, self.request)
+        return form, sent | {field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())}
+
     def checks(self, file: Path, benchmark: str) -> str:
         """Upload a file, see that it is recognised, press the button; return the job's link."""
-        token, toy = self.brings(file), BENCHMARKS[benchmark]
-        form = self.in_thread(self.tab.on_arrived, token, None, self.request)
-        assert (form[self.tab.benchmark], form[self.tab.check]["value"]) == (toy.name, toy.check)
-        assert all(not form[part]["visible"] for part in self.tab.parts.values())
-        sent = {self.tab.token: token, self.tab.benchmark: toy.name, self.tab.title: "", self.tab.judge: "test-judge"}
-        pressed = self.tab.on_check({**sent, self.tab.protocol: next(iter(toy.protocols))}, self.request)
-        self.seen = "".join(str(part) for part in pressed.values())
-        return pressed[self.tab.link]
+        tab, toy = self.tab, BENCHMARKS[benchmark]
+        form, sent = self.reads(file)
+        assert (form[tab.benchmark]["value"], form[tab.check]["value"]) == (toy.name, toy.check)
+        assert all(not form[part]["visible"] for part in tab.parts.values())
+        self.seen = f"{form[tab.found]} {form[tab.offers]}"
+        return tab.on_check(sent, self.request)[tab.link]
 
     def opened(self, link: str) -> str:
         """Open a report and fetch its downloads; return what the report shows."""
@@ -237,8 +247,8 @@ def person(tmp_path, judge) -> Iterator[Person]:
 
 def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
     link = person.checks(riddles, "riddles")
-    assert "3 calls" in person.seen and "3 riddles" in person.seen
-    person.service.start(cookie_hash(SENT), link, None)
+    assert "3 riddles" in person.seen and "Number 0?" in person.seen and "under $0.01" in person.seen
+    assert person.bench.jobs.find(link).state == "waiting", "one press starts what costs what was told"
     with running(person.bench):
         assert ended(person.bench, link).state == "done"
     report = person.bench.jobs.report(link)
@@ -247,13 +257,24 @@ def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
     assert "All riddles" in shown and "reaches 50.0 on Riddles (All riddles" in shown
 
 
+@pytest.mark.parametrize(
+    ("told", "state"), [("5 runs@90000000", "waiting"), ("5 runs@1", "quoted"), ("5 runs", "quoted")]
+)
+def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, state):
+    form, sent = person.reads(SAMPLE_PREDICTIONS)
+    assert sent[person.tab.offers].startswith("5 runs@")
+    pressed = person.tab.on_check({**sent, person.tab.offers: told}, person.request)
+    assert person.bench.jobs.find(pressed[person.tab.link]).state == state
+    assert ("105 calls" in pressed[person.tab.progress]) == (state == "quoted")
+
+
 def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals):
     link = person.checks(animals, "animals")
     shown = person.opened(link)
     assert "reaches 75.0 on Animals dev (accuracy" in shown and "pets" in shown and "wild" in shown
     assert "read as A. " in person.reports.on_open(link, person.request)[person.reports.wrong]
     assert person.service.left(person.bench.jobs.find(link)) == 1
-    rest = person.service.judge_rest(cookie_hash(SENT), link, None)
+    rest = person.service.quote(cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None)
     person.service.start(cookie_hash(SENT), rest.link, None)
     with running(person.bench):
         assert ended(person.bench, rest.link).state == "done"

@@ -82,8 +82,9 @@ def test_of_two_files_the_later_is_scored(service, page, tmp_path):
     page.set_input_files("#drop-file", write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
     expect(page.locator("#drop-state")).to_have_text("second.csv")
     late.come()
-    expect(page.get_by_label("Model name on the report")).to_have_value("second")
     expect(page.locator("#found")).to_contain_text("4 ")
+    page.get_by_role("button", name="Details").click()
+    expect(page.get_by_label("Model name on the report")).to_have_value("second")
 
 
 @pytest.mark.soak
@@ -93,6 +94,7 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_pat
     page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
     chosen(page, write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
+    page.get_by_role("button", name="Details").click()
     title = page.get_by_label("Model name on the report")
     expect(title).to_have_value("second")
     late.come()
@@ -100,17 +102,16 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_pat
     expect(title).to_have_value("second")
 
 
-def test_a_late_look_leaves_the_quote(service, page):
+def test_a_late_look_leaves_the_choice(service, page):
     late = service.late(page, "on_look", "mine")
     turn(page, "Score a model")
     late.wait()
     chosen(page, SAMPLE_PREDICTIONS)
     expect(page.locator("#found")).to_contain_text("16 answers")
-    page.click("#check")
-    expect(page.locator("#quote")).to_contain_text("calls to test-judge")
+    expect(page.locator("#check")).to_be_visible()
     late.come()
-    expect(page.locator("#quote")).to_contain_text("calls to test-judge")
-    expect(page.locator("#confirm")).to_be_visible()
+    expect(page.locator("#offers")).to_contain_text("5 runs")
+    expect(page.locator("#check")).to_be_visible()
 
 
 # Battles and boards.

@@ -149,8 +149,8 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
         for owner, link in (("somebody else", first.link), (OWNER, "no such link")):
             with pytest.raises(JobServiceError, match="no such report of yours"):
-                visit.service.judge_rest(owner, link, None)
-        second = visit.service.judge_rest(OWNER, first.link, None)
+                visit.service.quote(owner, visit.service.rest(owner, link), None)
+        second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
         assert (second.state, second.quote.calls, second.total, second.model) == ("quoted", 4, 4, "test-judge")
         visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
@@ -162,7 +162,7 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         assert report.judge and report.judge.versions == ("test-judge-2026-01-01",)
         assert visit.bench.jobs.report(first.link) == by_rules, "the report by rules stays as it was"
         with pytest.raises(JobServiceError, match="Nothing in 'model' is left"):
-            visit.service.judge_rest(OWNER, second.link, None)
+            visit.service.quote(OWNER, visit.service.rest(OWNER, second.link), None)
 
 
 @ON_SQLITE
@@ -172,7 +172,7 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
         first = visit.service.extract(OWNER, *visit.asked_for(file, "OK-VQA"))
         table = tabulated(visit.bench.jobs.report(first.link))
         assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
-        second = visit.service.judge_rest(OWNER, first.link, None)
+        second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
         assert second.total == 2, "an answer without references is not marked"
         visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
@@ -198,7 +198,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
         with pytest.raises(JobServiceError, match="one job may cost"):
-            visit.service.judge_rest(OWNER, link, None)
+            visit.service.quote(OWNER, visit.service.rest(OWNER, link), None)
         with pytest.raises(JobError):
             visit.service.start(OWNER, link, None)
 
@@ -296,7 +296,7 @@ def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, un
         link = guest.service.extract(guest.owner, *guest.asked_for(unsure)).link
         words = "lent to people who log in and to campaign workers, .* log in above, or use a key of your own"
         with pytest.raises(JobServiceError, match=words):
-            guest.service.judge_rest(guest.owner, link, None)
+            guest.service.quote(guest.owner, guest.service.rest(guest.owner, link), None)
         job = guest.bench.quoted(owner=guest.owner)
         with pytest.raises(JobServiceError, match=words):
             guest.service.start(guest.owner, job.link, None)

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -11,9 +12,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
-from tests.support.screens import DESK, fresh_page, shoot, turn
+from tests.support.screens import DESK, PHONE, fresh_page, shoot, turn
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
 
@@ -31,13 +32,20 @@ def judge() -> Iterator[OpenAIServer]:
 def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
     """An app whose operator lends a judge."""
     folder = tmp_path_factory.mktemp("scoring")
-    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
-    environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": KEY}
+    with lending(folder, judge) as running:
+        yield running
+    found = [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert found == [], "the operator's key lies in no file"
+
+
+@contextmanager
+def lending(folder: Path, judge: OpenAIServer, price: str = "2,8", **environ: str) -> Iterator[AppServer]:
+    """An app that lends a judge, for this many US dollars for a million tokens sent and received."""
+    (folder / "prices.csv").write_text(f"model,prompt,completion\ntest-judge,{price}\n")
+    environ |= {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": KEY}
     running = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
     yield running
     running.stop()
-    found = [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-    assert found == [], "the operator's key lies in no file"
 
 
 @pytest.fixture
@@ -54,14 +62,16 @@ def open_tab(page: Page, scoring: AppServer) -> None:
     expect(page.locator("#mine")).not_to_be_empty()
 
 
+def unfold(page: Page) -> None:
+    page.get_by_role("button", name="Details").click()
+
+
 def judged(page: Page) -> str:
-    """Upload the sample's predictions, accept the cost, wait for the end; return the report's link."""
+    """Upload the sample's predictions, start what is chosen, wait for the end; return the report's link."""
     upload(page, SAMPLE_PREDICTIONS)
     expect(page.locator("#found")).to_contain_text("16 answers")
+    shoot(page, "scoring-choice", whole=True)
     page.locator("#check").click()
-    expect(page.locator("#quote")).to_contain_text(re.compile("calls? to test-judge"))
-    shoot(page, "scoring-quote", whole=True)
-    page.locator("#confirm").click()
     expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     shoot(page, "scoring-done", whole=True)
     return page.locator(".mine a").first.get_attribute("href")
@@ -73,6 +83,82 @@ def report(browser, scoring) -> str:
     with fresh_page(browser, DESK) as page:
         open_tab(page, scoring)
         return f"{scoring.address}/{judged(page)}"
+
+
+def test_nothing_is_asked_before_there_is_a_file_and_the_sample_is_one_click(visitor):
+    form = visitor.locator("#scoring").locator("input, textarea, select").filter(visible=True)
+    expect(form.and_(visitor.locator(":not(#drop-file)"))).to_have_count(0)
+    shoot(visitor, "scoring-empty", whole=True)
+    visitor.get_by_role("button", name="Try a sample").click()
+    found = visitor.locator("#found")
+    expect(found).to_contain_text("16 of 16 answers, the authors' format", timeout=20_000)
+    expect(found.locator("tbody tr")).to_have_count(3)
+    expect(found.locator("tbody tr").first).to_contain_text("The Corner Grocer")
+    expect(visitor.locator("#own, #benchmark, #report-title").filter(visible=True)).to_have_count(0)
+
+
+def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts(browser, judge, tmp_path):
+    with lending(tmp_path, judge, "30,60", JUDGE_JOB_BUDGET="1") as app, fresh_page(browser, PHONE) as page:
+        page.goto(f"{app.address}/score")
+        upload(page, SAMPLE_PREDICTIONS)
+        offers = page.locator("#offers label")
+        expect(offers).to_have_text(
+            [re.compile(r"1 run · \$0\.6"), re.compile(r"5 samples · \$0\.7|0\.6"), re.compile("5 runs")]
+        )
+        expect(offers.nth(2)).to_contain_text("Over the $1.00 that this site pays for one file: use your own key")
+        expect(page.get_by_label("5 samples")).to_be_checked()
+        expect(page.locator("#own")).to_be_hidden()
+        page.get_by_label("5 runs").check()
+        expect(page.locator("#own")).to_be_visible()
+        page.locator("#check").click()
+        told = page.locator("#scoring-problem")
+        expect(told).to_contain_text("Give the name of your judge's model")
+        expect(told).to_be_in_viewport()
+        shoot(page, "scoring-refused", whole=True)
+        page.get_by_label("5 samples").check()
+        expect(page.locator("#own")).to_be_hidden()
+        page.locator("#check").click()
+        expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+
+
+def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(browser, tmp_path):
+    with OpenAIServer(score=reply) as judge, lending(tmp_path, judge) as app, fresh_page(browser, PHONE) as page:
+        page.goto(f"{app.address}/score")
+        upload(page, SAMPLE_PREDICTIONS)
+        judge.faults = Faults(1.0, kinds=("401",), in_a_row=10**6)
+        page.locator("#check").click()
+        stopped = page.locator(".progress[data-state=failed]")
+        expect(stopped).to_contain_text("It stopped: ", timeout=60_000)
+        expect(stopped).to_contain_text("Go on asks for the rest")
+        expect(stopped).to_be_in_viewport()
+        shoot(page, "scoring-judge-down", whole=True)
+        judge.faults = Faults()
+        page.locator("#resume").click()
+        expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+
+
+def test_the_first_scores_come_while_the_rest_is_judged(browser, tmp_path):
+    slow = OpenAIServer(score=reply, latency=0.4)
+    with slow as judge, lending(tmp_path, judge, JUDGE_CONCURRENCY="2") as app, fresh_page(browser, DESK) as page:
+        page.goto(f"{app.address}/score")
+        upload(page, SAMPLE_PREDICTIONS)
+        page.locator("#check").click()
+        first = page.locator(".progress[data-state=judging] .first")
+        expect(first).to_contain_text(re.compile(r"own_0\s*(0|1)(\.\d)?"), timeout=30_000)
+        expect(page.locator(".progress")).to_contain_text(re.compile(r"About \$0\.\d\d of \$0\.\d\d used"))
+        shoot(page, "scoring-running", whole=True)
+        page.locator("#cancel").click()
+        expect(page.locator(".progress[data-state=cancelled]")).to_be_visible()
+        page.reload()
+        expect(page.locator("#resume")).to_be_visible(timeout=20_000)
+
+
+def test_a_file_of_another_benchmark_is_told_in_a_sentence(visitor, tmp_path):
+    (tmp_path / "other.json").write_text('{"q1": "a cat", "q2": "a dog"}')
+    upload(visitor, tmp_path / "other.json")
+    expect(visitor.locator("#found")).to_contain_text("it is a file of another benchmark")
+    expect(visitor.locator("#check")).to_be_disabled()
+    expect(visitor.get_by_label("MMT-Bench", exact=True)).to_be_visible()
 
 
 def test_a_file_is_scored_and_its_report_read(visitor, scoring):
@@ -140,13 +226,12 @@ def test_what_is_wrong_with_a_file_is_told_whole(visitor, tmp_path):
     answers["<b>noone</b>"] = answers.pop(second)
     (tmp_path / "wrong.json").write_text(json.dumps(answers))
     upload(visitor, tmp_path / "wrong.json")
-    visitor.locator("#check").click()
     told = visitor.locator("#scoring-problem")
     for word in (first, second, "nobody", "<b>noone</b>"):
         expect(told).to_contain_text(word)
     shoot(visitor, "scoring-problems", whole=True)
+    expect(visitor.locator("#offers, #check").filter(visible=True)).to_have_count(0)
     visitor.get_by_label("Leave them unscored").check()
-    visitor.locator("#check").click()
     expect(told).not_to_contain_text(first)
     expect(told).to_contain_text("nobody")
 
@@ -163,6 +248,7 @@ def test_a_broken_file_is_refused_in_words(visitor, tmp_path):
 
 def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring):
     upload(visitor, SAMPLE_PREDICTIONS)
+    unfold(visitor)
     visitor.get_by_label("My own key").check()
     for label, value in (("Judge model", "unknown-judge"), ("Key", "sk-own-1122334455")):
         visitor.get_by_label(label, exact=label == "Key").fill(value)
@@ -189,7 +275,6 @@ def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
     upload(visitor, tmp_path / "part.json")
     visitor.get_by_label("Leave them unscored").check()
     visitor.locator("#check").click()
-    visitor.locator("#confirm").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.mine a').first.get_attribute('href')}")
     expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16")
@@ -205,7 +290,7 @@ def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("mm_vet_sample_predictions")
     visitor.goto(f"{scoring.address}/{href}")
-    expect(visitor.locator("#report-head")).to_contain_text("no such report")
+    expect(visitor.locator("#report-head")).to_contain_text("it was deleted, or has expired")
 
 
 def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
@@ -228,26 +313,17 @@ def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
 def test_nothing_in_the_page_is_believed(scoring):
     """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
     with Voter(scoring.address) as voter:
-        good = [
-            "token",
-            "MM-Vet",
-            "MM-Vet",
-            "Hardened",
-            "Stop and tell me",
-            "1 run",
-            "",
-            "My own key",
-            "https://h/v1",
-            "m",
-            "k",
-            False,
-        ]
+        event = voter.events["on_check"]
+        known = {"benchmark": "MM-Vet", "protocol": "Hardened", "missing": "Stop and tell me", "judge": "My own key"}
+        known |= {"offers": "1 run@1", "own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
+        ids = {part["id"]: part["props"].get("elem_id") for part in voter.client.get("/config").json()["components"]}
+        good = [known.get(ids[place], "") for place in event["inputs"]]
         for place in range(len(good)):
             for value in (*NOTHING, None, 7, "x" * 5000, "../../etc/passwd"):
                 forged = [*good[:place], value, *good[place + 1 :]]
                 answer = voter.client.post(
                     f"{scoring.address}/gradio_api/run/predict",
-                    json={"data": forged, "fn_index": voter.events["on_check"]["id"], "session_hash": "s"},
+                    json={"data": forged, "fn_index": event["id"], "session_hash": "s"},
                 )
                 assert "passwd" not in answer.text.replace("../../etc/passwd", "") and "Traceback" not in answer.text
     log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
@@ -258,6 +334,7 @@ def read_letters(page: Page, path: Path) -> str:
     """Upload a multiple-choice file, have rules read it, and return the report's link."""
     upload(page, path)
     expect(page.locator("#check")).to_contain_text("free")
+    expect(page.locator("#found")).to_contain_text("This is")
     page.locator("#check").click()
     expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem)
     return page.locator(".progress a.open").get_attribute("href")
@@ -266,12 +343,8 @@ def read_letters(page: Page, path: Path) -> str:
 def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, tmp_path):
     path = write_csv(tmp_path / "our <b>model.csv", mmbench_rows())
     href = read_letters(visitor, path)
-    assert visitor.get_by_label("MMBench, CN, v1.1, CCBench").is_checked()
-    expect(visitor.locator("#found")).to_contain_text("12 questions with rotated passes")
     shoot(visitor, "scoring-letters", whole=True)
-    visitor.get_by_role("button", name="Have a judge read 1 undecided answer:").click()
-    expect(visitor.locator("#quote")).to_contain_text("to test-judge for 1 undecided answer")
-    visitor.locator("#confirm").click()
+    visitor.get_by_role("button", name="Have a judge read 1 undecided answer · under $0.01").click()
     expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1")
     judged_href = visitor.locator(".progress a.open").get_attribute("href")
     assert judged_href != href
@@ -334,8 +407,8 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
     path = write_csv(tmp_path / "gap.csv", rows)
     upload(visitor, path)
-    expect(visitor.locator("#scoring-problem")).to_contain_text("question 1 lacks pass 3")
-    expect(visitor.locator("#scoring-problem")).to_contain_text("This keeps the file from CircularEval")
+    expect(visitor.locator("#found")).to_contain_text("question 1 lacks pass 3")
+    expect(visitor.locator("#found")).to_contain_text("This keeps the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shoot(visitor, "scoring-incomplete", whole=True)
     visitor.locator("#check").click()
@@ -349,7 +422,7 @@ def test_a_file_that_cannot_be_scored_says_so_row_by_row(visitor, tmp_path):
     rows = mmbench_rows()
     rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
     upload(visitor, write_csv(tmp_path / "broken.csv", rows))
-    told = visitor.locator("#scoring-problem")
+    told = visitor.locator("#found")
     expect(told).to_contain_text("Row 5: expected a whole number as index, found 'one'")
     expect(told).to_contain_text("stands there 2 times")
     expect(visitor.locator("#check")).to_be_disabled()
@@ -388,13 +461,12 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
         for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
     ]
     upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
-    expect(visitor.get_by_label("OK-VQA: marks 1 to 5")).to_be_checked(timeout=15_000)
+    expect(visitor.locator("#found")).to_contain_text("OK-VQA: 3 answers", timeout=15_000)
+    unfold(visitor)
     visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check()
     expect(visitor.locator("#found")).to_contain_text("TextVQA: 3 answers")
     visitor.locator("#check").click()
     visitor.get_by_role("button", name="Have a judge give 3 marks").click()
-    expect(visitor.locator("#confirm")).to_be_visible(timeout=15_000)
-    visitor.locator("#confirm").click()
     expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks")
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
     expect(visitor.locator(".totals")).to_contain_text("4.00")

@@ -1,0 +1,99 @@
+"""What "Score a model" shows of jobs: a price that must be agreed to, how far a job is, and the user's reports."""
+
+from collections.abc import Sequence
+
+from arena.database import now
+from arena.templates import macros
+from arena.web.backup_status import ago
+from scoring.jobs.store import KEPT_FREE, Job
+from scoring.registry import BENCHMARKS
+
+SCORING = macros("scoring.html")
+STATE_WORDS = {
+    "quoted": "not started",
+    "waiting": "waiting",
+    "judging": "being judged",
+    "needs_key": "needs its key",
+    "done": "done",
+    "failed": "stopped",
+    "cancelled": "cancelled",
+}
+
+
+def quote_html(job: Job, ceiling: float) -> str:
+    """Return the cost of judging where the page did not tell it before; the operator's judge stops at `ceiling` US
+    dollars."""
+    quote = job.quote
+    if quote.dollars is None or quote.most_dollars is None:
+        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
+    elif quote.dollars == 0:
+        price = "It costs nothing."
+    else:
+        most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
+        stop = "; calls that fail come on top." if job.own_key else ": there it stops."
+        price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
+    form = BENCHMARKS[job.benchmark]
+    asked = counted(quote.grades, form.unit)
+    if form.way == "compare":
+        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
+    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+
+
+def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str:
+    """Return how far a job is, with what the judge said to the `first` questions."""
+    if not job.model:
+        kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
+        return SCORING.progress(job, "read by rules alone", None, kept, ())
+    words = {
+        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
+        "judging": _pace(job),
+        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
+        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest.",
+        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
+    }.get(job.state, "")
+    share = job.done / job.total if job.total else 0
+    text = f"{job.done:,} of {counted(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
+    used = [f"About ${job.quote.dollars * share:,.2f} of ${job.quote.dollars:,.2f} used."] if job.quote.dollars else []
+    return SCORING.progress(job, STATE_WORDS[job.state], share, [text, *used], first)
+
+
+def mine_html(jobs: Sequence[Job]) -> str:
+    """Return the user's reports and jobs, the newest first, less what was never started."""
+    listed = []
+    for job in jobs:
+        about = (BENCHMARKS[job.benchmark].name, job.model or "rules alone", f"{ago(now() - job.created)} ago")
+        if job.state != "quoted":
+            listed.append((job, STATE_WORDS[job.state], about))
+    return SCORING.mine(listed)
+
+
+def followed(jobs: Sequence[Job]) -> Job | None:
+    """Return the job to show on a page without one: the active one, or the newest if it stopped or is free."""
+    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
+    shown = (job for job in jobs[:1] if job.state != "quoted" and not (job.state == "done" and job.model))
+    return running or next(shown, None)
+
+
+def counted(number: int, unit: str) -> str:
+    """Return a number with its unit: "1 call", "2 calls"."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def _pace(job: Job) -> str:
+    seconds = (now() - job.started).total_seconds() if job.started else 0
+    if seconds < 3 or not job.fresh:
+        return "Judging."
+    rate = job.fresh / seconds
+    return f"{rate * 60:.0f} a minute, {_duration((job.total - job.done) / rate)} left."
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(5, round(seconds / 5) * 5)} seconds"
+    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"
