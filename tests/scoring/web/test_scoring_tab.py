@@ -290,7 +290,7 @@ def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("mm_vet_sample_predictions")
     visitor.goto(f"{scoring.address}/{href}")
-    expect(visitor.locator("#report-head")).to_contain_text("it was deleted, or has expired")
+    expect(visitor.locator("#report-head")).to_contain_text("There is no such report.")
 
 
 def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
