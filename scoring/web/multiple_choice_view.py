@@ -65,7 +65,7 @@ class ChoiceView:
         with gr.Column(visible=False) as self.body:
             self.split = gr.Radio([], label="Split", elem_id="choice-split")
             with gr.Row():
-                with gr.Column(scale=3, min_width=300):
+                with gr.Column(scale=3, min_width=460):
                     self.levels = gr.HTML(elem_id="levels", padding=False)
                 with gr.Column(scale=2, min_width=300):
                     self.worst = gr.HTML(elem_id="worst", padding=False)
