@@ -22,7 +22,7 @@ from arena.server import logs
 from arena.web import cookies as identity
 from scoring import report as results
 from scoring.agreement import text_metrics
-from scoring.benchmarks import mm_vet
+from scoring.benchmarks import mm_vet, vqa_accuracy
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.judges import client, injection
@@ -151,7 +151,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
     "reference answers": vqa_marks.references,
-    "VQA accuracy": lambda text: vqa_marks.consensus(text, (text, "cat")),
+    "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + uploads._folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a name of a file": results.file_stem,

@@ -23,13 +23,14 @@ from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read
 from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
+from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
-from scoring.report import DATA, Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv, remembered
+from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv, remembered
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -262,48 +263,8 @@ def prompt_digest(dataset: Dataset) -> str:
     return hashlib.sha256(PROMPTS[dataset].encode()).hexdigest()
 
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NUMBERS = {"none": "0", **{word: str(number) for number, word in enumerate(_WORDS)}}
-_ARTICLES = frozenset(("a", "an", "the"))
-_MARKS = ';/[]"{}()=+\\_-><@`,?!'
-_THOUSANDS = re.compile(r"\d,\d")
-_FULL_STOP = re.compile(r"\.(?!\d)")
-_FULL_STOPS = 32
-"""As many as the published code takes off: it passes a flag, which has this value, where the count stands."""
-_CONTRACTIONS = {
-    word[:place] + word[place + 1 :]: word
-    for word in (DATA / "vqa_contractions.txt").read_text("utf-8").split()
-    for place, sign in enumerate(word)
-    if sign == "'"
-} | {"somebody'd": "somebodyd"}
-"""Contractions by their spelling without one of their apostrophes; the last one is the published code's slip."""
-
-
-def normal(answer: str) -> str:
-    """An answer as the VQA evaluation compares it (Antol et al. 2015; the code its authors published).
-
-    A mark becomes a blank, or nothing if one of its kind stands beside a blank, or if the answer has a comma between
-    digits; full stops, articles and missing apostrophes go, words of numbers become digits.
-    """
-    line = answer.replace("\n", " ").replace("\t", " ").strip()
-    joined, text = bool(_THOUSANDS.search(line)), line
-    for mark in _MARKS:
-        text = text.replace(mark, "" if joined or f"{mark} " in line or f" {mark}" in line else " ")
-    words = (_NUMBERS.get(word, word) for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split())
-    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
-
-
 def exact(row: VQAnswer) -> bool:
     return normal(row.prediction) in map(normal, row.answers)
-
-
-def consensus(prediction: str, answers: Sequence[str]) -> float:
-    """VQA accuracy of one answer: mean over references of min(1, matches among the other references / 3)."""
-    said, given = normal(prediction), [normal(answer) for answer in answers]
-    if len(given) == 1:
-        return float(said == given[0])
-    matches = given.count(said)
-    return math.fsum(min(1.0, (matches - (one == said)) / 3) for one in given) / len(given)
 
 
 @remembered
@@ -356,7 +317,6 @@ class VQAMarks(FileBenchmark[MarksReport]):
     check: str = "Compare with the references (free)"
     unit: str = "mark"
     rest: str = "Have a judge give {left}"
-
     protocol_papers: Mapping[str, str] = field(default_factory=lambda: {"mmbench-paper": "liu2024mmbench"})
     notes: Mapping[str, str] = field(
         default_factory=lambda: {

@@ -6,6 +6,7 @@ import pytest
 
 from arena.io.tables import Record, read_records
 from scoring.benchmarks import vqa as vqa_marks
+from scoring.benchmarks import vqa_accuracy
 from scoring.benchmarks.vqa import VQAnswer
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.report import Grade
@@ -119,12 +120,12 @@ def test_strict_keeps_the_answer_on_one_line():
     ],
 )
 def test_normal(answer, normal):
-    assert vqa_marks.normal(answer) == normal
+    assert vqa_accuracy.normal(answer) == normal
 
 
 def test_consensus_leaves_one_reference_out():
-    assert vqa_marks.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx((3 * 2 / 3 + 7) / 10)
-    assert vqa_marks.consensus("dog", ["dog"]) == 1.0 and vqa_marks.consensus("dog", ["cat"] * 10) == 0.0
+    assert vqa_accuracy.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx((3 * 2 / 3 + 7) / 10)
+    assert vqa_accuracy.consensus("dog", ["dog"]) == 1.0 and vqa_accuracy.consensus("dog", ["cat"] * 10) == 0.0
 
 
 def test_the_table_has_accuracy_beside_the_mean_mark():
