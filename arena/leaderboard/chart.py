@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from arena.drawing_png import png
 from arena.drawings import NAME_LETTERS, DotMark, Drawing, LineMark, Mark, TextMark, shortened, ticks
-from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import headline, main_group, needs
 from arena.templates import plural
 
@@ -15,6 +15,14 @@ _ROW, _AXIS = 26, 24
 _PREVIEW = (600, 315)
 """Size of a link's preview: 1200 x 630 pixels."""
 _PREVIEW_BARS, _PREVIEW_WAITING = 7, 0
+
+
+class RatedLine(NamedTuple):
+    """A model in a chart: its rank, if it has one, and its rating."""
+
+    model: str
+    rank: object
+    rating: Span | None
 
 
 class _Frame(NamedTuple):
@@ -34,6 +42,16 @@ def board_chart(board: Board) -> Drawing:
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
     title = "Ratings with 95% intervals, best first"
     return Drawing(title, headline(board), 720, max(height, _ROW), tuple(marks), fluid=True)
+
+
+def ratings_chart(title: str, description: str, lines: Sequence[RatedLine]) -> Drawing:
+    """Return the chart of other ratings than a board's, drawn alike; each line has an interval."""
+    marks, height = _rated(lines[:MOST_BARS], 720, 0)
+    if len(lines) > MOST_BARS:
+        more = f"and {plural(len(lines) - MOST_BARS, 'model')} more in the table"
+        marks.append(TextMark(324, height + 18, more, tone="quiet"))
+        height += _ROW
+    return Drawing(title, description, 720, height, tuple(marks), fluid=True)
 
 
 def chart_png(board: Board, title: str = "") -> bytes:
@@ -70,7 +88,7 @@ def _bars(board: Board, width: float, top: float, most: int, most_waiting: int) 
     return marks, y + _ROW * bool(hidden)
 
 
-def _rated(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
+def _rated(lines: Sequence[Standing | RatedLine], width: float, top: float) -> tuple[list[Mark], float]:
     bounds = [bound for line in lines for bound in line.rating or () if bound is not None]
     frame, bottom = _Frame(width, min(bounds), max(max(bounds), min(bounds) + 1)), top + _ROW * len(lines)
     marks: list[Mark] = []
@@ -82,7 +100,7 @@ def _rated(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Ma
     return marks, bottom + _AXIS
 
 
-def _row(line: Standing, frame: _Frame, y: float) -> Iterator[Mark]:
+def _row(line: Standing | RatedLine, frame: _Frame, y: float) -> Iterator[Mark]:
     yield _name(line, frame.width, y)
     if line.rating is not None:
         rating, low, high = line.rating
@@ -101,6 +119,6 @@ def _still_gathering(lines: Sequence[Standing], width: float, y: float) -> Itera
         yield TextMark(0.45 * width, middle + 5, needs(line), tone="quiet", size=12)
 
 
-def _name(line: Standing, width: float, y: float) -> TextMark:
+def _name(line: Standing | RatedLine, width: float, y: float) -> TextMark:
     shown = shortened(line.model, NAME_LETTERS)
     return TextMark(0.43 * width, y + 5, shown, "end", "text" if line.rank else "quiet", 12, line.model)

@@ -1,6 +1,6 @@
 """Headline: one plain sentence on what a board's votes tell, written from its intervals and ranks as they stand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from arena.drawings import shortened
 from arena.leaderboard.board import Board, Standing
@@ -23,8 +23,9 @@ def headline(board: Board) -> str:
     elif len(ranked) < 2:
         told = f"No two models have a rank yet: {_missing(board.standings)}"
     else:
+        ranks = {line.model: line.rank.value for line in ranked if line.rank}
         one_of = f"in one of {len(board.groups)} groups that never met, " if len(board.groups) > 1 else ""
-        told = one_of + "; ".join([*_ranked(ranked), *_gathering(board.standings)])
+        told = one_of + "; ".join([*order_in_words(ranks, "the votes"), *_gathering(board.standings)])
     return f"{_whose(board)}{told}."
 
 
@@ -57,13 +58,13 @@ def _whose(board: Board) -> str:
     return "By counted votes: " if board.left_out.rule != "everyone" else ""
 
 
-def _ranked(ranked: Sequence[Standing]) -> list[str]:
+def order_in_words(ranks: Mapping[str, float], cause: str) -> list[str]:
     """Say who is first and who comes next: models of one rank are those that the intervals cannot tell apart."""
-    first = [line.model for line in ranked if line.rank and line.rank.value == 1]
+    first = [model for model, rank in ranks.items() if rank == 1]
     if len(first) > 1:
-        return [f"{names(first)} share the first place: the votes cannot tell them apart"]
-    rest = [line for line in ranked if line.model not in first]
-    second = [line.model for line in rest if line.rank and rest[0].rank and line.rank.value == rest[0].rank.value]
+        return [f"{names(first)} share the first place: {cause} cannot tell them apart"]
+    rest = [model for model in ranks if model not in first]
+    second = [model for model in rest if ranks[model] == ranks[rest[0]]]
     apart = f"{names(second)} cannot be told apart" if len(second) > 1 else f"{names(second)} comes second"
     return [f"{names(first)} leads", apart]
 

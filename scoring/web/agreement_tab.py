@@ -31,9 +31,9 @@ class AgreementTab:
             self.source = gr.Dropdown([], label="Items", elem_id="agreement-source", scale=0, min_width=320)
         self.tells = gr.HTML(AGREEMENT.reading(), elem_id="agreement-tells", padding=False)
         with gr.Column(visible=False, elem_id="agreement-body") as self.body:
+            self.plot = gr.HTML(elem_id="agreement-plot", padding=False)
             self.people = gr.HTML(elem_id="agreement-people", padding=False)
             self.measures = gr.HTML(elem_id="agreement-measures", padding=False)
-            self.plot = gr.HTML(elem_id="agreement-plot", padding=False)
             self.downloads = gr.HTML(elem_id="agreement-downloads", padding=False)
             gr.HTML(AGREEMENT.own_metric(), padding=False)
             self.own = gr.HTML(elem_id="agreement-own", padding=False)

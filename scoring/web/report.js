@@ -40,13 +40,13 @@
   document.addEventListener("click", ({ target }) => {
     const what = target.closest?.("[data-copy]")?.dataset.copy;
     if (what === "link") copy(target, location.origin + location.pathname);
-    else if (what === "bibtex") copy(target, document.getElementById("bibtex").textContent);
+    else if (what === "bibtex") copy(target, target.closest("details").querySelector("pre").textContent);
     else if (what) copy(target, ways[what](target.closest(".copies").previousElementSibling));
     if (target.closest?.("[data-print]")) print();
   });
 
   const offer = () => {
-    for (const table of document.querySelectorAll("#report table:has(thead):not([data-copies])")) {
+    for (const table of document.querySelectorAll(":is(#report, #automatic, #agreement-body) table:has(thead):not([data-copies], .as-table table)")) {
       table.dataset.copies = "";
       const line = Object.assign(document.createElement("p"), { className: "copies", textContent: "Copy as " });
       for (const way of Object.keys(ways)) {

@@ -1,7 +1,7 @@
 """Report: the article under a report's link, its benchmark's view, its publication, and its comparison with another."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -12,9 +12,9 @@ from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
 from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
 from scoring.registry import BENCHMARKS
-from scoring.report import DATA
 from scoring.serialize import ReportError
 from scoring.web.article import comparison_html, figure_html, methods_html, trust_html, wrong_html
+from scoring.web.citations import citations
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.question_pictures import QuestionPictures
@@ -27,13 +27,6 @@ _LINK = '() => [(window.location.pathname.match(/^\\/report\\/([^/]+)/) ?? [])[1
 """In the browser: the link in the address `/report/LINK`."""
 OTHER = "One of your reports, or the link of any other"
 NO_REPORT: str = PARTS.empty('Open a report from "Score a model", or by its link.')
-
-
-@cache
-def citations() -> Mapping[str, str]:
-    """Return the BibTeX entries of papers by key."""
-    entries = (DATA / "citations.bib").read_text("utf-8").strip().split("\n\n")
-    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
 
 
 class View(Protocol):

@@ -7,7 +7,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.database import DatabaseError
 from arena.drawing_png import png
-from arena.drawings import svg_file
+from arena.drawings import Drawing, svg_file
 from arena.figures import Figure
 from arena.io.tables import RowsError
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
@@ -22,6 +22,7 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_figure
 from scoring.web.article import wrong_answers_of
+from scoring.web.judge_board_view import board_chart
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.submissions_tab import family_figure
 
@@ -34,6 +35,8 @@ FIGURES = {
 }
 BOARDS = {
     "board.tsv": lambda board: table([board]),
+    "chart.svg": lambda board: drawn("chart.svg", board_chart(board)),
+    "chart.png": lambda board: drawn("chart.png", board_chart(board)),
     "families.csv": lambda board: family_table([board]),
     "families.svg": lambda board: drawn_file("families.svg", family_figure(board)),
     "families.png": lambda board: drawn_file("families.png", family_figure(board)),
@@ -42,7 +45,10 @@ BOARDS = {
 
 def drawn_file(name: str, figure: Figure | None) -> bytes:
     """Return a plot as the server draws it; empty where it has nothing to show."""
-    drawing = figure and figure.drawing
+    return drawn(name, figure.drawing if figure else None)
+
+
+def drawn(name: str, drawing: Drawing | None) -> bytes:
     if drawing is None:
         return b""
     return png(drawing) if name.endswith(".png") else svg_file(drawing).encode()

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.drawings import svg
 from arena.figures import Figure, WinRateCell, family_win_rate_figure
 from arena.templates import macros
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
+from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import (
     ORDERS,
     AutomaticBoard,
@@ -21,6 +23,8 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
 )
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
+from scoring.web.citations import citations
+from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.report_parts import PARTS, REPORT
 
 VISIT = macros("visit_bench.html")
@@ -58,7 +62,9 @@ class Beside(NamedTuple):
 
 def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
     table = board_table(board_key.title, found.board, beside, variants)
-    return VISIT.board(board_key, found, beside.agreement, table)
+    chart = board_chart(found.board)
+    drawn, cited = svg(chart, "automatic-chart") if chart else "", citations()[VISIT_BENCH.cited]
+    return VISIT.board(board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited)
 
 
 def family_figure(board: AutomaticBoard) -> Figure | None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.drawings import TextMark
 from arena.formats.registry import read, write
 from arena.io.tables import RowsError
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
@@ -32,6 +33,7 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.matches import MatchReport, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
+from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.submissions_tab import VISIT, Beside, board_html, family_figure
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
@@ -494,6 +496,22 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
     assert "variant 3" in html and "Too few of these models" in html
     assert "&lt;b&gt;" in VISIT.submissions([replace(submissions.store.submissions()[0], name="<b>")])
+
+
+def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
+    wins = [PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 20 else "b") for n in range(200)]
+    board = automatic_board(wins, False)
+    assert board_sentence(board) == "m leads; n comes second."
+    even = [PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 2 else "b") for n in range(40)]
+    assert board_sentence(automatic_board(even, False)).endswith(
+        "share the first place: the matches cannot tell them apart."
+    )
+    drawing = board_chart(board)
+    assert drawing is not None and {"m", "n"} <= {mark.text for mark in drawing.marks if isinstance(mark, TextMark)}
+    none = automatic_board([], False)
+    assert board_chart(none) is None and "No two models have a rank yet" in board_sentence(none)
+    apart = automatic_board([*wins, *(one._replace(a="x", b="y", item=f"{one.item}x") for one in even)], False)
+    assert board_sentence(apart).startswith("In one of 2 groups that never met, ")
 
 
 def test_figure_8_has_every_family_with_a_decided_match():

@@ -5,10 +5,14 @@ import csv
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
 
@@ -19,22 +23,26 @@ from arena.formats.registry import read
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.polls import Polls
 from arena.io.tables import RowsError
+from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Choices, Contest, Poll, Verdict, Winner, coin
-from arena.types import REFERENCE, item_key
-from scoring.agreement.people_agreement import people_agreement
+from arena.types import REFERENCE, Item, item_key
+from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
+from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
-from scoring.visit_bench.store import SubmissionStore
+from scoring.visit_bench.store import SubmissionStore, labels
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
+from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
+from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, fresh_page, shoot, turn
-from tests.support.servers import AppServer
+from tests.support.servers import AppServer, drafts
 
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
 
@@ -175,24 +183,27 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
 
 
-def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
+def judged_by(address: str, items: Sequence[Item], prompt: str = "0" * 64) -> MatchReport:
     """A stored model's matches, judged in both orders: for m1, for m2, a tie, and one that is unscored."""
-    items = list(ItemBank(bank).bank().items.values())[:4]
-    plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
     orders: list[list[Winner | None]] = [["a", "a"], ["b", "b"], ["a", "b"], ["a", None]]
     matches = [
         Match(item.key, "m1", "m2", tuple(InOneOrder(winner, replies=("...",)) for winner in winners))
         for item, winners in zip(items, orders, strict=True)
     ]
-    judged = MatchReport(
+    return MatchReport(
         **{"benchmark": "visit-bench", "protocol": "hardened", "title": "m1", "file": "", "created": "2026-01-31"},
-        judge=JudgeStamp("gpt-4", (), "https://judge.test/v1", "0" * 64, "last"),
+        judge=JudgeStamp("gpt-4", (), address, prompt, "last"),
         **{"reference": "free", "context": "captions", "source": "test", "complete": True, "stored": True},
         instances=tuple(Instance(item.key, item.family, "", ("a caption",), (), (), None) for item in items),
         responses=(),
         matches=tuple(matches),
     )
-    SubmissionStore(bank).enter("me", judged)
+
+
+def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
+    items = list(ItemBank(bank).bank().items.values())[:4]
+    plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
+    SubmissionStore(bank).enter("me", judged_by("https://judge.test/v1", items))
     found = AgreementService(Polls(bank), SubmissionStore(bank), UploadStore(tmp_path)).of("test")
     (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
     tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
@@ -200,9 +211,40 @@ def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
     assert judge.measure == "gpt-4, reference-free, hardened"
 
 
+@pytest.mark.parametrize("address", ["http://10.0.0.5:8000/v1", "http://localhost:1234/v1"])
+def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path, address):
+    Ingest(database).add_items("test", "visit", drafts(4))
+    items, submissions = list(ItemBank(database).bank().items.values()), Submissions(database)
+    plant(database, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
+    for prompt in ("0" * 64, "1" * 64):  # boards alike but for the prompt name the judge's place
+        submissions.store.enter("me", judged_by(address, items, prompt))
+    boards, service = (
+        submissions.store.board_keys(),
+        AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
+    )
+    shown = [str(labels(key.judging for key in boards)), page_of_found(service.of("test"))]
+    shown += [board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards]
+    app = FastAPI()
+    app.include_router(board_routes(submissions))
+    app.include_router(agreement_routes(service))
+    client = TestClient(app)
+    files = [("automatic", name, {"board": key.key}) for key in boards for name in (*BOARDS, "battles.jsonl")]
+    files += [("agreement", name, {"source": "test"}) for name in (*FIGURES, "scores.csv")]
+    for folder, name, query in files:
+        answer = client.get(f"/{folder}/{name}", params=query)
+        assert answer.status_code == 200, name
+        shown.append(answer.content.decode("latin-1"))
+    assert len(boards) == 2 and any("the operator's own server" in unescape(text) for text in shown)
+    inner = urlsplit(address)
+    assert [text[:200] for text in shown if inner.netloc in text or str(inner.hostname) in text] == []
+
+
 # The page.
 def page_of(poll: Poll, verdicts: Sequence[Verdict] = ()) -> str:
-    found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
+    return page_of_found(people_agreement(replace(poll, verdicts=tuple(verdicts))))
+
+
+def page_of_found(found: PeopleAgreement) -> str:
     return "".join(
         (
             AGREEMENT.tells(found, LEAST_CONTESTS),

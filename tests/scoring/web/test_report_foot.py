@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from scoring.registry import BENCHMARKS
-from scoring.web.report_tab import citations
+from scoring.web.citations import citations
 from tests.support.scoring_page import mmbench_rows, upload, write_csv
 from tests.support.screens import DESK, fresh_page, shoot
 
