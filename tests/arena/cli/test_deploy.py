@@ -77,6 +77,14 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     assert done.stdout.strip() == f"made {tmp_path / 'app.py'}", done.stderr
 
 
+def test_what_pages_and_readme_open_is_shipped_whatever_its_kind():
+    """Each file that git knows in the shipped folders, and each picture and document that the README links."""
+    folders = ["arena", "scoring", "docs"]
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    linked = re.findall(r"\]\((docs/[\w./-]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert linked and {*listed.stdout.split(), *linked} - {*deploy.shipped(ROOT)} == set()
+
+
 def test_stray_files_stay_here(tmp_path):
     for name in (
         "arena/.env",
