@@ -191,7 +191,8 @@ class ScoringTab:
         if not values[self.token] and not values[self.stored]:  # a report is shown, whose rest may be judged
             return {self.own: gr.update(visible=values[self.judge] == forms.OWN)}
         benchmark = _known(self._names, values[self.benchmark])
-        return {**self._blank(), **self._priced(benchmark, values, request)}
+        quoted = self._blank() if values[self.link] else {}  # else a job may have been started since
+        return {**quoted, **self._priced(benchmark, values, request)}
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:

@@ -76,6 +76,8 @@ def test_faults_on_the_way_change_nothing(command):
 def test_the_cost_is_asked_first(command):
     done = command("--sample", SAMPLE_PREDICTIONS, answer="n\n")
     assert done.code == 3 and "test-judge is not known here" in done.out
+    done = command("--sample", SAMPLE_PREDICTIONS, answer="")
+    assert done.code == 3 and "Give --yes" in done.err and "Aborted" not in done.err, "nobody answers, as in a script"
     assert command.judge.counts.calls == 0 and "Nothing was sent" in done.err
     done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n")
     assert done.code == 3 and "105 calls to test-judge" in done.out
