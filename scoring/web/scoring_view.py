@@ -55,8 +55,9 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
     }.get(job.state, "")
     share = job.done / job.total if job.total else 0
     text = f"{job.done:,} of {counted(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
-    used = [f"About ${job.quote.dollars * share:,.2f} of ${job.quote.dollars:,.2f} used."] if job.quote.dollars else []
-    return SCORING.progress(job, STATE_WORDS[job.state], share, [text, *used], first)
+    cost = job.quote.dollars or 0
+    used = f"About ${cost * share:,.2f} of ${cost:,.2f} used." if share < 1 else f"It cost about ${cost:,.2f}."
+    return SCORING.progress(job, STATE_WORDS[job.state], share, [text, *([used] if cost else [])], first)
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
