@@ -1,4 +1,4 @@
-"""The arena's command line: `python -m arena items|models|campaign|answer|rate|votes|export|forget|deploy ...`."""
+"""The arena's command line: `python -m arena items|models|campaign|plan|answer|rate|votes|export|forget|deploy ...`."""
 
 import gc
 import sys
@@ -10,6 +10,7 @@ COMMANDS = {
     "items": Command("bring items and answers in", "arena.cli.items"),
     "models": Command("the models", "arena.cli.items"),
     "campaign": Command("what the workers of a campaign link have done, as CSV", "arena.cli.items"),
+    "plan": Command("what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"),
     "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
     "votes": Command("votes from and to the formats that people hold", "arena.cli.votes"),

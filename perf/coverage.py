@@ -22,7 +22,7 @@ from arena.ratings.votes import Floats, Outcome, Votes
 
 RUNS = 1000
 SCALE = 0.65
-"""Deviation of the models' strengths in log odds: 113 rating points."""
+"""Deviation of most designs' strengths in log odds: 113 rating points."""
 FEWEST, SHORTEST, LONGEST, WIDEST = 0.90, 0.93, 0.98, 1.25
 FEW_ITEMS = 20
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
@@ -51,10 +51,12 @@ class Design:
     """Votes, by different voters, on an (item, pair) tuple."""
     star: bool = False
     """Whether all battles are with the first model."""
+    scale: float = SCALE
+    """Deviation of the models' strengths; 0 where all are equal."""
 
     @property
     def strengths(self) -> Floats:
-        drawn = np.random.default_rng(7).normal(0, SCALE, self.models)
+        drawn = np.random.default_rng(7).normal(0, self.scale, self.models)
         return drawn - drawn.mean()
 
 

@@ -1,0 +1,224 @@
+"""Planner: how many votes a campaign needs for a wanted precision, before any vote is paid.
+
+The covariance of the strengths is a sandwich, L^+ B L^+. L is the information of n votes a pair: the Laplacian of
+n p(1-p). B is the covariance of the score: L times the design effect 1 + (m-1) rho of m votes on a tuple (Kish 1965),
+and what an item's and a worker's tuples share. Standardised residuals of two votes on different pairs correlate by rho
+where they have a model in common (with the sign of its side) and not at all otherwise; two tuples of a worker on one
+pair by twice as much. That is what own qualities of answers, or own tastes, give to first order.
+
+Assumed: every pair equally often, items and pairs of workers as evenly spread as the *balanced* design spreads them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import ceil, floor
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.clusters import cluster_codes
+from arena.ratings.intervals import NORMAL
+from arena.ratings.settled import boundary
+from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
+
+SPREAD = 110.0
+"""Standard deviation, in rating points, of the strengths of models before any vote."""
+POWER = 0.8
+"""Probability with which an order of the smallest gap is settled after the planned votes."""
+_FRACTIONS = {1 / 5: "a fifth", 1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
+_NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+_POWER_QUANTILE = NormalDist().inv_cdf(POWER)
+
+
+class PlanError(ValueError):
+    """A plan that cannot be made of what was given."""
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Correlations of votes."""
+
+    within_tuple: float = 0.4
+    """Of VisIT-Bench's 690 tuples of five votes: 0.33 to 0.50."""
+    within_item: float = 0.1
+    """Of an item's tuples that share a model."""
+    within_worker: float = 0.0
+    """Of a worker's tuples that share a model. Tastes with a deviation of 0.7 log odds a model give 0.05."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a campaign is to find out, with whom, and what it pays."""
+
+    strengths: Floats
+    """Expected strengths of the models, in log odds."""
+    items: int
+    half_width: float | None = None
+    """Wanted mean half width of the models' 95% intervals, in rating points."""
+    gap: float | None = None
+    """Smallest gap of two neighbours, in rating points, that is to be settled."""
+    correlations: Correlations = Correlations()
+    seat: int = 20
+    """Votes of a worker."""
+    seconds: float = 60.0
+    """Time of a vote."""
+    pay: float = 12.0
+    """Wage of an hour."""
+    fee: float = 0.428
+    """Platform's fee, as a share of the pay: Prolific's in 2026."""
+
+    @property
+    def pairs(self) -> int:
+        return len(self.strengths) * (len(self.strengths) - 1) // 2
+
+    @cached_property
+    def unit(self) -> tuple[Floats, Floats]:
+        """Sandwiches around one vote on every pair: of its own covariance, and of that of couples that share a model.
+
+        With D the pairs' incidence and W their deviations, couples give D'W(DD' - 2)WD, each pair's with all others.
+        """
+        chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
+        deviation = np.sqrt(chance * chance.T)
+        told, root = _laplacian(deviation**2), _laplacian(deviation)
+        inverse: Floats = np.linalg.inv(told + 1 / len(told)).astype(np.float64, copy=False) - 1 / len(
+            told
+        )  # Moore-Penrose: rows of a Laplacian sum to 0
+        couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
+        return inverse, inverse @ couples @ inverse
+
+
+class Cost(NamedTuple):
+    """What a precision costs with `each` votes on a tuple."""
+
+    each: int
+    votes: int
+    tuples: int
+    workers: int
+    hours: float
+    money: float
+    half_width: float
+    """Mean of the models, in rating points."""
+    is_enough: bool
+    """False if the items have too few tuples for what is wanted: then this is the cost of all."""
+
+
+def expected_strengths(models: int, spread: float = SPREAD) -> Floats:
+    """Strengths of models not yet judged, spread by so many rating points: evenly spaced quantiles of a normal."""
+    quantile = np.array([NormalDist().inv_cdf((place + 0.5) / models) for place in range(models)])
+    return quantile / quantile.std() * spread / ELO.points
+
+
+def measured_correlations(votes: Votes) -> Correlations:
+    """Correlations of these votes; the defaults' where no two votes tell.
+
+    Raises `VotesError` if the votes do not name their items.
+    """
+    chance = bradley_terry(win_matrix(votes)).chances[votes.a, votes.b]
+    residual = (SCORES[votes.outcome] - chance) / np.sqrt(chance * (1 - chance))
+    items = _shared(votes, residual, cluster_codes(votes, "item"))
+    known = {"within_tuple": items.same, "within_item": items.other}
+    if votes.voters is not None:
+        known["within_worker"] = _shared(votes, residual, cluster_codes(votes, "voter")).other
+    return replace(Correlations(), **{name: max(0.0, rho) for name, rho in known.items() if rho is not None})
+
+
+class _Shared(NamedTuple):
+    same: float | None
+    """Mean product of the residuals of two votes of a cluster on the same pair; None without such."""
+    other: float | None
+    """The same of two votes on different pairs that share a model."""
+
+
+def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
+    m, sign = votes.models, np.where(votes.a < votes.b, 1.0, -1.0)
+    clusters = int(cluster.max(initial=-1)) + 1
+    pair = (cluster * m + np.minimum(votes.a, votes.b)) * m + np.maximum(votes.a, votes.b)
+    tuples, of_tuple = np.unique(pair, return_inverse=True)
+
+    def couples(column: Floats, signed: float) -> tuple[float, float]:
+        """Sum of products over ordered couples: on the same pair, and on pairs that share one model."""
+        by_model = summed(cluster * m + votes.a, column, clusters * m)
+        by_model += signed * summed(cluster * m + votes.b, column, clusters * m)
+        by_tuple = summed(of_tuple, column * (sign if signed < 0 else 1.0), len(tuples))
+        same = float((by_tuple**2).sum() - (column**2).sum())
+        return same, float((by_model**2).sum() - 2 * (column**2).sum()) - 2 * same
+
+    products, numbers = couples(residual, -1.0), couples(np.ones(len(votes)), 1.0)
+    return _Shared(*(total / n if n else None for total, n in zip(products, numbers, strict=True)))
+
+
+def covariance(plan: Plan, votes: float, each: int) -> Floats:
+    """Covariance of the strengths after this many votes, `each` on a tuple: models x models."""
+    rho, pairs = plan.correlations, plan.pairs
+    alike, across = votes * (1 + (each - 1) * rho.within_tuple), 0.0
+    for clusters, weight, tuples in (
+        (plan.items, rho.within_item * each**2, votes / each / plan.items),
+        (votes / plan.seat, rho.within_worker, plan.seat),
+    ):
+        on_pair = pairs * _couples(tuples / pairs)
+        alike += clusters * weight * 2 * on_pair
+        across += clusters * weight * (_couples(tuples) - on_pair)
+    of_one, of_two = plan.unit
+    return (alike * of_one + across * of_two) * pairs / votes**2
+
+
+def half_widths(plan: Plan, votes: float, each: int) -> Floats:
+    """Half widths of the models' 95% intervals, in rating points."""
+    return NORMAL * ELO.points * np.sqrt(covariance(plan, votes, each).diagonal())
+
+
+def cost(plan: Plan, each: int) -> Cost:
+    """The fewest votes that are enough, by bisection, since more are never worse; or all that the items allow.
+
+    Raises `PlanError` if nothing is wanted.
+    """
+    if plan.half_width is None and plan.gap is None:
+        raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be settled")
+    few, many = 0, plan.pairs * plan.items
+    is_enough = _is_enough(plan, many * each, each)
+    while is_enough and many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if _is_enough(plan, middle * each, each) else (middle, many)
+    votes = many * each
+    hours = votes * plan.seconds / 3600
+    money = hours * plan.pay * (1 + plan.fee)
+    mean = float(half_widths(plan, votes, each).mean())
+    return Cost(each, votes, many, ceil(votes / plan.seat), hours, money, mean, is_enough)
+
+
+def comparison(found: Sequence[Cost]) -> list[str]:
+    """What one vote per tuple costs beside several that follow it, in words; nothing where it is not cheaper."""
+    lines = []
+    for one, cost in combinations(found, 2):
+        if one.each == 1 and one.is_enough and cost.is_enough and (share := one.votes / cost.votes) < 1:
+            near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
+            words = _FRACTIONS[near] if abs(near - share) < 0.05 * share else f"{share:.0%}"
+            lines.append(f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}.")
+    return lines
+
+
+def _is_enough(plan: Plan, votes: int, each: int) -> bool:
+    if plan.half_width is not None and half_widths(plan, votes, each).mean() > plan.half_width:
+        return False
+    if plan.gap is None:
+        return True
+    spread, order = covariance(plan, votes, each), np.argsort(plan.strengths)
+    apart = spread.diagonal()[:, None] + spread.diagonal()[None, :] - 2 * spread
+    variance = apart[order[1:], order[:-1]].max()
+    return bool(plan.gap / ELO.points / np.sqrt(variance) >= boundary(variance, plan.pairs) + _POWER_QUANTILE)
+
+
+def _laplacian(weights: Floats) -> Floats:
+    """Laplacian of a graph with these weights of links; those of a node with itself do not matter."""
+    apart = weights - np.diag(weights.diagonal())
+    return np.diag(apart.sum(1)) - apart
+
+
+def _couples(mean: float) -> float:
+    """Mean number of ordered couples in groups whose sizes, of this mean, differ by at most one."""
+    least = floor(mean)
+    return least * (least - 1) + 2 * least * (mean - least)

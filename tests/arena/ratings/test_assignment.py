@@ -1,0 +1,128 @@
+"""Assignment: who judges what next keeps to its design, and says how likely its pair was."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from arena.ratings.assignment import UNIFORM, Assigned, Served, aim, balanced, fixed, pair_number, settle
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.settled import Order
+from perf.campaigns import TABLE_3, votes_to_settle
+from tests.support.arenas import even_votes
+
+SEAT = 20
+
+
+def served(models: int, items: int) -> Served:
+    shape = (models * (models - 1) // 2, items)
+    return Served(models, np.zeros(shape, int), np.ones(shape, bool))
+
+
+def count(to: Served, one: Assigned) -> None:
+    to.votes[pair_number(one.low, one.high, to.models), one.item] += 1
+
+
+def full_seat(of: Served, coin: np.random.Generator) -> list[Assigned]:
+    seat: list[Assigned] = []
+    while one := balanced(of, seat, SEAT, coin):
+        seat.append(one)
+        count(of, one)
+    return seat
+
+
+@pytest.mark.parametrize(("models", "behind"), [(7, 0), (3, 0), (3, 500), (4, 500), (2, 0), (12, 500)])
+def test_a_seat_has_no_item_twice_and_every_model_in_its_share(models, behind):
+    """Also where one pair is so far behind that taking it again and again would leave no pair for the rest."""
+    of, coin = served(models, 60), np.random.default_rng(models + behind)
+    of.votes[1:] += behind
+    for _ in range(10):
+        seat = full_seat(of, coin)
+        used = Counter(model for one in seat for model in one[:2])
+        assert len(seat) == SEAT == len({one.item for one in seat})
+        assert max(used.values()) <= -(-2 * SEAT // models) + 1
+
+
+def test_balanced_serves_every_pair_and_item_alike():
+    of, coin = served(7, 50), np.random.default_rng(0)
+    first = balanced(of, (), SEAT, coin)
+    assert first and first.probability == 1 / 21
+    for _ in range(105):
+        full_seat(of, coin)
+    assert np.ptp(of.votes.sum(1)) <= 2 and np.ptp(of.votes.sum(0)) <= 8 and of.votes.max() <= 3
+    of.votes[4] -= 5
+    behind = balanced(of, (), SEAT, coin)
+    assert behind and pair_number(*behind[:2], 7) == 4 and behind.probability == 1
+
+
+def test_only_wanted_tuples_are_served_until_none_is_left():
+    of, coin = served(4, 30), np.random.default_rng(3)
+    of.wanted[:] = False
+    of.wanted[2, [5, 9]] = of.wanted[4, 5] = True
+    drawn = [draw(of, [], coin) for draw in (one_balanced, one_settled) for _ in range(20)]
+    assert {one and (*one[:3], one.probability) for one in drawn} == {(0, 3, 5, 0.5), (0, 3, 9, 0.5), (1, 3, 5, 0.5)}
+    had = [Assigned(0, 3, 5, 1), Assigned(0, 3, 9, 1)]
+    assert one_balanced(of, had, coin) is None and one_settled(of, had, coin) is None
+
+
+def one_balanced(of: Served, seat: list[Assigned], coin: np.random.Generator) -> Assigned | None:
+    return balanced(of, seat, SEAT, coin)
+
+
+def one_settled(of: Served, seat: list[Assigned], coin: np.random.Generator) -> Assigned | None:
+    return settle(of, seat, None, coin)
+
+
+def test_settle_says_how_likely_its_pair_was():
+    of, coin = served(5, 10), np.random.default_rng(4)
+    drawn = [settle(of, (), (1, 3), coin) for _ in range(4000)]
+    seen = Counter((one.low, one.high, one.probability) for one in drawn if one)
+    assert len(seen) == 10 and seen[1, 3, 1 - UNIFORM + UNIFORM / 10] > 3000
+    for (_, _, probability), number in seen.items():
+        assert number / 4000 == pytest.approx(probability, abs=4 * np.sqrt(probability / 4000))
+    of.wanted[pair_number(1, 3, 5)] = False
+    assert {one.probability for _ in range(50) if (one := settle(of, (), (1, 3), coin))} == {1 / 9}
+
+
+def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
+    """Every pair's next vote, tried out: the variance of the least settled gap falls most by the pair aimed at."""
+    fit = bradley_terry(win_matrix(even_votes(5, 6, 3_000)))
+    standings = np.argsort(-fit.ratings).tolist()
+    found = [Order(*pair, "open", None, 0.9) for pair in zip(standings, standings[1:], strict=False)]
+    found[1], found[3] = found[1]._replace(progress=0.2, state="settled"), found[3]._replace(progress=0.4)
+    contrast = np.zeros(6)
+    contrast[[found[3].above, found[3].below]] = 1, -1
+    variance = {}
+    for low, high in zip(*np.triu_indices(6, 1), strict=True):
+        between = np.zeros(6)
+        between[[low, high]] = 1, -1
+        told = fit.information + fit.chances[low, high] * fit.chances[high, low] * np.outer(between, between)
+        variance[low, high] = contrast @ np.linalg.inv(told) @ contrast
+    assert aim(fit, found) == min(variance, key=variance.__getitem__)
+    assert aim(fit, [order._replace(state="settled") for order in found]) is None
+
+
+def most_votes(aimed: bool, runs: int, at_most: float = np.inf) -> list[int]:
+    return [votes_to_settle(TABLE_3, aimed, run, at_most=at_most).votes for run in range(runs)]
+
+
+def test_settle_takes_at_most_half_the_votes_of_uniform_pairs():
+    aimed = float(np.median(most_votes(True, 3)))
+    assert np.median(most_votes(False, 3, 2 * aimed)) >= 2 * aimed, aimed
+
+
+@pytest.mark.soak
+def test_settle_takes_at_most_half_the_votes_over_many_campaigns():
+    aimed, uniform = (np.median(most_votes(aimed, 40)) for aimed in (True, False))
+    print(f"settle {aimed}, uniform {uniform}")
+    assert aimed <= uniform / 2
+
+
+def test_fixed_goes_through_its_list():
+    of, tuples = served(3, 9), [(0, 1, 4), (1, 2, 4), (0, 2, 7)]
+    seat: list[Assigned] = []
+    while one := fixed(of, seat, tuples):
+        seat.append(one)
+    assert seat == [Assigned(0, 1, 4, 1.0), Assigned(0, 2, 7, 1.0)], "no item twice"
+    of.wanted[pair_number(0, 1, 3), 4] = False
+    assert fixed(of, (), tuples) == Assigned(1, 2, 4, 1.0)

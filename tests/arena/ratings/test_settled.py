@@ -1,0 +1,125 @@
+"""Settled orders: equal models hardly ever settle, however often one looks, and what has settled is never hidden."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
+from arena.ratings.intervals import intervals
+from arena.ratings.settled import (
+    ALPHA,
+    Settlement,
+    boundary,
+    look,
+    neighbouring_orders,
+    orders,
+    recorded,
+)
+from arena.ratings.votes import ELO, Outcome, Votes, VotesError
+from perf.campaigns import EQUAL, is_falsely_settled
+from perf.coverage import Design, votes_of
+
+
+def seen(votes: Votes, shown: int | None = None):
+    fit = bradley_terry(win_matrix(votes))
+    return look(fit, intervals(fit, votes, "item"), votes, shown or votes.models)
+
+
+def on_items(*of_items: str) -> Votes:
+    """Votes on two models, the winners on each item as letters."""
+    won = "".join(of_items)
+    item = np.repeat(np.arange(len(of_items)), [len(one) for one in of_items])
+    outcome = np.array([Outcome.A if winner == "a" else Outcome.B for winner in won], np.int8)
+    return Votes(np.zeros(len(won), int), np.ones(len(won), int), outcome, 2, item)
+
+
+@pytest.mark.parametrize("design", EQUAL[:3], ids=lambda design: design.name)
+def test_equal_models_hardly_ever_settle(design):
+    """Looks every 50 votes; ordinary intervals would settle some pair in nearly all arenas."""
+    falsely = sum(is_falsely_settled(replace(design, votes=1_500), run) for run in range(30))
+    assert falsely <= 5, "a fair 5% settles more of 30 in one of 300"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", EQUAL, ids=lambda design: design.name)
+def test_equal_models_settle_in_at_most_five_of_a_hundred_arenas(design):
+    falsely = sum(is_falsely_settled(design, run) for run in range(1000))
+    print(f"{design.name}: {falsely} of 1000")
+    assert falsely <= 1000 * ALPHA
+
+
+@pytest.mark.parametrize("told", [3.0, 40.0, 300.0])
+def test_the_boundary_is_that_of_the_normal_mixture(told):
+    """The mixture's likelihood ratio, exp(z^2 V / 2(V + r)) sqrt(r / (V + r)), is pairs / alpha on the boundary."""
+    z = boundary(np.array([1 / told]), 21)
+    assert np.exp(z**2 * told / 2 / (told + 40)) * np.sqrt(40 / (told + 40)) == pytest.approx(21 / ALPHA)
+
+
+def test_a_gap_is_measured_in_errors_by_item():
+    votes = votes_of(Design("", 5, 100, 2_000), np.random.default_rng(1))
+    fit = bradley_terry(win_matrix(votes))
+    found = intervals(fit, votes, "item")
+    contrast = np.array([0, 1, 0, -1, 0]) / ELO.points
+    variance = contrast @ found.covariance @ contrast
+    wanted = (fit.strengths[1] - fit.strengths[3]) / np.sqrt(variance) / boundary(variance, 10)
+    told = look(fit, found, votes, 5)
+    assert told.progress[1, 3] == pytest.approx(wanted) == pytest.approx(-told.progress[3, 1])
+    with pytest.raises(ValueError, match="clustered by item"):
+        look(fit, intervals(fit, votes, "tuple"), votes, 5)
+    with pytest.raises(VotesError, match="which item"):
+        look(fit, found, replace(votes, items=None), 5)
+
+
+def test_nothing_settles_before_fifty_votes_on_twenty_items():
+    """On every item the same votes: nothing surprises, so that a gap is certain at once but for these floors."""
+    assert not seen(on_items(*["aab"] * 19)).settled.any()
+    assert seen(on_items(*["aab"] * 20)).settled[0, 1]
+    assert not seen(on_items(*["aab"] * 14, *"aaaabba")).settled.any()
+    assert seen(on_items(*["aab"] * 14, *"aaaabbaa")).settled[0, 1]
+
+
+def test_every_pair_ever_shown_shares_the_errors():
+    votes = on_items(*["aaab"] * 20)
+    assert seen(votes, 3).progress[0, 1] < seen(votes, 2).progress[0, 1]
+    assert boundary(np.array([0.01]), 10) == boundary(np.array([0.01]), 1, ALPHA / 10)
+    with pytest.raises(ValueError, match="only 1 were ever shown"):
+        seen(votes, 1)
+
+
+def test_settled_means_settled_then_and_a_contradiction_is_shown():
+    before, faded, after = (on_items(*["aab"] * 20, *more) for more in ([], ["abb"] * 15, ["abb"] * 90))
+    record = recorded(seen(before), ())
+    assert record == (Settlement(0, 1, 60),)
+    assert not seen(faded).settled.any()
+    record = recorded(seen(faded), record)
+    (order,) = neighbouring_orders(seen(faded), (0, 1), record)
+    assert (order.state, order.settled_at) == ("settled", 60) and 0 < order.progress < 1
+    record = recorded(seen(after), record)
+    assert record == (Settlement(0, 1, 60), Settlement(1, 0, 330))
+    (order,) = neighbouring_orders(seen(after), (1, 0), record)
+    assert (order.above, order.state, order.settled_at) == (1, "contradicted", 60)
+    (order,) = orders(seen(before), [(0, 1)], record)
+    assert order.state == "contradicted", "once both were settled, neither is"
+    (order,) = neighbouring_orders(seen(after), (1, 0), record[:1])
+    assert order.state == "contradicted", "the standings have turned"
+
+
+def test_the_orders_of_a_board_follow_its_standings():
+    votes = votes_of(Design("", 6, 200, 6_000, quality=0.0), np.random.default_rng(2))
+    told, fit = seen(votes), bradley_terry(win_matrix(votes))
+    standings = np.argsort(-fit.ratings).tolist()
+    record = recorded(told, ())
+    found = neighbouring_orders(told, standings, record)
+    assert [(order.above, order.below) for order in found] == list(zip(standings, standings[1:], strict=False))
+    assert {order.state for order in found} == {"settled", "open"}
+    for order in found:
+        assert (order.state == "settled") == (order.progress > 1) and order.progress > 0
+    assert not any(order.progress for order in orders(apart(told, votes), [(0, 1)], ()))
+
+
+def apart(told, votes: Votes):
+    """A look at the same votes by a fit that cannot compare the models."""
+    fit = bradley_terry(win_matrix(votes))
+    alone: Strengths = replace(fit, comparable=np.eye(votes.models, dtype=bool))
+    return look(alone, intervals(fit, votes, "item"), votes, votes.models)
