@@ -36,7 +36,8 @@ def published_tuples() -> Votes:
         for outcome in [item % 2] * most + [1 - item % 2] * least
     ]
     outcome, item = np.array(rows).T
-    return Votes(np.zeros(len(rows), int), np.ones(len(rows), int), outcome.astype(np.int8), 2, item)
+    swapped = np.arange(len(rows)) % 2
+    return Votes(swapped, 1 - swapped, (outcome ^ swapped).astype(np.int8), 2, item)
 
 
 def test_the_published_tuples_have_a_correlation_of_a_half():

@@ -90,7 +90,7 @@ def test_every_pair_ever_shown_shares_the_errors():
 def test_settled_means_settled_then_and_a_contradiction_is_shown():
     before, faded, after = (on_items(*["aab"] * 20, *more) for more in ([], ["abb"] * 15, ["abb"] * 90))
     record = recorded(seen(before), ())
-    assert record == (Settlement(0, 1, 60),)
+    assert record == (Settlement(0, 1, 60),) == recorded(replace(seen(before), votes=99), record)
     assert not seen(faded).settled.any()
     record = recorded(seen(faded), record)
     (order,) = neighbouring_orders(seen(faded), (0, 1), record)
