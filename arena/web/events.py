@@ -60,6 +60,8 @@ class Argument(NamedTuple):
         if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
             most = f"at most {self.most:,} characters, and these are {len(value):,}"
             return f"{self.label} takes {most}. Make it shorter."
+        if isinstance(value, str) and "\0" in value:
+            return f"{self.label} takes no NUL, which PostgreSQL does not store."
         fits = type(value) in self.types and (not isinstance(value, int | float) or abs(value) <= self.most)
         return None if fits else f"{self.label} takes {self.taken}."
 

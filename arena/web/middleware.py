@@ -56,6 +56,10 @@ _CLOSED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Gradio routes outside its API that our page does not call."""
+_GRADIOS_LOGIN = frozenset({("POST", "/login"), ("GET", "/logout")})
+"""Gradio's own login, at the paths of ours: it would redirect to the host that a request names."""
+_GRADIOS_HOSTS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
+"""Headers that Gradio takes for its own address, and fails on if they hold none."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
 _COMPUTED = re.compile(r"/(boards|export|reports|automatic|agreement|preview)/.*", re.DOTALL)
@@ -107,6 +111,7 @@ class RequestMiddleware:
         if refusal is not None:
             await refusal(scope, receive, self._guarded(send, None))
             return
+        scope["headers"] = [header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS]
         send = self._guarded(send, await self._fresh_cookie(scope, headers, sent))
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
@@ -312,8 +317,11 @@ def _is_large(scope: Scope, headers: Headers) -> bool:
 
 def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
     path = scope["path"]
-    if _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path)):
+    closed = _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path))
+    if closed or (scope["method"], path.rstrip("/")) in _GRADIOS_LOGIN:
         return PlainTextResponse("This route is closed.", status_code=403)
+    if "\0" in path or b"%00" in scope["query_string"]:  # no name holds it, and PostgreSQL does not take it
+        return PlainTextResponse("There is nothing at an address with the character NUL.", status_code=404)
     if _FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
         return PlainTextResponse("There is no such file.", status_code=404)
     if scope["method"] not in _READS and not _same_origin(headers):

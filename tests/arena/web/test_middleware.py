@@ -37,7 +37,7 @@ OPEN = frozenset(
     "/ /config /config/ /static/{path:path} /assets/{path:path} /favicon.ico /theme.css /robots.txt /login /login/ "
     "/logout /gradio_api/run/{api_name} /gradio_api/run/{api_name}/ /gradio_api/app_id /gradio_api/app_id/".split()
 )
-"""Routes of Gradio that stay open: the page, its files, its events; the rest of these does nothing without a login."""
+"""Routes of Gradio that stay open: the page, its files, its events; at the paths of its login stands ours."""
 CLOSED = (
     "/gradio_api",
     "/gradio_api/",
@@ -237,7 +237,8 @@ def test_a_request_with_two_lengths_is_refused(server):
     """A proxy that believes the one would see another request behind it than a server that believes the other."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as line:
         line.sendall(
-            b"POST /login HTTP/1.1\r\nHost: arena\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            b"POST /gradio_api/run/predict HTTP/1.1\r\nHost: arena\r\nContent-Length: 5\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         )
         assert line.recv(12) == b"HTTP/1.1 400"
 
@@ -625,6 +626,36 @@ def test_half_a_pair_is_refused_by_every_event(server, voter):
         body = json.dumps({"data": ["\ud800"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": "s"})
         assert voter.client.post("/gradio_api/run/predict", content=body).status_code == 422
     assert server.log.stat().st_size == logged
+
+
+def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
+    logged = server.log.stat().st_size
+    for event in voter.events.values():
+        if event["inputs"]:
+            body = {"data": ["a\0"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": "s"}
+            answer = voter.client.post("/gradio_api/run/predict", json=body)
+            assert answer.status_code == 422, event["api_name"]
+    for path in ("/reports/%00/x", "/preview/model/%00.png", "/boards/board.csv?source=%00", "/model/%00"):
+        assert voter.client.get(path).status_code == 404, path
+    assert voter.client.post("/uploads?name=%00.json", content=b"{}").status_code == 404
+    assert server.log.stat().st_size == logged
+
+
+@pytest.mark.parametrize("name", ["x-forwarded-host", "x-gradio-server"])
+@pytest.mark.parametrize("value", ["[::", "a:b", ":::"])
+def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, voter, name, value):
+    logged = server.log.stat().st_size
+    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": "s"}
+    answer = voter.client.post("/gradio_api/run/predict", json=body, headers={name: value})
+    assert answer.status_code == 200
+    assert server.log.stat().st_size == logged
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/logout"), ("POST", "/login"), ("POST", "/login/")])
+def test_gradios_own_login_redirects_nobody_to_a_host_that_a_stranger_sends(voter, method, path):
+    headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
+    answer = voter.client.request(method, path, data={"username": "a", "password": "b"}, headers=headers)
+    assert (answer.status_code, answer.headers.get("location")) == (403, None)
 
 
 FEW_OPEN = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=2, large=2)
