@@ -24,6 +24,8 @@ class FileLimits:
     line: int = 64_000_000
     """Bytes in one line, and characters in one skipped cell."""
     columns: int = 1_000
+    values: int | None = None
+    """Cells in all, or commas and opening brackets of JSON: some take thirty times their bytes in memory."""
     depth: int = 64
     """Nesting of JSON brackets."""
     members: int = 50
@@ -35,7 +37,7 @@ class FileLimits:
     seconds: int = 60
 
 
-PAGE = FileLimits(bytes=100_000_000, rows=60_000)
+PAGE = FileLimits(bytes=100_000_000, rows=60_000, values=3_000_000)
 """Limits of a browser upload."""
 
 

@@ -30,7 +30,11 @@ KEY, VALUE = "(key)", "(value)"
 """Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
 LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", "data")
 """Members of a JSON object in which tools write the records as a list; lmms-eval's old files have `logs`."""
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".parquet")
+_LINES = (".jsonl", ".ndjson")
+_JSON = (".json", *_LINES)
+SUFFIXES = (*_JSON, ".csv", ".tsv", ".xlsx", ".parquet")
+MOST_EMPTY = 10_000
+"""Empty lines at the end of a file."""
 
 
 class Record(NamedTuple):
@@ -61,9 +65,14 @@ def read_records(
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
         if limits.rows is not None:
             _refuse_more(file, suffix, limits, limits.rows)
+        if limits.values is not None and suffix in _JSON:
+            _check_values(_signs(file), limits)
+        cells = 0
         for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
+            cells += len(record.values)
+            _check_values(cells, limits, record.row)
             yield record
 
 
@@ -109,7 +118,7 @@ def _opened(path: Path, limits: FileLimits, name: str | None) -> Iterator[Binary
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
     """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
     row, more, lines = 0, False, _raw_lines(file, limits)
-    if suffix in (".jsonl", ".ndjson"):
+    if suffix in _LINES:
         collections.deque(itertools.islice(lines, rows), maxlen=0)
         row, more = rows + 1, bool(next(lines, b"").strip())
     elif suffix in (".csv", ".tsv"):
@@ -122,6 +131,19 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
         raise RowsError(f"expected at most {rows:,} records; split the file", row=row)
 
 
+def _signs(file: BinaryIO) -> int:
+    """Count the commas and opening brackets, those in texts too: JSON has about as many values."""
+    count = sum(part.count(sign) for part in iter(lambda: file.read(1_000_000), b"") for sign in (b",", b"[", b"{"))
+    file.seek(0)
+    return count
+
+
+def _check_values(count: int, limits: FileLimits, row: int | None = None) -> None:
+    if limits.values is not None and count > limits.values:
+        problem = f"expected at most {limits.values:,} values in all; leave out columns or split the file"
+        raise RowsError(problem, row=row)
+
+
 def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
     """Yield the lines with their ends, one byte more than allowed of one that is too long."""
     return iter(lambda: file.readline(limits.line + 1), b"")
@@ -130,7 +152,7 @@ def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
 def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
     if suffix == ".json":
         return _json_records(_decoded(file.read(), file), limits, skip, members)
-    if suffix in (".jsonl", ".ndjson"):
+    if suffix in _LINES:
         return _line_records(_lines(file, limits), limits, skip)
     if suffix == ".xlsx":
         return _table_records(_bounded_rows(_XLSX, file, limits, skip), limits, skip)
@@ -173,6 +195,14 @@ def _record(row: int, values: Mapping[str, JSON], limits: FileLimits, skip: froz
         except RowsError as error:
             raise error.at(row=row, column=column) from error
     return Record(row, kept)
+
+
+def _gap(blank: int, row: int) -> int:
+    """Return the first of the empty lines, of which this is one. Raises RowsError if they are too many."""
+    blank = blank or row
+    if row - blank >= MOST_EMPTY:
+        raise RowsError(f"expected at most {MOST_EMPTY:,} empty lines; delete them", row=blank)
+    return blank
 
 
 def _check_no_gap(blank: int) -> None:
@@ -226,7 +256,7 @@ def _line_records(lines: Iterator[str], limits: FileLimits, skip: frozenset[str]
     blank = 0
     for row, line in enumerate(lines, start=1):
         if not line.strip(" \t\r\n"):
-            blank = blank or row
+            blank = _gap(blank, row)
             continue
         _check_no_gap(blank)
         try:
@@ -289,7 +319,7 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         if cells is None:
             return
         if not cells:
-            blank = blank or row
+            blank = _gap(blank, row)
             continue
         _check_no_gap(blank)
         width = width or len(cells)

@@ -27,7 +27,7 @@ from arena.io.tables import (
     require_columns,
 )
 
-SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3)
+SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3, values=12)
 
 
 def read(folder: Path, name: str, content: str | bytes, limits=PAGE, **options) -> list[Record]:
@@ -79,6 +79,9 @@ TEXT_FAULTS = [
     ("csv", "a,b\n1," + "x" * 41 + "\n", 2, "b", "at most 40"),
     ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "lines of at most 400"),
     ("csv", "a\n" + "1\n" * 6, 7, None, "at most 5 records"),
+    ("csv", "a,b,c,d\n" + "1,2,3,4\n" * 4, 5, None, "at most 12 values"),
+    ("csv", "\n" * 10_001, 1, None, "at most 10,000 empty lines"),
+    ("csv", "a\n1\n" + "\n" * 10_001, 3, None, "at most 10,000 empty lines"),
     ("tsv", "a\tb\n1,2\n", 2, None, r"'\t'"),
     ("tsv", 'a\tb\n1\t"Yes" he said\n', 2, None, "closing quote"),
     ("jsonl", "", None, None, "empty file"),
@@ -100,6 +103,10 @@ TEXT_FAULTS = [
     ("jsonl", '{"a":1,"b":2,"c":3,"d":4,"e":5}\n', 1, None, "at most 4 columns"),
     ("jsonl", '{"a":"é"}\n'.encode("latin-1"), 1, None, "offset 6"),
     ("jsonl", '{"a":1}\n' * 6, 6, None, "at most 5 records"),
+    ("jsonl", '{"a":1}\n' + "\n" * 10_001, 2, None, "at most 10,000 empty lines"),
+    ("jsonl", '{"a":[1,1,1,1,1]}\n' * 3, None, None, "at most 12 values"),
+    ("json", '[{"a":[{},{},{},{},{},{}]}]', None, None, "at most 12 values"),
+    ("json", '{"a":1,"b":[{},{},{},{},{},{}]}', None, None, "at most 12 values"),
     ("json", "{}", 1, None, "list of objects"),
     ("json", '{"a":1}\n{"a":2}\n', 2, None, ".jsonl"),
     ("json", '[\n{"a":1},\n3]', None, None, "item 2"),
