@@ -274,12 +274,12 @@ class Jobs:
 
     # Calls by servers
 
-    def take(self, holder: str, keys: frozenset[str], busy: frozenset[str]) -> Claim | None:
-        """Claim the job that has waited longest, or one whose server died, where this server has its key."""
-        free = JOB.c.own_key.is_(False) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
+    def take(self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True) -> Claim | None:
+        """Claim the job that has waited longest, or one whose server died: of those with these keys, or `lent` ones."""
+        free = (JOB.c.own_key.is_(False) & lent) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            orphaned = and_(JOB.c.state == "judging", JOB.c.own_key.is_(False), JOB.c.until < present(connection))
+            orphaned = and_(JOB.c.own_key.is_(False), lent, JOB.c.state == "judging", JOB.c.until < present(connection))
             due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
             link = connection.scalar(select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1))
             if link is None:

@@ -1,4 +1,4 @@
-"""Job worker: a thread of the server that judges waiting jobs, two at a time.
+"""Job worker: a thread of the server that judges waiting jobs, two with the operator's judge and two with own keys.
 
 Every second it renews its leases, drops cancelled jobs, and claims waiting ones, including those of dead servers.
 """
@@ -26,6 +26,7 @@ from scoring.report import AnyReport
 from scoring.serialize import ReportError
 
 AT_ONCE = 2
+"""Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
@@ -134,12 +135,14 @@ class JobWorker:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
         await asyncio.to_thread(self._budget.commit_lost)
-        while len(self._running) < AT_ONCE and await self._took_one():
+        while await self._took_one():
             pass
 
     async def _took_one(self) -> bool:
         busy = frozenset(running.claim.job.link for running in self._running.values())
-        claim = await asyncio.to_thread(self._jobs.take, self.name, frozenset(self._own), busy)
+        own = sum(running.own is not None for running in self._running.values())
+        keys = frozenset(self._own) if own < AT_ONCE else frozenset[str]()
+        claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE)
         if claim is None:
             return False
         running = _Running(claim, self._own.get(claim.job.link))

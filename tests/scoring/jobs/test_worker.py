@@ -240,6 +240,19 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
     assert not traces("sk-planted-0123456789", caplog.text.encode())
 
 
+def test_strangers_with_a_judge_that_hardly_replies_keep_no_lent_job_waiting(database, certificate):
+    with OpenAIServer(latency=30, tls=tls(certificate)) as slow, OpenAIServer() as operators:
+        own = Own(slow.port, certificate)
+        bench = Bench(database, operators.address, fetcher=own.fetcher)
+        theirs = [bench.quoted(drafted(own.address), owner=f"stranger {number}", own=True) for number in range(3)]
+        with running(bench):
+            for job in theirs:
+                bench.worker.begin(job.owner, job.link, own.key("sk-stranger"))
+            wait_for(lambda: [state(bench, job.link) for job in theirs] == ["judging", "judging", "waiting"])
+            assert ended(bench, bench.begun().link).state == "done"
+            assert [state(bench, job.link) for job in theirs] == ["judging", "judging", "waiting"]
+
+
 @ON_SQLITE
 def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(database, certificate):
     with OpenAIServer(latency=0.1, tls=tls(certificate)) as server:
