@@ -279,7 +279,9 @@ class Jobs:
         free = (JOB.c.own_key.is_(False) & lent) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
         with self._database.write() as connection:
             take_turn(connection, JOB)
-            orphaned = and_(JOB.c.own_key.is_(False) & lent, JOB.c.state == "judging", JOB.c.until < present(connection))
+            orphaned = and_(
+                JOB.c.own_key.is_(False) & lent, JOB.c.state == "judging", JOB.c.until < present(connection)
+            )
             due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
             link = connection.scalar(select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1))
             if link is None:
