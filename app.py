@@ -265,9 +265,9 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
         with gr.Tab("People") as people_tab:
             battles = BattlePages(context.outcomes, context.items, context.live.battles.scaled)
             people = LeaderboardTab(context.leaderboard, context.models, battles)
-        with gr.Tab("Judge models", visible=False) as judges_tab:
+        with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
             judges = SubmissionsTab(context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database))
-        with gr.Tab("Do they agree?", visible=False) as agreement_tab:
+        with gr.Tab("Do they agree?", visible=False, elem_id="agreement") as agreement_tab:
             agreement = AgreementTab(context.agreement)
 
     def shows_filled() -> Updates:

@@ -21,3 +21,22 @@ document.addEventListener("click", (event) => {
   if (first?.tabIndex < 0) first.tabIndex = -1;
   first?.focus();
 });
+
+// The boards of judge models and the agreement have addresses of their own: /results#judges and /results#agreement.
+(() => {
+  const named = { "judges-button": "#judges", "agreement-button": "#agreement" };
+  const tabs = () => [...document.querySelectorAll("[role=tab]")];
+  if (Object.values(named).includes(location.hash)) {
+    new MutationObserver((_, observer) => {
+      const tab = tabs().find(({ id }) => named[id] === location.hash);
+      if (!tab) return;
+      observer.disconnect();
+      tab.click();
+    }).observe(document, { childList: true, subtree: true });
+  }
+  document.addEventListener("click", ({ target }) => {
+    const tab = target.closest?.("[role=tab]");
+    if (!tab || !tabs().some(({ id }) => id in named)) return;
+    history.replaceState(null, "", location.pathname + location.search + (named[tab.id] ?? ""));
+  });
+})();

@@ -14,6 +14,7 @@ from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
+from scoring.web.citations import citations
 from scoring.web.report_parts import PARTS, REPORT
 
 NO_SOURCE = (
@@ -78,7 +79,7 @@ class AgreementTab:
             self.body: gr.update(visible=bool(shown.people.contests)),
             self.people: people_html(shown.people),
             self.measures: measures,
-            self.downloads: AGREEMENT.links(query),
+            self.downloads: AGREEMENT.links(query, citations()["bitton2023visitbench"]),
             self.own: AGREEMENT.own(own),
             self.plot: picture_html(figure, "agreement", "agreement/figure", query),
             self.notes: AGREEMENT.notes(shown, ROUNDS, LEAST_CONTESTS),

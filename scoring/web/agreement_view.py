@@ -79,7 +79,7 @@ def reproduction_figure(found: PeopleAgreement) -> Figure:
     }
     note = (
         "Share of the majorities that a measure reproduces, by how many of a pair's voters agreed, with 95% intervals. "
-        "A measure at the dotted line of 50% does no better than a coin; the other one says how often a single vote "
+        "A measure at the line of 50% does no better than a coin; the other one says how often a single vote "
         "went with the majority that it is part of."
     )
     rows = [

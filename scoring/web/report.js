@@ -39,7 +39,7 @@
   };
   document.addEventListener("click", ({ target }) => {
     const what = target.closest?.("[data-copy]")?.dataset.copy;
-    if (what === "link") copy(target, location.origin + location.pathname);
+    if (what === "link") copy(target, location.href);
     else if (what === "bibtex") copy(target, target.closest("details").querySelector("pre").textContent);
     else if (what) copy(target, ways[what](target.closest(".copies").previousElementSibling));
     if (target.closest?.("[data-print]")) print();

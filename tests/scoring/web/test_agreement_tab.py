@@ -41,7 +41,7 @@ from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_rou
 from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
-from tests.support.screens import DESK, fresh_page, shoot, turn
+from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
@@ -346,8 +346,7 @@ def voted(tmp_path_factory) -> Iterator[AppServer]:
 def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the tab, in the dark."""
     with fresh_page(browser, DESK, color_scheme="dark") as opened:
-        opened.goto(voted.address)
-        turn(opened, "Results", "Do they agree?")
+        opened.goto(f"{voted.address}/results#agreement")
         expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
         yield opened
 
@@ -371,6 +370,10 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
     body = page.locator("#agreement-body").inner_text()
     assert not any(model in body for model in MODELS), "the tab is about measures, not models"
+    page.get_by_role("tab", name="People").click()
+    expect(page).to_have_url(re.compile("/results$"))
+    page.get_by_role("tab", name="Do they agree?").click()
+    expect(page).to_have_url(re.compile("/results#agreement$"))
     shoot(page, "agreement", whole=True)
     choose(page, "later")
     expect(tells).to_contain_text("there is nothing to tell")

@@ -110,7 +110,7 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.locator("#check").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
     expect(visitor.locator("#report-heading")).to_contain_text("m1", timeout=20_000)
-    turn(visitor, "Results", "Judge models")
+    visitor.goto(f"{app.address}/results#judges")
     line = visitor.locator("#automatic tbody tr").filter(has=visitor.get_by_role("rowheader", name="m1", exact=True))
     expect(line.locator(".win-rate")).to_contain_text("(n=")
     expect(line.locator(".model")).to_have_text("m1")
