@@ -166,6 +166,8 @@ class ScoringTab:
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
         names, form = [str(one) for one in self._service.submissions.stored()], BENCHMARKS["visit-bench"]
+        if not names:
+            raise JobServiceError("This bank holds no answers yet. Drop a file of your outputs instead")
         defaults = {**values, self.token: "", self.stored: names[0], self.title: "", **self._defaults(form)}
         return {
             **self._blank(),

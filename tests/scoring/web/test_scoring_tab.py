@@ -313,19 +313,28 @@ def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
 def test_nothing_in_the_page_is_believed(scoring):
     """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
     with Voter(scoring.address) as voter:
-        event = voter.events["on_check"]
         known = {"benchmark": "MM-Vet", "protocol": "Hardened", "missing": "Stop and tell me", "judge": "My own key"}
         known |= {"offers": "1 run@1", "own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
-        ids = {part["id"]: part["props"].get("elem_id") for part in voter.client.get("/config").json()["components"]}
-        good = [known.get(ids[place], "") for place in event["inputs"]]
-        for place in range(len(good)):
-            for value in (*NOTHING, None, 7, "x" * 5000, "../../etc/passwd"):
-                forged = [*good[:place], value, *good[place + 1 :]]
-                answer = voter.client.post(
-                    f"{scoring.address}/gradio_api/run/predict",
-                    json={"data": forged, "fn_index": event["id"], "session_hash": "s"},
-                )
-                assert "passwd" not in answer.text.replace("../../etc/passwd", "") and "Traceback" not in answer.text
+        props = {part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]}
+
+        def good(event: str) -> list[object]:
+            parts = map(props.get, voter.events[event]["inputs"])
+            return [
+                known.get(part.get("elem_id"), "" if part.get("value") is None else part["value"]) for part in parts
+            ]
+
+        def post(event: str, data: list[object]) -> httpx.Response:
+            body = {"data": data, "fn_index": voter.events[event]["id"], "session_hash": "s"}
+            return voter.client.post("/gradio_api/run/predict", json=body)
+
+        values = (*NOTHING, None, 7, "x" * 5000, "../../etc/passwd")
+        for event in ("on_check", "on_bank", "on_benchmark", "on_offer", "on_change", "on_rest"):
+            assert post(event, good(event)).status_code == 200
+            for place in range(len(good(event))):
+                for value in values if event == "on_check" else values[-2:]:
+                    answer = post(event, [*good(event)[:place], value, *good(event)[place + 1 :]])
+                    told = answer.text.replace("../../etc/passwd", "")
+                    assert "passwd" not in told and "Traceback" not in told
     log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
     assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
 
