@@ -67,7 +67,7 @@ class ScoringTab:
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
-        self.bank = gr.Button("Compare a model of this bank", elem_id="bank", size="sm", visible=False)
+        self.bank = gr.Button("Compare a model of this bank", elem_id="of-bank", size="sm", visible=False)
         self.found = gr.HTML(elem_id="found", padding=False)
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
         self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)

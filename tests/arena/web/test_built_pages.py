@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from urllib.parse import quote
 
 import httpx
@@ -202,3 +203,10 @@ def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(ser
         expect(page.locator("#status")).to_contain_text("You chose A")
         expect(page.locator("body")).to_have_class(re.compile("dark"))
         assert all(url.startswith((address, "data:", "blob:")) for url in requested), requested
+
+
+def test_no_two_parts_of_the_pages_have_one_id(server):
+    """Styles, scripts and tests find a part by its id, and all pages stand in one configuration."""
+    parts = httpx.get(f"{server.address}/config").json()["components"]
+    named = Counter(part["props"].get("elem_id") for part in parts)
+    assert [name for name, count in named.items() if name and count > 1] == ["bar"], "which every page has"

@@ -228,7 +228,7 @@ def test_a_large_body_is_refused_whether_announced_or_not(server, voter):
             },
         )
         assert answer.status_code == 413
-        assert "64000 bytes" in answer.text
+        assert "64,000 bytes" in answer.text
     assert fingerprint(server) == before
     voter.choose("a")
 
