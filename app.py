@@ -301,9 +301,9 @@ def page_routes(terms: Terms) -> APIRouter:
     """Return the route for the terms."""
     router = APIRouter()
 
-    @router.get("/terms")
+    @router.api_route("/terms", methods=["GET", "HEAD"])
     def terms_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(terms.pages[language_of(request.headers)])
+        return HTMLResponse(terms.pages[language_of(request.headers)], headers={"vary": "accept-language, cookie"})
 
     return router
 

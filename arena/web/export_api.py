@@ -32,7 +32,7 @@ def routes(files: PublicFiles) -> APIRouter:
             path, media_type=FILES[name], filename=name, headers={"cache-control": "no-store"}, stat_result=found
         )
 
-    @router.get("/you", response_model=None)
+    @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
         language = language_of(request.headers)

@@ -58,13 +58,13 @@ class GradeFile:
         return tuple(sorted({grade.model for given in self.grades.values() for grade in given}))
 
 
-def holds_grades(path: Path, limits: FileLimits = PAGE) -> bool:
+def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> bool:
     """Whether a JSON file has an entry with two of the three lists; reading it tells what is wrong elsewhere."""
     if path.suffix.lower() != ".json":
         return False
     lists = (
         [isinstance(one.values.get(name), list) for name in _COLUMNS]
-        for one in read_records(path, limits, members=True)
+        for one in read_records(path, limits, name=name, members=True)
     )
     return any(sum(found) > 1 for found in lists)
 

@@ -106,7 +106,7 @@ class JobService:
         """A file of free answers beside the questions of a name, else the first that it answers any of."""
         arrived, names = self.upload_store.find(owner, token), self.sets_of(benchmark)
         names = [str(questions)] if questions in names else names
-        if holds_grades(arrived.path):
+        if holds_grades(arrived.path, name=arrived.name):
             file = read_grades(arrived.path, name=arrived.name)
             judges, title = ", ".join(file.judges), file.upload.title
             told = f"grades of {judges} for {len(file.grades):,} questions, runs: {file.runs}; needs no judge"
@@ -143,7 +143,8 @@ class JobService:
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, whose report is free."""
-        return holds_grades(self.upload_store.find(owner, token).path)
+        arrived = self.upload_store.find(owner, token)
+        return holds_grades(arrived.path, name=arrived.name)
 
     def report_grades(self, owner: str, token: str, questions: str, options: Options, title: str) -> Job:
         """Store the report of a file of grades, as a finished job."""

@@ -159,6 +159,15 @@ def test_a_wrong_or_an_old_address_leads_to_the_nearest_page(server, path, to):
     assert (answer.status_code, answer.headers.get("location")) == (307, to)
 
 
+def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(server):
+    for path in ("/terms", "/you"):
+        answer = httpx.head(server.address + path, headers=HTML)
+        assert (answer.status_code, answer.content) == (200, b""), path
+    terms = [httpx.get(f"{server.address}/terms", headers={"accept-language": language}) for language in ("en", "zh")]
+    assert terms[0].text != terms[1].text
+    assert [answer.headers["vary"] for answer in terms] == ["accept-language, cookie"] * 2
+
+
 def test_a_wrong_address_is_named_on_the_page(server, browser):
     with fresh_page(browser, PHONE) as page:
         page.goto(f"{server.address}/nothing<b>here")

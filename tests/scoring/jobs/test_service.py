@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from arena.battles.campaigns import Campaigns
 from arena.battles.lending import Lending
 from arena.battles.voters import Account, Voters
+from arena.io.strict_json import RowsError
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
@@ -196,6 +197,10 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
                 visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
         with pytest.raises(ChoicesError, match="none of the protocols"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
+        (broken := tmp_path / "mine.json").write_text("{")
+        for ask in (visit.service.graded, lambda owner, token: visit.service.look(owner, token, "mm-vet")):
+            with pytest.raises(RowsError, match=r"^mine\.json"):
+                ask(OWNER, visit.brings(broken))
         link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
         with pytest.raises(JobServiceError, match="one job may cost"):
             visit.service.quote(OWNER, visit.service.rest(OWNER, link), None)
