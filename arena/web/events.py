@@ -79,11 +79,11 @@ Updates = dict[Any, Any]
 
 
 def shows_errors(
-    errors: tuple[type[Exception], ...], html: Callable[..., str]
+    errors: tuple[type[Exception], ...], html: Callable[..., str], at: str = "problem"
 ) -> Callable[[Callable[..., Updates]], Any]:
-    """Decorate a tab's handlers to show these errors in `tab.problem`; the page stays as it is and can try again.
+    """Decorate a tab's handlers to show these errors in a component; the page stays as it is and can try again.
 
-    `html` gets the error and what the handler got.
+    `html` gets the error and what the handler got; `at` is the component's attribute of the tab.
     """
 
     # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
@@ -91,9 +91,9 @@ def shows_errors(
         @wraps(handler)
         def tried(tab: Any, *values: object) -> Updates:
             try:
-                return {tab.problem: "", **handler(tab, *values)}
+                return {getattr(tab, at): "", **handler(tab, *values)}
             except errors as error:
-                return {tab.problem: html(error, *values)}
+                return {getattr(tab, at): html(error, *values)}
 
         return tried
 

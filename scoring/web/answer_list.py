@@ -1,12 +1,20 @@
 """List of what was answered, with its filters: components and event handlers of every report."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import gradio as gr
 
-from arena.web.events import LATEST, Updates
-from scoring.jobs.store import Jobs
+from arena.database import DatabaseError
+from arena.web.events import LATEST, Updates, shows_errors
+from scoring.jobs.store import JobError, Jobs
+from scoring.serialize import ReportError
 from scoring.web.report_parts import REPORT
+
+
+def shows_report_errors(at: str) -> Callable[..., Any]:
+    """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`."""
+    return shows_errors((DatabaseError, JobError, ReportError), lambda error, *_: REPORT.alert(error), at)
 
 
 def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:
@@ -47,8 +55,10 @@ class AnswerList:
         gr.on([one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST)
         self.page.input(self.on_page, chosen, self.list, **LATEST)
 
+    @shows_report_errors("list")
     def on_filter(self, *chosen: object) -> Updates:
-        return {self.page: 1, **self.on_page(*chosen[:-1], 1)}
+        return {self.page: 1, self.list: self._html(*chosen[:-1], 1)}
 
+    @shows_report_errors("list")
     def on_page(self, *chosen: object) -> Updates:
         return {self.list: self._html(*chosen)}

@@ -13,7 +13,7 @@ from scoring.multiple_choice.metrics import ChoiceTables, Difference, difference
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.registry import choice_benchmark
 from scoring.report import ScoreLine
-from scoring.web.answer_list import AnswerList
+from scoring.web.answer_list import AnswerList, shows_report_errors
 from scoring.web.article import head_html
 from scoring.web.benchmark_views import (
     BENCHMARK_VIEWS,
@@ -109,10 +109,12 @@ class ChoiceView:
             **self._tables(seen, splits[-1] if splits else None),
         }
 
+    @shows_report_errors("levels")
     def on_split(self, link: object, split: object) -> Updates:
         seen = self._seen(str(link))
         return self._tables(seen, split) if seen else {self.levels: ""}
 
+    @shows_report_errors("what_if")
     def on_what_if(self, link: object, other: object, category: object) -> Updates:
         seen = self._seen(str(link))
         if seen is None or other not in seen.others:

@@ -7,12 +7,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import gradio as gr
 
-from arena.database import DatabaseError
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
-from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
+from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.registry import BENCHMARKS
-from scoring.serialize import ReportError
+from scoring.web.answer_list import shows_report_errors
 from scoring.web.article import comparison_html, figure_html, methods_html, trust_html, wrong_html
 from scoring.web.citations import citations
 from scoring.web.mm_vet_view import MMVetView
@@ -118,15 +117,12 @@ class ReportTab:
     def on_load(self, link: object) -> tuple[Any, Any, Any]:
         return link, gr.update(visible=not link), gr.update(visible=bool(link))
 
+    @shows_report_errors("head")
     def on_open(self, link: object, request: gr.Request) -> Updates:
         if not link:
             return {self.head: NO_REPORT}
-        try:
-            job = self._jobs.find(str(link))
-            report = self._jobs.report(str(link)) if job else None
-            others = self._others(job, request) if job else []
-        except (DatabaseError, ReportError) as error:
-            return {self.head: REPORT.alert(error)}
+        job = self._jobs.find(str(link))
+        report = self._jobs.report(str(link)) if job else None
         if job is None:
             return {self.head: REPORT.gone(KEPT_FREE.days)}
         if report is None:
@@ -141,7 +137,7 @@ class ReportTab:
             self.wrong: wrong_html(report, lambda name: self._address(job.link, name)),
             self.trust: trust_html(report),
             self.comparing: gr.update(visible=True),
-            self.second: gr.update(choices=others, value=None),
+            self.second: gr.update(choices=self._others(job, request), value=None),
             self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
             **{part: gr.update(visible=one is view) for one in self._each for part in (one.body, one.below)},
             **shown,
@@ -154,22 +150,17 @@ class ReportTab:
     def on_unpublish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, False, request)
 
+    @shows_report_errors("comparison")
     def on_compare(self, link: object, second: object) -> Updates:
-        try:
-            first, other = (self._jobs.report(_link(one)) for one in (link, second))
-        except (DatabaseError, ReportError) as error:
-            return {self.comparison: REPORT.alert(error)}
+        first, other = (self._jobs.report(_link(one)) for one in (link, second))
         if first is None or other is None:
             text = "There is no report under this link. Paste the address of another report, as in …/report/…"
             return {self.comparison: REPORT.alert(text)}
         return {self.comparison: comparison_html(first, other)}
 
+    @shows_report_errors("publication")
     def _publish(self, link: object, published: bool, request: gr.Request) -> Updates:
-        try:
-            job = self._jobs.publish(owner_of(request), str(link), published)
-        except (DatabaseError, JobError) as error:
-            return {self.publication: REPORT.alert(error)}
-        return self._owned(job, True)
+        return self._owned(self._jobs.publish(owner_of(request), str(link), published), True)
 
     def _owned(self, job: Job, is_owner: bool) -> Updates:
         """Show the owner whether the report is published, and the button that changes it."""

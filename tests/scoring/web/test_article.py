@@ -3,15 +3,20 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import httpx
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 from scipy import stats
+from starlette.datastructures import Headers
 
-from arena.database import Database
+from arena.database import Database, DatabaseError
+from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import Outcome, paired, sentence, wrong_answers
@@ -20,6 +25,9 @@ from scoring.jobs.store import JobError, Jobs
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import comparison_html, figure_html, methods_html, published_drawing, trust_html, trust_lines
+from scoring.web.question_pictures import QuestionPictures
+from scoring.web.report_parts import REPORT
+from scoring.web.report_tab import ReportTab
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
 
@@ -178,6 +186,31 @@ def test_the_database_decides_who_publishes(tmp_path):
             jobs.publish(stranger, link, True)
     assert jobs.publish(cookie_hash(OWNER), link, True).published and jobs.find(link).published
     database.close()
+
+
+class DownDatabase:
+    """Jobs in a database that does not answer."""
+
+    def __getattr__(self, name: str) -> Any:
+        def fail(*_: object, **__: object) -> None:
+            raise DatabaseError("The database does not answer")
+
+        return fail
+
+
+def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
+    jobs: Any = DownDatabase()
+    with gr.Blocks(analytics_enabled=False) as page:
+        tab = ReportTab(jobs, QuestionPictures(PictureStore(tmp_path), ()))
+        tab.listen(page, gr.Column(), gr.Column())
+    request = SimpleNamespace(headers=Headers())
+    events: list[Any] = [event for event in page.fns.values() if event.fn and event.fn != tab.on_load]
+    assert len(events) > 10
+    for event in events:
+        asks = [request] if "request" in signature(event.fn).parameters else []
+        updates = event.fn(*["link"] * len(event.inputs), *asks)
+        assert updates.keys() <= set(event.outputs), event.name
+        assert REPORT.alert("The database does not answer") in updates.values(), event.name
 
 
 def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
