@@ -30,8 +30,8 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""Battles and free reports served to a network on a day, and images received from it; one code for each kind."""
-Kind = Literal["battles", "images", "reports", "money", "voters"]
+"""Battles, free reports and quotes served to a network on a day, and images received from it; a code for each kind."""
+Kind = Literal["battles", "images", "reports", "quotes", "money", "voters"]
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)

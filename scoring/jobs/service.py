@@ -260,7 +260,7 @@ class JobService:
             spec, shown, whose = self.operator.spec, self.operator.address.shown, None
         return quote(draft(spec, shown), spec, shown and whose, self.cache)
 
-    def quote(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Job:
+    def quote(self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None) -> Job:
         """Keep a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge)
         report = draft(spec, address.shown)
@@ -271,7 +271,7 @@ class JobService:
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
                 "Choose fewer runs or opponents, samples of one call, or your own key"
             )
-        return self.jobs.create(owner, report, spec, cost, own_key=judge is not None)
+        return self.jobs.create(owner, report, spec, cost, own_key=judge is not None, network=network)
 
     def over(self, cost: Quote) -> bool:
         """Whether a job costs more than the operator pays for one."""

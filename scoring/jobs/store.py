@@ -2,7 +2,7 @@
 
 A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
 the server that was given it can judge the job, and without it the job waits. Free reports, made by rules alone, are
-stored once per owner and expire; judged reports stay.
+stored once per owner and expire, as jobs do that ended without a report; judged reports stay.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import Column as Field
 
-from arena.battles.quotas import NetworkDays
+from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -47,7 +47,8 @@ from scoring.serialize import read_record, record_json
 State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "cancelled"]
 """quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
 _ACTIVE: tuple[State, ...] = ("waiting", "judging")
-_STARTABLE: tuple[State, ...] = ("quoted", "needs_key", "failed", "cancelled")
+_STOPPED: tuple[State, ...] = ("needs_key", "failed", "cancelled")
+_STARTABLE: tuple[State, ...] = ("quoted", *_STOPPED)
 JOB = Table(
     "job",
     METADATA,
@@ -79,9 +80,11 @@ FREE_REPORT = Table(
 """Free reports; `digest` is the sha256 of the file, the title and all settings, but not of the time."""
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
 KEPT_FREE = timedelta(days=30)
-"""How long a free report is kept after it was last made."""
+"""How long a free report is kept after it was last made, and a stopped job after its last start."""
 MOST_OF_OWNER = 20
+"""Most free reports of an owner, and most jobs without a report."""
 MOST_OF_NETWORK = 100
+"""Most free reports of a network on a day, and most quotes."""
 _SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life, by the database's clock."""
@@ -149,12 +152,22 @@ class Jobs:
         self._lease = lease
         self._days = NetworkDays(database)
 
-    def create(self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool) -> Job:
+    def create(
+        self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool, network: str | None = None
+    ) -> Job:
+        """Keep a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
         judged = {"spec": record_json(spec), "own_key": own_key}
+        unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
+            take_turn(connection, JOB)
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
+            if connection.execute(select(func.count()).where(unfinished)).scalar_one() >= MOST_OF_OWNER:
+                raise JobError(
+                    f"You keep {MOST_OF_OWNER} jobs without a report here, the most for one person; delete one first"
+                )
+            self._count(connection, network, "quotes", "quotes")
             return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
 
     def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
@@ -173,8 +186,7 @@ class Jobs:
                 return self._change(connection, link, finished=now())
             if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
                 raise JobError(f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first")
-            if network and self._days.more(connection, network, "reports") > MOST_OF_NETWORK:
-                raise JobError(f"Your network has had its {MOST_OF_NETWORK} free reports for today; come tomorrow")
+            self._count(connection, network, "reports", "free reports")
             job = self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
             connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
             return job
@@ -223,9 +235,10 @@ class Jobs:
 
     def sweep(self) -> int:
         free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
+        stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
-            return connection.execute(delete(JOB).where(or_(free, quoted))).rowcount
+            return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:
         with self._database.read() as connection:
@@ -340,6 +353,10 @@ class Jobs:
 
     def _held_by(self, connection: Connection, holder: str | None) -> dict[str, object]:
         return {"holder": holder, "until": present(connection) + self._lease} if holder else _HELD_BY_NOBODY
+
+    def _count(self, connection: Connection, network: str | None, what: Kind, words: str) -> None:
+        if network and self._days.more(connection, network, what) > MOST_OF_NETWORK:
+            raise JobError(f"Your network has had its {MOST_OF_NETWORK} {words} for today; come tomorrow")
 
     def _insert(self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object) -> Job:
         values = {

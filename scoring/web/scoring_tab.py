@@ -208,7 +208,7 @@ class ScoringTab:
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             draft = self._draft(owner, benchmark, values, label)
-            job = self._service.quote(owner, draft, self._own_judge(owner, values))
+            job = self._service.quote(owner, draft, self._own_judge(owner, values), self._networks.of(request))
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
 
@@ -221,7 +221,8 @@ class ScoringTab:
             return {self.own: SHOWN, self.judge: forms.OWN, self.problem: problem_html(_NAME_IT)}
         draft = self._service.rest(owner, link)
         told = None if judge else self._service.price(owner, draft, None).dollars
-        return self._started(self._service.quote(owner, draft, judge), told, values, request)
+        job = self._service.quote(owner, draft, judge, self._networks.of(request))
+        return self._started(job, told, values, request)
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:

@@ -78,12 +78,17 @@ class Bench:
         self.worker = JobWorker(self.jobs, self.cache, self.budget, operator, pace, **more)
 
     def quoted(
-        self, report: Report | None = None, owner: str = OWNER, spec: JudgeSpec = SPEC, own: bool = False
+        self,
+        report: Report | None = None,
+        owner: str = OWNER,
+        spec: JudgeSpec = SPEC,
+        own: bool = False,
+        network: str | None = None,
     ) -> Job:
         """Keep a draft as a quoted job."""
         report = report or drafted(self.address.shown)
         cost = quote(report, spec, owner if own else None, self.cache)
-        return self.jobs.create(owner, report, spec, cost, own)
+        return self.jobs.create(owner, report, spec, cost, own, network)
 
     def begun(self, report: Report | None = None, owner: str = OWNER) -> Job:
         """Keep a draft and start its judging."""

@@ -54,6 +54,34 @@ def test_a_new_quote_replaces_the_owners_last_and_abandoned_ones_go(database):
     assert bench.jobs.find(other.link) and bench.jobs.of_owner(OWNER) == (again,)
 
 
+def test_an_owner_keeps_so_many_jobs_without_a_report_and_they_go_by_age(database):
+    bench = Bench(database, NOWHERE)
+    stopped = []
+    for number in range(store.MOST_OF_OWNER):
+        stopped.append(bench.begun().link)
+        set_job(database, stopped[-1], state=("failed", "cancelled", "needs_key")[number % 3])
+    with pytest.raises(JobError, match=f"You keep {store.MOST_OF_OWNER} jobs without a report"):
+        bench.quoted()
+    judged, other = bench.begun(owner="bob").link, bench.begun(owner="eve").link
+    late = now() - store.KEPT_FREE - timedelta(seconds=1)
+    for link in (*stopped[:3], judged):
+        set_job(database, link, queued=late)
+    set_job(database, judged, state="done", finished=late)
+    assert bench.jobs.sweep() == 3
+    assert {job.link for job in bench.jobs.of_owner(OWNER)} == set(stopped[3:])
+    assert bench.quoted() and bench.jobs.find(judged) and bench.jobs.find(other)
+
+
+def test_a_network_has_so_many_quotes_a_day(database, monkeypatch):
+    monkeypatch.setattr(store, "MOST_OF_NETWORK", 3)
+    bench = Bench(database, NOWHERE)
+    for number in range(3):
+        bench.quoted(owner=f"person {number}", network="one")
+    with pytest.raises(JobError, match="Your network has had its 3 quotes"):
+        bench.quoted(owner="one more", network="one")
+    assert bench.quoted(owner="one more", network="another") and bench.quoted(owner="one more")
+
+
 def test_only_its_owner_starts_cancels_and_deletes_a_job(database):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
