@@ -158,7 +158,6 @@ class Jobs:
         """Keep a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
-        judged = {"spec": record_json(spec), "own_key": own_key}
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -168,7 +167,9 @@ class Jobs:
                     f"You keep {MOST_OF_OWNER} jobs without a report here, the most for one person; delete one first"
                 )
             self._count(connection, network, "quotes", "quotes")
-            return self._insert(connection, owner, draft, quote, state="quoted", draft=record_json(draft), **judged)
+            code = self._days.code(connection, network, "quotes") if network else None
+            kept = {"state": "quoted", "network": code, "draft": record_json(draft), "spec": record_json(spec)}
+            return self._insert(connection, owner, draft, quote, own_key=own_key, **kept)
 
     def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
         """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
@@ -194,7 +195,7 @@ class Jobs:
     def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
         """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
 
-        `network` is the code of the network that pays beside the owner.
+        `network` is the code of the network that pays beside the owner; a job with an own key keeps that of its quote.
         """
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -206,8 +207,9 @@ class Jobs:
             active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
             if other := connection.scalar(select(JOB.c.title).where(active)):
                 raise JobError(f"Your job {other!r} is under way; wait until it is done, or cancel it")
-            queued = {"state": "waiting", "problem": "", "queued": now(), "network": network}
-            return self._change(connection, link, **queued, **self._held_by(connection, holder))
+            queued = {"state": "waiting", "problem": "", "queued": now()}
+            payer = {} if job.own_key else {"network": network}
+            return self._change(connection, link, **queued, **payer, **self._held_by(connection, holder))
 
     def cancel(self, owner: str, link: str) -> Job:
         """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
@@ -288,8 +290,14 @@ class Jobs:
     # Calls by servers
 
     def take(self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True) -> Claim | None:
-        """Claim the job that has waited longest, or one whose server died: of those with these keys, or `lent` ones."""
-        free = (JOB.c.own_key.is_(False) & lent) | ((JOB.c.holder == holder) & JOB.c.link.in_(keys))
+        """Claim the job that has waited longest, or one whose server died: of those with these keys, or `lent` ones.
+
+        Of own-key jobs, a network has one that is `busy`: its others wait.
+        """
+        other = JOB.alias()
+        theirs = select(other.c.network).where(other.c.own_key, other.c.link.in_(busy), other.c.network.is_not(None))
+        own = (JOB.c.holder == holder) & JOB.c.link.in_(keys) & func.coalesce(JOB.c.network, "").not_in(theirs)
+        free = (JOB.c.own_key.is_(False) & lent) | own
         with self._database.write() as connection:
             take_turn(connection, JOB)
             orphaned = and_(

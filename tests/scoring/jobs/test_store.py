@@ -223,6 +223,21 @@ def test_only_who_has_its_key_judges_a_job(database):
     assert bench.jobs.take("server", mine, frozenset())
 
 
+def test_a_network_has_one_own_key_job_judged_at_a_time(database):
+    bench = Bench(database, NOWHERE)
+    places = {"ada": "one", "bob": "one", "cid": "two", "dan": None, "eve": None}
+    links = {owner: bench.quoted(owner=owner, own=True, network=network).link for owner, network in places.items()}
+    for owner, link in links.items():
+        bench.jobs.start(owner, link, "server")
+    busy: list[str] = []
+    while claim := bench.jobs.take("server", frozenset(links.values()), frozenset(busy)):
+        busy.append(claim.job.link)
+    assert busy == [links[owner] for owner in ("ada", "cid", "dan", "eve")]
+    busy.remove(links["ada"])
+    claim = bench.jobs.take("server", frozenset(links.values()), frozenset(busy))
+    assert claim and claim.job.owner == "bob"
+
+
 @pytest.mark.parametrize("taken", [False, True], ids=["waiting", "judging"])
 @pytest.mark.parametrize("end", ["lapse", "release", "recover"])
 def test_a_job_whose_key_is_lost_waits_for_it(database, taken, end):
