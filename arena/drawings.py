@@ -34,6 +34,11 @@ class TextMark:
     size: int = 13
     title: str = ""
 
+    @property
+    def whole(self) -> str:
+        """What it says where there is room for most names, as beside a fluid drawing on a desk."""
+        return shortened(self.title, 40)
+
 
 @dataclass(frozen=True)
 class LineMark:

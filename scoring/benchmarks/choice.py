@@ -86,7 +86,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     protocols: Mapping[str, str] = field(
         default_factory=lambda: {words: protocol for protocol, words in PROTOCOL_WORDS.items()}
     )
-    check: str = "Read the letters (free)"
+    check: str = "Score by rules (free)"
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}"
     protocol_papers: Mapping[str, str] = field(

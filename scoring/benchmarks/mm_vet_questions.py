@@ -120,6 +120,11 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     return Question(id, text, truth, capabilities_of(id, fields, path, CAPABILITIES), image)
 
 
+def truth_words(truth: str) -> str:
+    """A ground truth as it is read: `a<AND>b<OR>c` in the authors' files."""
+    return truth.replace("<AND>", " and ").replace("<OR>", " or ")
+
+
 def capabilities_of(id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]) -> tuple[str, ...]:
     """A question's capabilities, in the order of the known ones. Raises RowsError."""
     groups = fields.get("capability")

@@ -6,7 +6,7 @@ from functools import cache
 
 from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
 from scoring.benchmarks.base import Benchmark, read_table
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES, truth_words
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, remembered, table
 
 UNREADABLE = "unreadable"
@@ -147,8 +147,8 @@ class MMVetArticle(Benchmark[Report]):
         flagged = sum(bool(row.flags) for row in report.rows)
         obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
         if flagged or obeyed:
-            withdrawn = f"; {obeyed:,} lost their grade, since the judge obeyed them" if obeyed else ""
-            found.append(f"{flagged:,} answers are flagged: they speak to the judge, or repeat themselves{withdrawn}.")
+            withdrawn = f"; {obeyed:,} without a grade, since the judge obeyed them" if obeyed else ""
+            found.append(f"Answers that speak to the judge, or repeat themselves: {flagged:,}{withdrawn}.")
         return found
 
     def methods(self, report: Report) -> Mapping[str, str]:
@@ -168,7 +168,7 @@ def _outcome(row: Row) -> Outcome:
     return Outcome(
         id=question.id,
         question=question.text,
-        truth=question.truth,
+        truth=truth_words(question.truth),
         answer=row.prediction or "",
         grade="not scored" if score is None else f"grade {score:.2g}",
         score=score,

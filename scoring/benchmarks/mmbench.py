@@ -412,6 +412,8 @@ class MMBench(MultipleChoice):
             reasons.append(f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}")
         if found.partial:
             reasons.append("this report is partial")
+        if report.protocol != "mmbench-paper":
+            reasons.append("the table's letters were read by the paper's protocol")
         shown = tuple(PublishedRow(row.model, row.scores) for row in rows)
         return PublishedBoard(f"the paper's Table {number}", columns, shown, own, tuple(reasons))
 

@@ -17,7 +17,7 @@ from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
-from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import Layout, Upload, UploadError, fill, notices, read_predictions
 from scoring.jobs.store import Job, Jobs
@@ -121,7 +121,8 @@ class JobService:
         known = [one for one in upload.predictions if one.id in asked]
         count = f"{len(known):,} of {len(asked):,} answers" if known else f"{len(upload.predictions):,} answers"
         lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
-        rows = [AnswerLook(one.id, asked[one.id].text, one.text, asked[one.id].truth) for one in known[:LOOKED_AT]]
+        looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
+        rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
         rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
         others = ", ".join(one.name for one in BENCHMARKS.values() if one.key != benchmark)
         text = (

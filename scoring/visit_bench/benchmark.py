@@ -60,7 +60,7 @@ class VisitBench(Benchmark[MatchReport]):
         return ungraded(report)
 
     def edition(self, report: MatchReport) -> str:
-        return f"{self.name}, {'several images' if _is_multi(report) else 'single images'}"
+        return f"{self.name}, {'multiple images' if _is_multi(report) else 'single images'}"
 
     def headline(self, report: MatchReport) -> ScoreLine:
         """The share of decided matches that it won, against the reference if it met that, ties left out (Table 4)."""

@@ -151,7 +151,7 @@ def _compared(first: str, second: str, found: Sequence[PairedLine]) -> str:
         rows.append(TableRow((line.name, f"{line.n:,}", *numbers), {"class": "sure" if sure else None}))
     models = (REPORT.beside(first, "this"), REPORT.beside(second, "other"))
     columns = dict.fromkeys(("n", *models, "Difference", "95% interval"), "")
-    table = REPORT.table("figures numbers", "", {"": "name", **columns}, rows)
+    table = REPORT.table("figures numbers", "", {"Questions": "name", **columns}, rows)
     return REPORT.compared(first, second, found[0].difference.n, table)
 
 

@@ -6,7 +6,7 @@ import gradio as gr
 
 from arena.templates import macros
 from arena.web.events import Updates
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
 from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
 from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable
@@ -72,7 +72,7 @@ def _total_html(table: ScoreTable) -> str:
 def table_html(table: ScoreTable) -> str:
     unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
     rows = [TableRow(_cells(line), {"class": "sure" if line is table.lines[-1] else None}) for line in table.lines]
-    columns = {"": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
+    columns = {"Capability": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
     return REPORT.table("figures numbers", table.name, columns, rows)
 
 
@@ -100,7 +100,8 @@ def _scores(row: Row) -> list[float]:
 def _item(row: Row) -> str:
     scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
     graded = [TEMPLATE.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
-    return TEMPLATE.item(row, list(map(capability_words, row.question.groups)), flags_of(row), scores, graded)
+    groups = list(map(capability_words, row.question.groups))
+    return TEMPLATE.item(row, truth_words(row.question.truth), groups, flags_of(row), scores, graded)
 
 
 def _shown(grade: Grade, unscored: str) -> str:

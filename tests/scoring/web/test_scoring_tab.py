@@ -277,7 +277,7 @@ def test_a_partial_file_is_called_partial(visitor, scoring, tmp_path):
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.mine a').first.get_attribute('href')}")
-    expect(visitor.locator("#report-head")).to_contain_text("partial: 1 of 16")
+    expect(visitor.locator("#report-head")).to_contain_text("Partial: 1 of 16")
 
 
 def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
