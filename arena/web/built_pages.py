@@ -27,7 +27,7 @@ from arena.web.heads import PAGES, Head
 
 _ROOT = "http://root.invalid"
 """Address under which Gradio is asked."""
-_META = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
+_META = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^<>]*+>\s*')
 """What Gradio says of a page to those who preview links."""
 _TITLE = f'"title":{json.dumps(NAME)}'
 """The page's title in its configuration, which its script gives the browser's tab."""
