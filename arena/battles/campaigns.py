@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Connection, Row, func, select
 
+from arena.battles.quotas import NetworkDays
 from arena.battles.store import Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
+from arena.battles.voters import lock, selves
 from arena.database import Database, now
 from arena.errors import VoterError
 
 PENDING = timedelta(hours=1)
 """How long a served battle without a choice holds its place."""
 MOST_VOTES = 1000
+MOST_OF_VOTER = 3
+"""Most campaigns that a voter may begin in a day: each draws a battle anew, so that more would let him choose pairs."""
+MOST_OF_NETWORK = 200
+"""Most seats that a network may take in a day: workers of a class share one."""
 _NAME = re.compile(r"[\w.@:+-]{1,64}")
 
 
@@ -55,9 +61,10 @@ class Campaigns:
     def __init__(self, database: Database, voters_per_pair: int) -> None:
         self._database = database
         self._voters_per_pair = voters_per_pair
+        self._days = NetworkDays(database)
 
-    def seat(self, voter: int, campaign: str, worker: str, wanted: str) -> Seat:
-        """The voter's seat under a link, created at the first visit. Raises CampaignError for a bad link."""
+    def seat(self, voter: int, campaign: str, worker: str, wanted: str, network: str | None = None) -> Seat:
+        """The voter's seat under a link, created at the first visit. Raises CampaignError for a bad link or no room."""
         if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
             raise CampaignError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
@@ -66,16 +73,37 @@ class Campaigns:
             raise CampaignError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
         values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}
         values |= {"code": secrets.token_hex(5).upper(), "since": now()}
+        taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
         with self._database.write() as connection:
-            connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
-            taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
+            lock(connection, voter)
             seats = connection.execute(select(SEAT).where(taken)).all()
+            if not seats:
+                self._count(connection, voter, network)
+                connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
+                seats = connection.execute(select(SEAT).where(taken)).all()
         if len(seats) != 1 or seats[0].voter_id != voter or seats[0].worker != worker:
             raise CampaignError(
                 "This link was opened in another browser, or this browser works under another link of the campaign. "
                 "Go on where you began."
             )
         return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
+
+    def _count(self, connection: Connection, voter: int, network: str | None) -> None:
+        """Count one more seat of a voter, who is locked, and of a network. Raises CampaignError."""
+        today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+        begun = select(func.count()).where(SEAT.c.voter_id.in_(selves(voter)), SEAT.c.since >= today)
+        if connection.execute(begun).scalar_one() >= MOST_OF_VOTER:
+            raise CampaignError(
+                "You have begun {} campaigns today, the most for one person. Go on under a link that you opened "
+                "before, or come again tomorrow.",
+                MOST_OF_VOTER,
+            )
+        if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
+            raise CampaignError(
+                "Your network has opened {} campaign links today, the most for one network. Go on under a link that "
+                "you opened before, or come again tomorrow.",
+                MOST_OF_NETWORK,
+            )
 
     def progress(self, seat: int) -> Row:
         """The `votes` under a seat, and how many are `wanted`."""

@@ -30,8 +30,8 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""Battles, free reports and quotes served to a network on a day, and images received from it; a code for each kind."""
-Kind = Literal["battles", "images", "reports", "quotes", "money", "voters"]
+"""What a network was served on a day (battles, reports, quotes, seats), and its images; one code for each kind."""
+Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "voters"]
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)

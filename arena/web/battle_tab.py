@@ -226,7 +226,7 @@ class BattleTab:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
         try:
             voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
-            held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link))
+            held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link, request))
         except (LimitError, CampaignError, *SHOWN_ERRORS):  # `on_next` says so
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
@@ -321,7 +321,7 @@ class BattleTab:
         """Serve the next battle, or say why there is none."""
         voter, words = self._voter(request), words_of(request.headers)
         try:
-            seat = self._seat(voter, link)
+            seat = self._seat(voter, link, request)
         except CampaignError as error:
             return self._message("bad_link", error, words)
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
@@ -338,9 +338,9 @@ class BattleTab:
             battle = self._store.reveal(voter, battle.token)
         return self._battle(battle, voter, words)
 
-    def _seat(self, voter: int, link: Link) -> Seat | None:
+    def _seat(self, voter: int, link: Link, request: gr.Request) -> Seat | None:
         """Return the voter's seat under a campaign's link. Raises CampaignError."""
-        given = (link.worker, link.wanted)
+        given = (link.worker, link.wanted, self._networks.of(request))
         return None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
 
     def _battle(self, battle: Battle, voter: int, words: Words) -> Updates:

@@ -210,6 +210,14 @@ CHINESE: Mapping[str, str] = {
         "This link was opened in another browser, or this browser works under another link of the campaign. "
         "Go on where you began."
     ): "此链接已在另一个浏览器中打开，或本浏览器正在使用该活动的另一个链接。请在开始的地方继续。",
+    (
+        "You have begun {} campaigns today, the most for one person. Go on under a link that you opened before, or come "
+        "again tomorrow."
+    ): "您今天已开始 {} 个活动，这是每人的上限。请在先前打开的链接中继续，或明天再来。",
+    (
+        "Your network has opened {} campaign links today, the most for one network. Go on under a link that you opened "
+        "before, or come again tomorrow."
+    ): "您所在网络今天已打开 {} 个活动链接，这是每个网络的上限。请在先前打开的链接中继续，或明天再来。",
     "There are no items yet. Bring some in: python -m arena items folder DIR": (
         "还没有题目。导入方法：python -m arena items folder DIR"
     ),

@@ -9,6 +9,7 @@ from threading import Barrier, local
 import pytest
 from sqlalchemy import Connection, func, select, update
 
+from arena.battles import campaigns
 from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, Seen
@@ -299,6 +300,30 @@ def test_the_link_opened_again_gives_the_same_seat(bank):
     worker = Worker(bank, "w1", wanted="7")
     assert worker.campaigns.seat(worker.voter, "spring", "w1", "7") == worker.seat
     assert worker.campaigns.seat(worker.voter, "spring", "w1", "1000") == worker.seat, "n stays what it was"
+
+
+def test_a_voter_begins_three_campaigns_a_day_and_goes_on_in_each(bank):
+    worker = Worker(bank, "w1")
+    for name in ("summer", "autumn"):
+        worker.campaigns.seat(worker.voter, name, "w1", "5")
+    with pytest.raises(CampaignError, match="the most for one person"):
+        worker.campaigns.seat(worker.voter, "winter", "w1", "5")
+    assert worker.campaigns.seat(worker.voter, "spring", "w1", "5") == worker.seat
+    with bank.write() as connection:
+        connection.execute(update(SEAT).values(since=now() - timedelta(days=1)))
+    assert worker.campaigns.seat(worker.voter, "winter", "w1", "5").campaign == "winter"
+
+
+def test_a_class_of_one_network_has_room_and_a_stream_of_new_browsers_has_not(bank, monkeypatch):
+    assert campaigns.MOST_OF_NETWORK >= 100
+    monkeypatch.setattr(campaigns, "MOST_OF_NETWORK", 3)
+    store, rooms = BattleStore(bank), Campaigns(bank, 2)
+    for number in range(3):
+        for _ in range(2):
+            rooms.seat(store.voter(f"cookie {number}"), "spring", f"w{number}", "5", "8.8.8.0/24")
+    with pytest.raises(CampaignError, match="the most for one network"):
+        rooms.seat(store.voter("cookie 3"), "spring", "w3", "5", "8.8.8.0/24")
+    assert rooms.seat(store.voter("cookie 3"), "spring", "w3", "5", "9.9.9.0/24")
 
 
 def test_a_workers_second_browser_is_refused_and_the_first_goes_on(bank):
