@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psutil
 
 from arena.inference.limits import check_limits, cost
+from arena.io.strict_json import storable
 from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
 _LOG = logging.getLogger(__name__)
@@ -296,7 +297,7 @@ class LocalVLM:
                 if message["kind"] == "started":  # loading and queueing do not count
                     deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
                 elif message["text"]:
-                    yield message["text"]
+                    yield storable(message["text"])
 
     async def answers(
         self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over

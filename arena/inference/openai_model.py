@@ -15,6 +15,7 @@ from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, check_limits, cost, most_usage
 from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
+from arena.io.strict_json import storable
 from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
 from arena.validation import must_be
 
@@ -72,6 +73,8 @@ class _Answer(Call):
         self.tokens: Tokens | None = None
         """Tokens so far, by the server's own count."""
         self._redaction = KeyRedaction(endpoint)
+        self._half = ""
+        """First half of a surrogate pair, whose second half may come with the next event."""
 
     def take(self, event: Mapping[str, Any]) -> str:
         """Take an event and return its new text, without what may become the key. Raises Trouble."""
@@ -88,7 +91,9 @@ class _Answer(Call):
         self.characters += len(text)
         if self.characters > MOST_CHARACTERS:
             raise Trouble("too big", f"the server's answer has over {MOST_CHARACTERS:,} characters")
-        return self._redaction.take(text)
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return self._redaction.take(storable(text.removesuffix(self._half)))
 
     def ended(self) -> str:
         """The last text. Raises ModelError if the answer is not whole."""
@@ -96,7 +101,7 @@ class _Answer(Call):
             raise ModelError("refused", "the server's content filter stopped the answer")
         if self.finish not in _ENDS:
             raise ModelError("cut", "the stream ended before the answer was whole (no finish_reason)")
-        return self._redaction.rest
+        return self._redaction.take(storable(self._half)) + self._redaction.rest
 
 
 class ApiVLM:

@@ -81,6 +81,11 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
             check_strings(inner, limits)
 
 
+def storable(text: str) -> str:
+    """Return a text with what no database stores, NUL and lone surrogates, replaced; halves side by side are one."""
+    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _check_storable(text: str) -> None:
     if "\0" in text:
         raise RowsError("expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8")

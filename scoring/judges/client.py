@@ -16,6 +16,7 @@ from arena.inference.limits import cost
 from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, counted, data_url
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
+from arena.io.strict_json import storable
 from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.spec import (
@@ -266,7 +267,7 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model, hidden = _under(found, "model"), _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
     texts, finish, reasons, logprobs = zip(*whole, strict=True)
-    name = _storable(model)[:200] if isinstance(model, str) else ""
+    name = storable(model)[:200] if isinstance(model, str) else ""
     return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs))
 
 
@@ -280,7 +281,7 @@ def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    return _storable(text or ""), _storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
+    return storable(text or ""), storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
 
 
 def _under(value: Any, *names: str) -> Any:
@@ -291,8 +292,3 @@ def _under(value: Any, *names: str) -> Any:
 
 def _number(value: object) -> int:
     return value if type(value) is int else 0
-
-
-def _storable(text: str) -> str:
-    """Return the text with what no database stores, NUL and lone surrogates, replaced."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

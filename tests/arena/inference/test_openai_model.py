@@ -201,6 +201,21 @@ def test_an_event_that_is_no_completion_is_a_bad_reply_and_asked_again():
 
 
 @pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (("A cat \ud83d", "", "\ude00!"), "A cat \U0001f600!"),
+        (("a\0b", "\ud83d", "c\ude00", "d\ud83d"), "a\ufffdb\ufffdc\ufffdd\ufffd"),
+    ],
+)
+def test_every_piece_of_an_answer_can_be_stored(pieces, text):
+    with serve() as server:
+        server.answers = [said_in(*pieces)]
+        said = ask(card(server))
+    assert said.error is None and said.text == text
+    assert all(piece.encode() for piece in said.pieces)
+
+
+@pytest.mark.parametrize(
     "counts",
     [{"prompt_tokens": 10**400}, {"prompt_tokens": "7"}, {"completion_tokens": -1}]
     + [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": True, "completion_tokens": 1}],

@@ -754,7 +754,7 @@ def test_deep_nesting_is_no_answer():
 
 def test_texts_can_be_stored():
     answer = read_answer(json.dumps(completion("a\0b\ud800c")).encode())
-    assert isinstance(answer, JudgeAnswer) and answer.texts == ("a\ufffdb?c",)
+    assert isinstance(answer, JudgeAnswer) and answer.texts == ("a\ufffdb\ufffdc",)
 
 
 def test_samples_stand_in_the_order_of_their_index():
