@@ -41,7 +41,7 @@ from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_rou
 from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
-from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
@@ -349,13 +349,6 @@ def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
         opened.goto(f"{voted.address}/results#agreement")
         expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
         yield opened
-
-
-def test_every_tab_is_reached_on_a_phone(browser, voted):
-    with fresh_page(browser, PHONE) as page:
-        page.goto(f"{voted.address}/results")
-        page.get_by_role("tab", name="Do they agree?").click(timeout=20_000)
-        expect(page.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
 
 
 def choose(page: Page, source: str) -> None:

@@ -122,14 +122,14 @@ def test_a_file_that_is_not_circular_has_one_column(circular):
     html = tables(base)[0]
     assert "CircularEval" not in html and "Vanilla" in html
     head = Seen(choice_head_html(base, tabulated(base), -1)).text
-    assert "base rows only" in head and "vanilla only" not in head
+    assert "base rows only" in head and "Vanilla only" not in head
 
 
 def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
     head = Seen(choice_head_html(report(rows), tabulated(report(rows)), -1)).text
     assert (
-        "vanilla only; what keeps the file from CircularEval is named below (1)" in head
+        "Vanilla only; what keeps the file from CircularEval is named below (1)" in head
         and "question 2 lacks pass 2" not in head
     )
     assert "question 0 lacks pass 2" in head
@@ -189,7 +189,8 @@ def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
     board = BENCHMARKS["mmbench"].published(circular)
     rows = [cells for _, _, cells in rows_of(published_table(board, "our model"))]
     assert rows[0][:2] == ["our model", "74.4"] and rows[-1][:2] == ["OpenFlamingo", "4.6"] and len(rows) == 17
-    assert board.source == "the paper's Table 5" and board.apart == ("this report is partial",)
+    protocol = "the table's letters were read by the paper's protocol"
+    assert board.source == "the paper's Table 5" and board.apart == ("this report is partial", protocol)
     chinese = report(replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows)
     assert "this is MMBench-CN, the table is MMBench" in Seen(figure_html(chinese)).text
     test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)

@@ -423,7 +423,7 @@ def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
-    expect(visitor.locator(".warning").first).to_contain_text("vanilla only")
+    expect(visitor.locator(".warning").first).to_contain_text("Vanilla only")
     expect(visitor.locator("#levels thead")).not_to_contain_text("CircularEval")
 
 
