@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SYSTEM := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: run test check bench soak planted browser balancer
+.PHONY: run test check bench soak planted browser balancer latex
 
 run: .installed-app
 	$(BIN)/python app.py
@@ -18,7 +18,7 @@ check: .installed-dev
 bench: .installed-dev
 	$(BIN)/python -m perf
 
-soak: .installed-dev browser balancer
+soak: .installed-dev browser balancer latex
 	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak
 
 # All planted defects, or those that ONLY names: make planted ONLY='undo_* ledger_*'
@@ -47,3 +47,8 @@ browser:
 balancer:
 	@[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || { command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
 	  $(SYSTEM) apt-get install -y -qq --no-install-recommends nginx-light >/dev/null; } || echo "No nginx: install it"
+
+# LaTeX, for the test that reports' tables compile; it is skipped where it is not.
+latex:
+	@command -v pdflatex >/dev/null || { command -v apt-get >/dev/null && $(SYSTEM) apt-get update -qq && \
+	  $(SYSTEM) apt-get install -y -qq --no-install-recommends texlive-latex-recommended >/dev/null; } || echo "No pdflatex: install it"

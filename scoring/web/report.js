@@ -10,7 +10,12 @@
   };
   const rows = (table) => [...table.rows].map((row) => [...row.cells].map(shownText));
   const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
-  const latexText = (text) => text.replace(/[\\~^&%$#_{}–]/g, (sign) => SPECIAL[sign] ?? `\\${sign}`);
+  const MATHS = { "−": "-", "×": "\\times", "≤": "\\leq", "≥": "\\geq", "≈": "\\approx", "→": "\\to", "α": "\\alpha", "β": "\\beta",
+    "κ": "\\kappa", "μ": "\\mu", "ρ": "\\rho", "τ": "\\tau", "Δ": "\\Delta" };
+  const latexText = (text) => text.replace(/./gu, (sign) => {
+    if (sign in MATHS) return `$${MATHS[sign]}$`;
+    return SPECIAL[sign] ?? ("&%$#_{}".includes(sign) ? `\\${sign}` : sign);
+  });
   const ways = {
     LaTeX: (table) => {
       const [head, ...body] = rows(table).map((row) => `${row.map(latexText).join(" & ")} \\\\`);

@@ -1,6 +1,8 @@
 """What one takes from a report: its link, its tables as LaTeX and Markdown, the citation, its files, and a print."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +52,23 @@ def test_a_table_is_copied_as_a_paper_needs_it(report):
     )
     name = table.locator("tbody th").first.inner_text()
     assert name in markdown and name.replace("_", "\\_") in latex
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex, which make soak installs")
+def test_every_table_compiles_in_a_paper(report, tmp_path):
+    tables = []
+    for button in report.locator(".copies [data-copy=LaTeX]").all():
+        button.dispatch_event("click")  # tables may be folded
+        expect(button).to_have_text("Copied")
+        tables.append(report.evaluate("navigator.clipboard.readText()"))
+    assert len(tables) >= 2
+    body = "\n\n".join(tables)
+    paper = f"\\documentclass{{article}}\n\\usepackage{{booktabs}}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    (tmp_path / "paper.tex").write_text(paper, "utf-8")
+    line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0 and "Output written on paper.pdf" in done.stdout, done.stdout[-1500:]
 
 
 def test_link_and_citation_are_copied_and_the_files_stand_last(report):
