@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-UNANSWERED, INTERRUPTED = 3, 130
-"""Exit codes where nobody answers a question, and after Ctrl+C."""
+INTERRUPTED = 130
+"""Exit code after Ctrl+C."""
 
 
 class Command(NamedTuple):
@@ -49,9 +49,6 @@ class LazyGroup(TyperGroup):
         try:
             for line in super().invoke(ctx):
                 typer.echo(line)
-        except typer.Abort as error:  # a question that nobody answered, as in a script
-            typer.echo("Nothing was sent: nobody said yes. Give --yes where nobody can.", err=True)
-            raise typer.Exit(UNANSWERED) from error
         except Exception as error:
             if not isinstance(error, OSError) and not type(error).__module__.startswith(("arena.", "scoring.")):
                 raise

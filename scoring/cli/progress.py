@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
-import typer
 from tqdm import tqdm
 from typer import Option
 
@@ -126,7 +125,11 @@ class CommandJudge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
-        if not self._yes and not typer.confirm("Go on?"):
+        try:
+            agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError as error:
+            raise DeclinedError("Nothing was sent: nobody said yes. Give --yes where nobody can.") from error
+        if not agreed:
             raise DeclinedError("Nothing was sent.")
 
 
