@@ -107,8 +107,8 @@ def most_votes(aimed: bool, runs: int, at_most: float = np.inf) -> list[int]:
 
 
 def test_settle_takes_at_most_half_the_votes_of_uniform_pairs():
-    (aimed,) = most_votes(True, 1)
-    assert most_votes(False, 1, 2 * aimed) >= [2 * aimed]
+    aimed = float(np.median(most_votes(True, 3)))
+    assert np.median(most_votes(False, 3, 2 * aimed)) >= 2 * aimed, aimed
 
 
 @pytest.mark.soak
