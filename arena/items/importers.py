@@ -122,7 +122,7 @@ class ItemImporter:
 
         matched = self._each(file, records, "answers", answer)
         if not found:
-            problem = "no row fits an item of the bank; import the items first (`items list` shows them)"
+            problem = "no row fits an item of the bank; import the items first (`items list` names their sources)"
             raise RowsError(problem, file.name)
         return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
 
