@@ -25,7 +25,7 @@ class Caveat(NamedTuple):
     text: str
 
 
-class Outcome(NamedTuple):
+class ScoredAnswer(NamedTuple):
     """One answer, as people read it, with its score (None: unscored)."""
 
     id: str
@@ -103,9 +103,9 @@ def _ends(groups: Iterable[ScoreLine]) -> str:
     return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
 
 
-def wrong_answers(outcomes: Iterable[Outcome], most: int = WRONG) -> list[Outcome]:
+def wrong_answers(answers: Iterable[ScoredAnswer], most: int = WRONG) -> list[ScoredAnswer]:
     """The answers with the lowest scores, of as many kinds of question as there are."""
-    wrong = sorted((one for one in outcomes if one.score is not None and one.score < 1), key=lambda one: one.score or 0)
+    wrong = sorted((one for one in answers if one.score is not None and one.score < 1), key=lambda one: one.score or 0)
     first = list({one.groups: one for one in reversed(wrong)}.values())
     first.sort(key=lambda one: one.score or 0)
     return [*first, *(one for one in wrong if one not in first[:most])][:most]
@@ -119,7 +119,7 @@ class PairedLine(NamedTuple):
     difference: ScoreLine
 
 
-def paired(first: Sequence[Outcome], second: Iterable[Outcome]) -> list[PairedLine]:
+def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
     """The questions that both reports score, all and by group; a question is the same if its truth is too."""
     other = {(one.id, one.question, one.truth): one.score for one in second}
     groups: dict[str, list[tuple[float, float]]] = {ALL: []}

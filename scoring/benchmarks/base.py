@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from arena.database import now
 from arena.io.tables import Record, read_records
-from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, sentence
+from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, sentence
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
@@ -119,7 +119,7 @@ class Benchmark(ABC, Generic[R]):
         """The paper's own table of models around the headline."""
         return None
 
-    def outcomes(self, report: R) -> Sequence[Outcome]:
+    def scored_answers(self, report: R) -> Sequence[ScoredAnswer]:
         """Every answer with its score."""
         return ()
 

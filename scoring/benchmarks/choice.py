@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
-from scoring.benchmarks.article import Caveat, Outcome
+from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -246,18 +246,18 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             caveats.append(Caveat("", text))
         return caveats
 
-    def outcomes(self, report: ChoiceReport) -> Sequence[Outcome]:
+    def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row."""
         return [self.outcome(row, row, row.right) for row in report.rows if row.question.index < PASS]
 
-    def outcome(self, base: Decided, shown: Decided, right: bool | None) -> Outcome:
+    def outcome(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
         """The outcome of a question by its first row, with the answer of the row that is `shown`."""
         question, letter, truth = base.question, shown.decision.letter, base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
         read = "undecided" if letter is None else "none of the options" if letter == NONE else letter
         chosen = f"{read}. {shown.question.options[letter]}" if letter and letter in shown.question.options else read
         rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
-        return Outcome(
+        return ScoredAnswer(
             id=str(question.index % PASS),
             question=question.text + options,
             truth=f"{truth}. {question.options[truth]}" if truth else "",

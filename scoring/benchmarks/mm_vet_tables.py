@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES, truth_words
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, remembered, table
@@ -128,7 +128,7 @@ class MMVetArticle(Benchmark[Report]):
         columns = tuple(names[name] for name in ("total", *CAPABILITIES))
         return PublishedBoard("the paper's Table 2", columns, rows, own, tuple(reasons))
 
-    def outcomes(self, report: Report) -> Sequence[Outcome]:
+    def scored_answers(self, report: Report) -> Sequence[ScoredAnswer]:
         return [_outcome(row) for row in report.rows]
 
     def note(self, report: Report) -> str:
@@ -161,11 +161,11 @@ def capability_words(codes: str) -> str:
     return " + ".join(CAPABILITY_NAMES.get(code, code.capitalize()) for code in codes.split("_"))
 
 
-def _outcome(row: Row) -> Outcome:
+def _outcome(row: Row) -> ScoredAnswer:
     known = [grade.score for grade in row.grades if grade.score is not None]
     score = sum(known) / len(known) if known else None
     question = row.question
-    return Outcome(
+    return ScoredAnswer(
         id=question.id,
         question=question.text,
         truth=truth_words(question.truth),

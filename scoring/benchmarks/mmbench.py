@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from scoring.benchmarks.article import Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.article import PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.circular_eval import (
@@ -384,11 +384,11 @@ class MMBench(MultipleChoice):
         group = ability(question)
         return (L2_WORDS.get(group, group or question.named_category),)
 
-    def outcomes(self, report: ChoiceReport) -> Sequence[Outcome]:
+    def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every question by CircularEval, with the first pass that went wrong; else every base row."""
         found = self.tabulated(report)
         if not found.splits or not found.splits[-1].circular:
-            return super().outcomes(report)
+            return super().scored_answers(report)
         scored = [row for row in report.rows if row.question.answer is not None]
         every = circles(scored, undecided_is_wrong(report.protocol), report.missing)
         shown = [next((row for row in one.passes if row.right is False), one.passes[0]) for one in every]

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
-from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
@@ -410,7 +410,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         reason = "the table is of 1,000 random answers of each data set, marked by GPT-3.5"
         return PublishedBoard("MMBench's Table 3", columns, shown, own, (reason,))
 
-    def outcomes(self, report: MarksReport) -> Sequence[Outcome]:
+    def scored_answers(self, report: MarksReport) -> Sequence[ScoredAnswer]:
         """Every answer by exact match."""
         marks = {grade.question: grade.score for grade in report.grades}
         found = []
@@ -420,7 +420,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
-            found.append(Outcome(row.id, row.text, truth, row.prediction, told, score))
+            found.append(ScoredAnswer(row.id, row.text, truth, row.prediction, told, score))
         return found
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:

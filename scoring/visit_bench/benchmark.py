@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from scoring.benchmarks.article import Caveat, Outcome, PublishedBoard, PublishedRow
+from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -93,7 +93,7 @@ class VisitBench(Benchmark[MatchReport]):
         own = dict(zip(_COLUMNS, (self.headline(report).mean, line and line.row.elo_median), strict=True))
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
 
-    def outcomes(self, report: MatchReport) -> Sequence[Outcome]:
+    def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every match, with the reference as the truth."""
         texts = {(response.item, response.model): response.text for response in report.responses}
         instances = {instance.item: instance for instance in report.instances}
@@ -104,7 +104,7 @@ class VisitBench(Benchmark[MatchReport]):
             score = 1 - score if score is not None and match.b == report.title else score
             outcome = {1.0: "won", 0.5: "tied", 0.0: "lost", None: "no verdict"}[score]
             found.append(
-                Outcome(
+                ScoredAnswer(
                     id=f"{match.item}, {opponent}",
                     question=instance.instruction,
                     truth=instance.reference or "",

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
-from scoring.benchmarks.article import Outcome, PairedLine, PublishedBoard, paired, wrong_answers
+from scoring.benchmarks.article import PairedLine, PublishedBoard, ScoredAnswer, paired, wrong_answers
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
@@ -73,8 +73,8 @@ def published_table(board: PublishedBoard, title: str) -> str:
     return REPORT.table("figures numbers", f"{board.source[0].upper()}{board.source[1:]}", columns, shown)
 
 
-def wrong_answers_of(report: AnyReport) -> list[Outcome]:
-    return wrong_answers(BENCHMARKS[report.benchmark].outcomes(report))
+def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
+    return wrong_answers(BENCHMARKS[report.benchmark].scored_answers(report))
 
 
 def wrong_html(report: AnyReport, address: Callable[[str], str]) -> str:
@@ -109,14 +109,14 @@ def methods_html(report: AnyReport) -> str:
     if judge is not None:
         told |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
         told |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
-    digest = answers_digest(benchmark.outcomes(report))
+    digest = answers_digest(benchmark.scored_answers(report))
     told |= {**benchmark.methods(report), "File": report.file, "Answers (sha256)": digest}
     return REPORT.methods({**told, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
 
 
-def answers_digest(outcomes: Sequence[Outcome]) -> str:
+def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
     """Return the sha256 of ids and answers, whatever file they came in."""
-    return hashlib.sha256(json.dumps([(one.id, one.answer) for one in outcomes]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([(one.id, one.answer) for one in answers]).encode()).hexdigest()
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
@@ -128,7 +128,7 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         return REPORT.alert(
             f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
         )
-    found = paired(benchmark.outcomes(first), BENCHMARKS[second.benchmark].outcomes(second))
+    found = paired(benchmark.scored_answers(first), BENCHMARKS[second.benchmark].scored_answers(second))
     if not found:
         return REPORT.alert("The two reports share no question that both score. Choose two files of one question set.")
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}

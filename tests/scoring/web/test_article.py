@@ -19,7 +19,7 @@ from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
-from scoring.benchmarks.article import Outcome, paired, sentence, wrong_answers
+from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.store import JobError, Jobs
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
@@ -115,9 +115,11 @@ def test_published_totals_are_those_of_the_papers(key, rows, best):
 
 
 def test_wrong_answers_are_of_as_many_kinds_as_there_are():
-    outcomes = [Outcome(str(at), "q", "t", "a", "g", at / 100, ("x" if at < 50 else f"y{at % 3}",)) for at in range(99)]
+    scored = [
+        ScoredAnswer(str(at), "q", "t", "a", "g", at / 100, ("x" if at < 50 else f"y{at % 3}",)) for at in range(99)
+    ]
     found = wrong_answers(
-        [*outcomes, Outcome("right", "q", "t", "a", "g", 1.0, ("z",)), Outcome("open", "", "", "", "", None)]
+        [*scored, ScoredAnswer("right", "q", "t", "a", "g", 1.0, ("z",)), ScoredAnswer("open", "", "", "", "", None)]
     )
     assert [one.id for one in found] == ["0", "50", "51", "52", "1"]
 
@@ -126,7 +128,7 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
     draw = np.random.default_rng(4)
     here, there = draw.random(80).round(1), draw.random(80).round(1)
     first = [
-        Outcome(str(at), "q", "t", "", "", float(one), ("even" if at % 2 == 0 else "odd",))
+        ScoredAnswer(str(at), "q", "t", "", "", float(one), ("even" if at % 2 == 0 else "odd",))
         for at, one in enumerate(here)
     ]
     second = [replaced._replace(score=float(one)) for replaced, one in zip(first, there, strict=True)]
