@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from arena.battles.choices import check_among
 from arena.battles.lending import Lending
@@ -80,6 +81,8 @@ class LiveSessions:
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
         self._of_voter: dict[int, int] = {}
+        self._beginning: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        """By visitor: battles that are begun at once follow each other, so that the last one is that which goes on."""
 
     @property
     def waiting(self) -> int:
@@ -101,14 +104,15 @@ class LiveSessions:
         asker = await self._asker(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         opening = Opening(text, count, item.id if item else None, request.keep, request.network, chance)
-        battle = await asyncio.to_thread(self._store.begin, voter, opening)
-        try:
-            if item is None:
-                files = await asyncio.to_thread(self._images.attach, voter, request.images, battle.id, request.keep)
-        except OwnImageError as error:
-            await self._end(battle.id, str(error))
-            raise
-        await self._answer(asker, battle, sides(*pair), tuple(files))
+        async with self._beginning.setdefault(voter, asyncio.Lock()):
+            battle = await asyncio.to_thread(self._store.begin, voter, opening)
+            try:
+                if item is None:
+                    files = await asyncio.to_thread(self._images.attach, voter, request.images, battle.id, request.keep)
+            except OwnImageError as error:
+                await self._end(battle.id, str(error))
+                raise
+            await self._answer(asker, battle, sides(*pair), tuple(files))
         return battle
 
     async def follow(
