@@ -123,6 +123,7 @@ class ScoringTab:
         self.offers.input(self.on_offer, {self.offers, self.judge, self.key}, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
         changed = [*(one.input for one in settings), *(one.blur for one in (self.url, self.model, self.title))]
+        gr.on(changed, None, None, self.problem, js='() => ""')  # a late answer would take what a button has said since
         gr.on(changed, self.on_change, form, started, **LATEST)
         self.check.click(self.on_check, form, started, **RAW)
         self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW)
@@ -191,10 +192,10 @@ class ScoringTab:
     @_shows_errors
     def on_change(self, values: Values, request: gr.Request) -> Updates:
         if not values[self.token] and not values[self.stored]:  # a report is shown, whose rest may be judged
-            return {self.own: gr.update(visible=values[self.judge] == forms.OWN)}
+            return {self.problem: gr.skip(), self.own: gr.update(visible=values[self.judge] == forms.OWN)}
         benchmark = _known(self._names, values[self.benchmark])
         quoted = self._blank() if values[self.link] else {}  # else a job may have been started since
-        return {**quoted, **self._priced(benchmark, values, request)}
+        return {self.problem: gr.skip(), **quoted, **self._priced(benchmark, values, request)}
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:

@@ -114,6 +114,27 @@ def test_a_late_look_leaves_the_choice(service, page):
     expect(page.locator("#check")).to_be_visible()
 
 
+def test_a_late_price_leaves_what_a_button_said(service, page):
+    turn(page, "Score a model")
+    chosen(page, SAMPLE_PREDICTIONS)
+    expect(page.locator("#offers")).to_contain_text("5 runs")
+    page.get_by_role("button", name="Details").click()
+    page.get_by_label("My own key").check()
+    expect(page.locator("#details")).to_contain_text("judged by your own judge")
+    page.get_by_label("Key", exact=True).fill("sk-planted")
+    late = service.late(page, "on_change", "offers")
+    page.get_by_label("Judge model").fill("nobodys-judge")
+    page.locator("#check").click()
+    late.wait()
+    said = page.locator("#scoring-problem")
+    expect(said).to_contain_text("We do not know 'nobodys-judge'")
+    late.come()
+    expect(said).to_contain_text("We do not know 'nobodys-judge'")
+    page.get_by_label("Judge model").fill("another")
+    page.get_by_label("Judge model").blur()
+    expect(said).not_to_contain_text("We do not know")
+
+
 # Battles and boards.
 @pytest.mark.soak
 def test_what_is_typed_quickly_is_searched_whole(page):
