@@ -122,9 +122,17 @@ class ScoringTab:
         self.benchmark.input(self.on_benchmark, form, started, **RAW)
         self.offers.input(self.on_offer, {self.offers, self.judge, self.key}, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
-        changed = [*(one.input for one in settings), *(one.blur for one in (self.url, self.model, self.title))]
-        gr.on(changed, None, None, self.problem, js='() => ""')  # a late answer would take what a button has said since
-        gr.on(changed, self.on_change, form, started, **LATEST)
+        chosen = [one.input for one in settings]
+        # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
+        # shorter as a field is left moves the button away from under the finger.
+        gr.on([*chosen, self.url.change, self.model.change], None, None, self.problem, js='() => ""')
+        gr.on(
+            [*chosen, *(one.blur for one in (self.url, self.model, self.title))],
+            self.on_change,
+            form,
+            started,
+            **LATEST,
+        )
         self.check.click(self.on_check, form, started, **RAW)
         self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW)
         gr.on([self.confirm.click, self.resume.click], self.on_start, [self.link, self.url, self.key], started, **RAW)
