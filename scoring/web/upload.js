@@ -6,11 +6,14 @@
     line.textContent = text;
     line.dataset.state = state;
   };
-  const tell = (zone, token) => {
+  const tell = (zone, request) => {
+    if (zone.sending !== request) return;
     const field = document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
-    field.value = token;
+    const button = document.getElementById(zone.dataset.press);
+    if (!field || !button) { setTimeout(tell, 100, zone, request); return; }  // Gradio is still building the page
+    field.value = request.responseText;
     field.dispatchEvent(new Event("input", { bubbles: true }));
-    setTimeout(() => document.getElementById(zone.dataset.press).click());
+    setTimeout(() => button.click());
   };
   const send = (zone, file) => {
     zone.sending?.abort();  // the file that was chosen last is the one that is meant
@@ -23,7 +26,7 @@
       const { status, responseText: text } = request;
       if (status !== 200) { say(zone, text || `Refused (${status})`, "problem"); return; }
       say(zone, file.name, "ready");
-      tell(zone, text);
+      tell(zone, request);
     });
     request.addEventListener("error", () => say(zone, "The server was not reached. Choose the file again.", "problem"));
     say(zone, `${file.name}: sending`);

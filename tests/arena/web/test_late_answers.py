@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from arena.database import Database
 from arena.items.store import ItemBank
@@ -13,12 +13,12 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.agreement_sources import MODELS, plant_source, scores_file
 from tests.support.leaderboard_page import choose
 from tests.support.live_pages import NAMES, opened, phase, photo, said
-from tests.support.live_visitor import card, catalogue
+from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import OpenAIServer
 from tests.support.planting import Planted, plant
 from tests.support.scoring_page import mmbench_rows, reply, write_csv
 from tests.support.scoring_page import upload as chosen
-from tests.support.screens import Late, see_both, turn, turn_tab
+from tests.support.screens import DESK, Late, fresh_page, see_both, turn, turn_tab
 from tests.support.servers import AppServer
 
 
@@ -47,7 +47,9 @@ class SlowServer:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory) -> Iterator[SlowServer]:
     folder = tmp_path_factory.mktemp("late")
-    (folder / "data").mkdir()
+    (folder / "data" / "pictures").mkdir(parents=True)
+    for number in range(21):  # those of the planted items: nobody can vote before they are seen
+        (folder / "data" / "pictures" / f"{number:064x}.png").write_bytes(picture())
     database = Database(f"sqlite:///{folder / 'data' / 'arena.db'}")
     plant_source(database)
     database.close()
@@ -100,6 +102,25 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_pat
     late.come()
     expect(page.locator("#drop-state")).to_have_text("second.csv")
     expect(title).to_have_value("second")
+
+
+def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser):
+    with fresh_page(browser, DESK) as page:
+        late = []
+
+        def pass_on(route: Route) -> None:
+            answer = route.fetch()
+            if "get max_length()" in answer.text():  # Gradio's text fields, which take the file's token
+                late.append(lambda: route.fulfill(response=answer))
+            else:
+                route.fulfill(response=answer)
+
+        page.route("**/assets/Index-*.js", pass_on)
+        page.goto(f"{service.address}/score", wait_until="commit")
+        chosen(page, SAMPLE_PREDICTIONS)
+        for come in late:
+            come()
+        expect(page.locator("#offers")).to_contain_text("5 runs")
 
 
 def test_a_late_look_leaves_the_choice(service, page):
