@@ -123,8 +123,8 @@ class SubmissionsTab:
         self.withdraw.click(self.on_withdraw, [self.which, self.choice], shown, **RAW)
 
     def has_any(self) -> bool:
-        """Whether anything was submitted yet. Raises DatabaseError."""
-        return bool(self._store.submissions())
+        """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
+        return bool(self._store.board_keys() or self._store.submissions())
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
         try:
