@@ -124,7 +124,7 @@ class SubmissionsTab:
 
     def has_any(self) -> bool:
         """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
-        return bool(self._store.board_keys() or self._store.submissions())
+        return bool(self._store.submissions() or self._store.board_keys())
 
     def on_open(self, choice: object, request: gr.Request) -> Updates:
         try:
