@@ -248,10 +248,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row."""
-        return [self.outcome(row, row, row.right) for row in report.rows if row.question.index < PASS]
+        return [self.scored_answer(row, row, row.right) for row in report.rows if row.question.index < PASS]
 
-    def outcome(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
-        """The outcome of a question by its first row, with the answer of the row that is `shown`."""
+    def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
+        """A question by its first row, with the answer of the row that is `shown`."""
         question, letter, truth = base.question, shown.decision.letter, base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
         read = "undecided" if letter is None else "none of the options" if letter == NONE else letter

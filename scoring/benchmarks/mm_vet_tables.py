@@ -129,7 +129,7 @@ class MMVetArticle(Benchmark[Report]):
         return PublishedBoard("the paper's Table 2", columns, rows, own, tuple(reasons))
 
     def scored_answers(self, report: Report) -> Sequence[ScoredAnswer]:
-        return [_outcome(row) for row in report.rows]
+        return [_scored_answer(row) for row in report.rows]
 
     def note(self, report: Report) -> str:
         """What the protocol does; a file of grades has been judged elsewhere."""
@@ -161,7 +161,7 @@ def capability_words(codes: str) -> str:
     return " + ".join(CAPABILITY_NAMES.get(code, code.capitalize()) for code in codes.split("_"))
 
 
-def _outcome(row: Row) -> ScoredAnswer:
+def _scored_answer(row: Row) -> ScoredAnswer:
     known = [grade.score for grade in row.grades if grade.score is not None]
     score = sum(known) / len(known) if known else None
     question = row.question

@@ -392,7 +392,7 @@ class MMBench(MultipleChoice):
         scored = [row for row in report.rows if row.question.answer is not None]
         every = circles(scored, undecided_is_wrong(report.protocol), report.missing)
         shown = [next((row for row in one.passes if row.right is False), one.passes[0]) for one in every]
-        return [self.outcome(one.passes[0], row, one.right) for one, row in zip(every, shown, strict=True)]
+        return [self.scored_answer(one.passes[0], row, one.right) for one, row in zip(every, shown, strict=True)]
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test)."""

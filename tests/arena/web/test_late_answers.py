@@ -288,7 +288,7 @@ def begin(page: Page) -> None:
 def test_a_late_answer_to_stop_leaves_the_choice(page):
     late = Late(page, "**/live/battles/*/stop")
     begin(page)
-    expect(page.locator("#live-text-a .growing")).not_to_be_empty()
+    expect(page.locator("#live-text-a")).to_contain_text("picture")
     page.click("#live-stop")
     late.wait()
     phase(page, "open")
