@@ -15,10 +15,12 @@ class EventError(RuntimeError):
 
 
 class Voter:
-    """One visitor with a cookie of its own."""
+    """One visitor with a cookie of its own; `network` is an address to come from, where a proxy is trusted."""
 
-    def __init__(self, address: str, timeout: float = 30) -> None:
+    def __init__(self, address: str, timeout: float = 30, network: str = "") -> None:
         self.client = httpx.Client(base_url=address, timeout=timeout)
+        if network:
+            self.client.headers["x-forwarded-for"] = network
         self.session = secrets.token_hex(8)
         self.received: list[str] = []
         self.token = ""

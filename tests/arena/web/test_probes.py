@@ -122,7 +122,7 @@ def live(tmp_path_factory) -> Iterator[AppServer]:
     folder = tmp_path_factory.mktemp("ours")
     with OpenAIServer(models=("one", "two")) as server:
         tables = [card(f"Model {name}", name, server) for name in server.models]
-        running = AppServer(folder / "data", MODELS=catalogue(folder, *tables))
+        running = AppServer(folder / "data", MODELS=catalogue(folder, *tables), TRUSTED_HOPS="1")
         (running.data_dir / "canary.txt").write_bytes(CANARY)
         yield running
         running.stop()
@@ -160,15 +160,18 @@ def test_a_probe_finds_the_hole_of_a_stock_app(stock, name):
 
 @pytest.mark.parametrize("sessions", [200, pytest.param(10_050, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])])
 def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
-    """Neither the battle, nor the memory, nor what the page offers."""
-    with Voter(live.address) as voter, httpx.Client(base_url=live.address) as attacker:
+    """Neither the battle, nor the memory, nor what the page offers; each comes from a network of its own."""
+    with Voter(live.address, network="8.8.4.4") as voter, httpx.Client(base_url=live.address) as attacker:
         voter.load()
         token, battle = voter.token, voter.values["answers"]
         event = voter.events["on_keep"]
         for number in range(sessions):
             body = {"data": [], "fn_index": event["id"], "session_hash": f"invented {number}"}
-            cookie = {"cookie": f"stereoscope_voter={number:032d}"}
-            assert attacker.post("/gradio_api/run/predict", json=body, headers=cookie).status_code == 200
+            headers = {
+                "cookie": f"stereoscope_voter={number:032d}",
+                "x-forwarded-for": f"11.{number // 250}.{number % 250}.7",
+            }
+            assert attacker.post("/gradio_api/run/predict", json=body, headers=headers).status_code == 200
         assert voter.load()["answers"] == battle and voter.token == token
         voter.choose("a")
         voter.wait_out_undo()
@@ -177,8 +180,8 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
 
 @pytest.fixture
 def crowd(live) -> Iterator[list[httpx.Client]]:
-    """Voters with an open battle each: one alone may not call so often."""
-    voters = [Voter(live.address) for _ in range(8)]
+    """Voters with an open battle each, from networks of their own: one alone may not call so often."""
+    voters = [Voter(live.address, network=f"12.0.{number}.1") for number in range(8)]
     for one in voters:
         one.load()
         one.client.headers["connection"] = "close"
