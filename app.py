@@ -19,11 +19,11 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import VoteEligibility, settle_official
@@ -42,7 +42,7 @@ from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_line
 from arena.templates import macros, script
-from arena.web import health_api, leaderboard_api, login_api, pictures, preview_api
+from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_setup import AdminSetup
@@ -50,6 +50,7 @@ from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
 from arena.web.battle_tab import BattleTab
 from arena.web.built_pages import BuiltPages
+from arena.web.campaign_setup import build_campaigns
 from arena.web.cookies import VoterCookies
 from arena.web.events import RAW, Argument, Updates
 from arena.web.gradio_patches import keep_no_sessions
@@ -133,6 +134,7 @@ class AppContext:
         self.outcomes = Outcomes(database)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
+        self.campaigns = build_campaigns(settings, database, self.items, live.battles.scaled, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
         self.admin = AdminSetup(settings, database, operators, self.backup, live, queues)
@@ -172,6 +174,7 @@ def create_app(context: AppContext) -> FastAPI:
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
         *context.live.routers(),
+        campaign_api.routes(context.campaigns),
         leaderboard_api.routes(context.leaderboard),
         preview_api.routes(heads, scaled),
         scoring_api.upload_routes(context.scoring.upload_store),
@@ -205,7 +208,12 @@ def create_app(context: AppContext) -> FastAPI:
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    guarded = {"image_hosts": settings.image_hosts, "https": settings.space, "uploads": uploads}
+    guarded = {
+        "image_hosts": settings.image_hosts,
+        "answer_hosts": settings.mturk_hosts,
+        "https": settings.space,
+        "uploads": uploads,
+    }
     app.add_middleware(RequestMiddleware, cookies=context.cookies, limits=limits, events=events, **guarded)
     return app
 
@@ -287,7 +295,7 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 def battle_tab(context: AppContext) -> BattleTab:
     settings, backup = context.settings, context.backup
     store = BattleStore(context.database, settings.vote_limits)
-    campaigns = Campaigns(context.database, settings.voters_per_pair)
+    campaigns = UnsignedLinks(context.database, settings.voters_per_pair)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
     networks, terms = context.networks, context.terms.version
     copy = (lambda: backup.seen) if backup else (lambda: None)

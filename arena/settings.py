@@ -45,6 +45,8 @@ _SPACE_HOPS = "1"
 the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
 
 DemoBank = Literal["auto", "on", "off"]
+MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
+"""Where MTurk takes a worker's answer back."""
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
 """Whose votes stand on a board: those of the voters who count, or everyone's."""
@@ -228,6 +230,8 @@ class Settings:
     """Whether this is a ZeroGPU Space, which Gradio's own launch() must start."""
     trusted_hops: Annotated[_Count, whole(0, 10), Field(alias="TRUSTED_HOPS")] = 0
     """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
+    mturk_hosts: Annotated[tuple[str, ...], _Commas, Field(alias="MTURK_HOSTS")] = MTURK_HOSTS
+    """Where a worker's browser may post that a campaign's work is done; others only for tests."""
     oauth: OAuthSettings | None
     """None: no login."""
     operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
 ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png figures
-    < settings formats inference < ratings storage < database < clock < items budget < battles < live fraud server
-    < admin imports < leaderboard < web < cli < __main__"""
+    < settings formats inference < ratings storage < database < clock < items budget < battles < seats
+    < live fraud server < campaign_battles < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
     < web < cli < __main__"""
 LAYERS = (

@@ -13,8 +13,8 @@ from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
-from arena.battles.campaigns import Campaigns
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
@@ -118,7 +118,10 @@ class DashboardService:
 
     def _campaigns(self) -> tuple[CampaignProgress, ...]:
         """Return the campaigns that have workers, the newest first, and then those that wait for their first."""
-        counting, campaigns = self.settings.counts.campaigns, Campaigns(self.database, self.settings.voters_per_pair)
+        counting, campaigns = (
+            self.settings.counts.campaigns,
+            UnsignedLinks(self.database, self.settings.voters_per_pair),
+        )
         newest = select(SEAT.c.campaign).group_by(SEAT.c.campaign).order_by(func.max(SEAT.c.id).desc())
         with self.database.read() as connection:
             names = connection.scalars(newest.limit(MOST_CAMPAIGNS)).all()

@@ -16,9 +16,9 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from arena.battles.campaigns import PENDING, Campaigns, Collected, Seat
 from arena.battles.quotas import LIMITS, LimitError
 from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
+from arena.battles.unsigned_links import PENDING, Collected, UnsignedLinks, UnsignedSeat
 from arena.database import now
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -64,7 +64,7 @@ class PairSampler:
         self,
         store: BattleStore,
         items: ItemBank,
-        campaigns: Campaigns,
+        campaigns: UnsignedLinks,
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
@@ -87,7 +87,7 @@ class PairSampler:
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
 
     def next_battle(
-        self, voter: int, request: BattleRequest, seat: Seat | None = None, network: str | None = None
+        self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None, network: str | None = None
     ) -> Battle | NoBattle:
         """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
@@ -108,7 +108,7 @@ class PairSampler:
         )
         return battle or self._why_none(items, wanted, request)
 
-    def hold(self, voter: int, request: BattleRequest, seat: Seat | None = None) -> Held | None:
+    def hold(self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None) -> Held | None:
         """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
@@ -124,7 +124,7 @@ class PairSampler:
             seat=seat.id if seat else None,
         )
 
-    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> bool:
+    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None) -> bool:
         """Whether a held draw could be drawn now: its answers are in use, and nobody took its place meanwhile."""
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
@@ -134,7 +134,7 @@ class PairSampler:
         answers = {(held.model_a, held.answer_a), (held.model_b, held.answer_b)}
         return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken | full
 
-    def _comes_back(self, battle: Battle, seen: Seen, seat: Seat | None) -> bool:
+    def _comes_back(self, battle: Battle, seen: Seen, seat: UnsignedSeat | None) -> bool:
         """Whether an unfinished battle can be shown and has kept its place in the campaign."""
         if battle.item not in self._items.bank().items:
             return False
@@ -152,7 +152,7 @@ class PairSampler:
         check = draw(grid, {}, taken, self._coin)
         return check.by("check") if check else found
 
-    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: Seat | None) -> Draw | None:
+    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None) -> Draw | None:
         """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
         begun, full = self._campaigns.collected(seat) if seat else Collected()
         items = Counter(seen.item for seen in taken)

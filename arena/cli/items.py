@@ -7,7 +7,7 @@ from typing import Annotated
 from tqdm import tqdm
 from typer import Option, Typer
 
-from arena.battles.campaigns import Campaigns
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
 from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
@@ -143,7 +143,7 @@ def report_campaign(campaign: str) -> Iterator[str]:
     """List each worker's progress in a campaign as CSV; a worker is given the code once complete."""
     settings = Settings.from_env()
     rows: list[tuple] = [("worker", "votes", "wanted", "complete", "code", "since")]
-    for row in Campaigns(Database(settings.database_url), settings.voters_per_pair).report(campaign):
+    for row in UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(campaign):
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
     yield csv_text(rows).removesuffix("\n")

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs
 
 import gradio as gr
 
-from arena.battles.campaigns import CampaignError, Campaigns, Seat
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, VoteRequest
+from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks, UnsignedSeat
 from arena.battles.write_batch import WriteBatch
 from arena.clock import UNDO_SECONDS
 from arena.database import DatabaseError, now
@@ -101,7 +101,7 @@ class BattleTab:
         store: BattleStore,
         items: ItemBank,
         sampler: PairSampler,
-        campaigns: Campaigns,
+        campaigns: UnsignedLinks,
         terms: str,
         networks: Networks,
         copy: Callable[[], BackupState | None],
@@ -227,7 +227,7 @@ class BattleTab:
         try:
             voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
             held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link, request))
-        except (LimitError, CampaignError, *SHOWN_ERRORS):  # `on_next` says so
+        except (LimitError, UnsignedLinkError, *SHOWN_ERRORS):  # `on_next` says so
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
             return {self.held: ""}
@@ -322,7 +322,7 @@ class BattleTab:
         voter, words = self._voter(request), words_of(request.headers)
         try:
             seat = self._seat(voter, link, request)
-        except CampaignError as error:
+        except UnsignedLinkError as error:
             return self._message("bad_link", error, words)
         if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
             text = words["code"].format(seat.wanted, seat.code)
@@ -338,8 +338,8 @@ class BattleTab:
             battle = self._store.reveal(voter, battle.token)
         return self._battle(battle, voter, words)
 
-    def _seat(self, voter: int, link: Link, request: gr.Request) -> Seat | None:
-        """Return the voter's seat under a campaign's link. Raises CampaignError."""
+    def _seat(self, voter: int, link: Link, request: gr.Request) -> UnsignedSeat | None:
+        """Return the voter's seat under a campaign's link. Raises UnsignedLinkError."""
         given = (link.worker, link.wanted, self._networks.of(request))
         return None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
 

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.errors import VoterError
+from arena.seats.links import MTURK_FRAMES
 from arena.storage import size_text
 from arena.web.addresses import is_page
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
@@ -42,6 +43,8 @@ PIECE = 64_000
 LEAST_PACE = 32_000
 """Slowest upload in bytes per second, after the first seconds; a poor mobile connection is faster."""
 
+CAMPAIGNS = "/c/"
+"""Beginning of the paths of campaigns' pages, which platforms show in a frame."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Routes polled by whoever keeps the server running; not rate limited."""
 
@@ -68,7 +71,8 @@ and lie in memory while they are read, so that they are limited in number as lar
 
 
 class RequestMiddleware:
-    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us.
+    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `answer_hosts`: sites that a campaign's
+    page may post to; `https`: a proxy speaks https for us.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called. A request that is passed on has a voter
@@ -80,6 +84,7 @@ class RequestMiddleware:
         app: ASGIApp,
         cookies: VoterCookies,
         image_hosts: Sequence[str] = (),
+        answer_hosts: Sequence[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
@@ -92,6 +97,7 @@ class RequestMiddleware:
         self._limits = limits or RateLimiter()
         self._events = events
         self._headers = _security_headers(image_hosts)
+        self._framed = _security_headers(image_hosts, frames=MTURK_FRAMES, forms=answer_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -109,10 +115,10 @@ class RequestMiddleware:
         large = refusal is None and _is_large(scope, headers)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
-            await refusal(scope, receive, self._guarded(send, None))
+            await refusal(scope, receive, self._guarded(send, None, scope["path"]))
             return
         scope["headers"] = [header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS]
-        send = self._guarded(send, await self._fresh_cookie(scope, headers, sent))
+        send = self._guarded(send, await self._fresh_cookie(scope, headers, sent), scope["path"])
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
         try:
@@ -168,15 +174,17 @@ class RequestMiddleware:
         told = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
         return _told(told, scope, 429, {"retry-after": seconds})
 
-    def _guarded(self, send: Send, cookie: str | None) -> Send:
+    def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
+
+        headers = self._framed if path.startswith(CAMPAIGNS) else self._headers
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 out = MutableHeaders(scope=message)
                 for name in [name for name in out if name.startswith("access-control-")]:
                     del out[name]
-                for name, value in self._headers.items():
+                for name, value in headers.items():
                     out[name] = value
                 if cookie is not None:
                     out.append("set-cookie", cookie)
@@ -344,7 +352,10 @@ def _same_origin(headers: Headers) -> bool:
     return page is None or page.partition("://")[2].partition("/")[0] == headers.get("host")
 
 
-def _security_headers(image_hosts: Sequence[str]) -> dict[str, str]:
+def _security_headers(
+    image_hosts: Sequence[str], frames: Sequence[str] = (), forms: Sequence[str] = ()
+) -> dict[str, str]:
+    """Headers of every answer; `frames`: sites that may frame it, `forms`: sites that its forms may be sent to."""
     images = " ".join(f"https://{host}" for host in image_hosts)
     policy = (
         "default-src 'none'",
@@ -354,8 +365,8 @@ def _security_headers(image_hosts: Sequence[str]) -> dict[str, str]:
         "font-src 'self'",
         "connect-src 'self'",
         "base-uri 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'self' https://huggingface.co",
+        " ".join(("form-action 'self'", *forms)),
+        " ".join(("frame-ancestors 'self' https://huggingface.co", *frames)),
     )
     return {
         "content-security-policy": "; ".join(policy),

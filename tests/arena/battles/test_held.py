@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.choices import UnknownBattleError
 from arena.battles.quotas import NETWORK_DAY, LimitError
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import HELD_SECONDS, BattleStore
 from arena.battles.tables import BATTLE, HELD
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import now
 from arena.items.ingest import Ingest
 from arena.items.store import HIDDEN_ITEM, ItemBank
@@ -25,7 +25,7 @@ ANY = BattleRequest()
 def sampler(database) -> PairSampler:
     Ingest(database).add_items("test", "folder", drafts(items=24, models=tuple("abcdefgh")))
     store = BattleStore(database, VoteLimits(voter_day=2))
-    return PairSampler(store, ItemBank(database), Campaigns(database, 1), "off", VoteLimits(voter_day=2))
+    return PairSampler(store, ItemBank(database), UnsignedLinks(database, 1), "off", VoteLimits(voter_day=2))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_looking_ahead_again_and_again_chooses_nothing(sampler, visitor):
 
 
 def test_what_no_worker_saw_is_freed_after_a_minute(database, sampler, visitor):
-    seat = Campaigns(database, 1).seat(visitor.id, "pilot", "w1", "5")
+    seat = UnsignedLinks(database, 1).seat(visitor.id, "pilot", "w1", "5")
     for ahead in (sampler.hold, sampler.next_battle):
         held = sampler.hold(visitor.id, ANY, seat)
         with database.write() as connection:
@@ -105,7 +105,7 @@ def test_an_item_that_was_asked_for_comes_before_what_is_held(sampler, visitor):
 
 
 def test_a_campaigns_tuple_that_was_filled_meanwhile_is_not_shown(database, sampler):
-    campaigns, store = Campaigns(database, 1), BattleStore(database)
+    campaigns, store = UnsignedLinks(database, 1), BattleStore(database)
     first, second = (store.voter(name) for name in ("first", "second"))
     seats = [campaigns.seat(voter, "pilot", f"w{voter}", "5") for voter in (first, second)]
     held = sampler.hold(first, ANY, seats[0])

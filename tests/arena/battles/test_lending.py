@@ -2,8 +2,8 @@
 
 import pytest
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.lending import Lending, NotLentError
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 
 NETWORK = "8.8.8.0/24"
@@ -27,7 +27,7 @@ def test_with_login_only_people_and_workers_are_lent_to(database):
     for refused in ("guest", "stranger"):
         with pytest.raises(NotLentError, match="log in above"):
             lending.to_cookie(refused, NETWORK)
-    campaigns = Campaigns(database, 5)
+    campaigns = UnsignedLinks(database, 5)
     campaigns.seat(voters.voter("worker"), "pilot", "W1", "20")
     campaigns.seat(voters.voter("self-made"), "of-my-own", "W1", "20")
     assert lending.to_cookie("worker", NETWORK)

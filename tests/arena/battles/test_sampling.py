@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.sampling import BattleRequest, NoBattle, PairGrid, PairSampler, draw, pair_chances
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
@@ -29,7 +29,7 @@ ANY = BattleRequest()
 
 def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return PairSampler(BattleStore(database), ItemBank(database, hosts), Campaigns(database, 5), demo_bank)
+    return PairSampler(BattleStore(database), ItemBank(database, hosts), UnsignedLinks(database, 5), demo_bank)
 
 
 def served(database: Database, cookie: str = "one", asked_for: BattleRequest = ANY, **options) -> Battle:
@@ -284,7 +284,7 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(databa
 def test_a_sampler_that_has_drawn_sees_that_a_model_retires(bank):
     items, voter = ItemBank(bank), BattleStore(bank).voter("one")
     items.CHECK_SECONDS = 0
-    maker = PairSampler(BattleStore(bank), items, Campaigns(bank, 5), "auto")
+    maker = PairSampler(BattleStore(bank), items, UnsignedLinks(bank, 5), "auto")
     first = maker.next_battle(voter, ANY)
     assert isinstance(first, Battle)
     decide(bank, first)

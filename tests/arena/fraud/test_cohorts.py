@@ -6,8 +6,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.quotas import NetworkDays
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database, now
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import Suspicion
@@ -81,7 +81,7 @@ def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(
     crowd = in_crowd(bank, Suspicion.COHORT)
     assert len(crowd) > CROWD / 3 and len([voter for voter in crowd if voter <= HONEST]) <= 5
     for number, voter in enumerate(sorted(crowd)):
-        Campaigns(bank, 5).seat(voter, "spring", f"w{number}", "5")
+        UnsignedLinks(bank, 5).seat(voter, "spring", f"w{number}", "5")
     assert not in_crowd(bank, Suspicion.COHORT) & crowd
 
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
 from arena.fraud.eligibility import MOST_GUESTS, VoteEligibility, counting_voters, official_board, settle_official
@@ -94,7 +94,7 @@ def test_votes_stay_counted_after_the_logout(arena):
 
 
 def test_workers_of_the_named_campaigns_count(arena):
-    campaigns = Campaigns(arena.database, 5)
+    campaigns = UnsignedLinks(arena.database, 5)
     seats = {name: campaigns.seat(arena.store.voter(name), name, "w1", "5") for name in ("spring", "forged")}
     votes = {name: arena.vote(name, seat.id) for name, seat in seats.items()}
     guest = arena.vote("guest")
@@ -116,7 +116,7 @@ def test_a_voter_is_told_whether_votes_count(arena, who):
     eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
     worker = arena.store.voter("worker")
-    Campaigns(arena.database, 5).seat(worker, "spring", "w1", "5")
+    UnsignedLinks(arena.database, 5).seat(worker, "spring", "w1", "5")
     person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
     told = [eligibility.counts(voter) for voter in (guest, worker, person)]
     assert (

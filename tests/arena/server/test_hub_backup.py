@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select, update
 from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
-from arena.battles.campaigns import Campaigns
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import SCHEMA_VERSION, Database, now
@@ -392,7 +392,7 @@ def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database
 
 def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
     hub, visitor = FolderHub(), Visitor(bank(database), "cookie")
-    seat = Campaigns(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
+    seat = UnsignedLinks(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
     visitor.decide()
     copy_all(backup_of(database, hub, tmp_path))
     with database.read() as connection:
@@ -400,11 +400,11 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     fresh, wiped = another(), FolderHub()
     wiped.files = dict(hub.files)
     backup_of(fresh, wiped, tmp_path).restore()
-    (report,) = Campaigns(fresh, 5).report("pilot")
+    (report,) = UnsignedLinks(fresh, 5).report("pilot")
     assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
     with fresh.read() as connection:
         assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(select(VOTE.c.voter_id))
-    again = Campaigns(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
+    again = UnsignedLinks(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
     assert again.id != seat.id, "who comes back is not locked out, and begins anew"
     Erasure(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
     copy_all(backup_of(database, hub, tmp_path))

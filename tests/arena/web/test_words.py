@@ -7,11 +7,11 @@ from string import Formatter
 
 import pytest
 
-from arena.battles.campaigns import CampaignError
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.lending import NotLentError
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import NoBattle
+from arena.battles.unsigned_links import UnsignedLinkError
 from arena.live.chat import UnknownChatError
 from arena.live.queue import ElsewhereError
 from arena.web.chinese import CHINESE
@@ -20,7 +20,7 @@ from arena.web.visitor_api import NoVisitorError
 from arena.web.words import ENGLISH, language_of, said, words_of
 from tests.support.servers import ROOT
 
-SAID = {"ChoiceError", "LimitError", "CampaignError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
+SAID = {"ChoiceError", "LimitError", "UnsignedLinkError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
 SAID |= {"VoterError"}
 FOLDERS = ("arena/battles", "arena/live", "arena/io", "arena/web")
 
@@ -75,7 +75,7 @@ def test_an_error_is_said_with_its_values_or_in_english(error):
     assert said(error, ENGLISH) == str(error)
     known = CHINESE.get(error.sentence, error.sentence)
     assert said(error, CHINESE) == known.format(*error.values)
-    assert said(CampaignError("{not a place}"), CHINESE) == "{not a place}"
+    assert said(UnsignedLinkError("{not a place}"), CHINESE) == "{not a place}"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.battles.campaigns import Campaigns
 from arena.battles.lending import Lending
+from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.io.strict_json import RowsError
 from scoring.benchmarks.base import ChoicesError
@@ -305,7 +305,7 @@ def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, un
         job = guest.bench.quoted(owner=guest.owner)
         with pytest.raises(JobServiceError, match=words):
             guest.service.start(guest.owner, job.link, None)
-        Campaigns(database, 5).seat(Voters(database).voter(guest.owner), "pilot", "W1", "20")
+        UnsignedLinks(database, 5).seat(Voters(database).voter(guest.owner), "pilot", "W1", "20")
         guest.service.start(guest.owner, job.link, None)
 
 

@@ -1,4 +1,4 @@
-"""Campaigns: each (item, pair) gets its number of distinct voters, each worker n votes and one code."""
+"""UnsignedLinks: each (item, pair) gets its number of distinct voters, each worker n votes and one code."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +9,11 @@ from threading import Barrier, local
 import pytest
 from sqlalchemy import Connection, func, select, update
 
-from arena.battles import campaigns
-from arena.battles.campaigns import CampaignError, Campaigns, Seat
+from arena.battles import unsigned_links
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, VOTE
+from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks, UnsignedSeat
 from arena.clock import CLOCK, SECOND
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -26,7 +26,7 @@ class Worker:
     """A crowd worker who opened the campaign's link in a browser."""
 
     def __init__(self, database: Database, name: str, voters_per_pair: int = 2, wanted: str = "50") -> None:
-        self.store, self.campaigns = BattleStore(database), Campaigns(database, voters_per_pair)
+        self.store, self.campaigns = BattleStore(database), UnsignedLinks(database, voters_per_pair)
         self.sampler = PairSampler(self.store, ItemBank(database), self.campaigns, "auto")
         self.voter = self.store.voter(f"cookie of {name}")
         self.seat = self.campaigns.seat(self.voter, "spring", name, wanted)
@@ -306,7 +306,7 @@ def test_a_voter_begins_three_campaigns_a_day_and_goes_on_in_each(bank):
     worker = Worker(bank, "w1")
     for name in ("summer", "autumn"):
         worker.campaigns.seat(worker.voter, name, "w1", "5")
-    with pytest.raises(CampaignError, match="the most for one person"):
+    with pytest.raises(UnsignedLinkError, match="the most for one person"):
         worker.campaigns.seat(worker.voter, "winter", "w1", "5")
     assert worker.campaigns.seat(worker.voter, "spring", "w1", "5") == worker.seat
     with bank.write() as connection:
@@ -315,13 +315,13 @@ def test_a_voter_begins_three_campaigns_a_day_and_goes_on_in_each(bank):
 
 
 def test_a_class_of_one_network_has_room_and_a_stream_of_new_browsers_has_not(bank, monkeypatch):
-    assert campaigns.MOST_OF_NETWORK >= 100
-    monkeypatch.setattr(campaigns, "MOST_OF_NETWORK", 3)
-    store, rooms = BattleStore(bank), Campaigns(bank, 2)
+    assert unsigned_links.MOST_OF_NETWORK >= 100
+    monkeypatch.setattr(unsigned_links, "MOST_OF_NETWORK", 3)
+    store, rooms = BattleStore(bank), UnsignedLinks(bank, 2)
     for number in range(3):
         for _ in range(2):
             rooms.seat(store.voter(f"cookie {number}"), "spring", f"w{number}", "5", "8.8.8.0/24")
-    with pytest.raises(CampaignError, match="the most for one network"):
+    with pytest.raises(UnsignedLinkError, match="the most for one network"):
         rooms.seat(store.voter("cookie 3"), "spring", "w3", "5", "8.8.8.0/24")
     assert rooms.seat(store.voter("cookie 3"), "spring", "w3", "5", "9.9.9.0/24")
 
@@ -329,7 +329,7 @@ def test_a_class_of_one_network_has_room_and_a_stream_of_new_browsers_has_not(ba
 def test_a_workers_second_browser_is_refused_and_the_first_goes_on(bank):
     worker = Worker(bank, "w1")
     stranger = worker.store.voter("another browser")
-    with pytest.raises(CampaignError, match="opened in another browser"):
+    with pytest.raises(UnsignedLinkError, match="opened in another browser"):
         worker.campaigns.seat(stranger, "spring", "w1", "5")
     assert worker.campaigns.seat(worker.voter, "spring", "w1", "5") == worker.seat
     with bank.read() as connection:
@@ -338,21 +338,21 @@ def test_a_workers_second_browser_is_refused_and_the_first_goes_on(bank):
 
 def test_one_browser_under_two_links_of_a_campaign_is_refused(bank):
     worker = Worker(bank, "w1")
-    with pytest.raises(CampaignError, match="under another link"):
+    with pytest.raises(UnsignedLinkError, match="under another link"):
         worker.campaigns.seat(worker.voter, "spring", "w2", "5")
     Worker(bank, "w3")
-    with pytest.raises(CampaignError):
+    with pytest.raises(UnsignedLinkError):
         worker.campaigns.seat(worker.voter, "spring", "w3", "5")
 
 
 def test_one_link_opened_in_twenty_browsers_at_once_seats_one(bank):
-    store, campaigns = BattleStore(bank), Campaigns(bank, 2)
+    store, campaigns = BattleStore(bank), UnsignedLinks(bank, 2)
     browsers = [store.voter(f"browser {number}") for number in range(20)]
 
-    def open_link(number: int) -> Seat | None:
+    def open_link(number: int) -> UnsignedSeat | None:
         try:
             return campaigns.seat(browsers[number], "spring", "w1", "5")
-        except CampaignError:
+        except UnsignedLinkError:
             return None
 
     assert len([seat for seat in at_once(open_link, 20) if seat]) == 1
@@ -390,8 +390,8 @@ def test_one_link_opened_in_twenty_browsers_at_once_seats_one(bank):
 )
 def test_a_bad_link_says_what_is_wrong(bank, campaign, worker, wanted, named):
     voter = BattleStore(bank).voter("one")
-    with pytest.raises(CampaignError, match=named):
-        Campaigns(bank, 2).seat(voter, campaign, worker, wanted)
+    with pytest.raises(UnsignedLinkError, match=named):
+        UnsignedLinks(bank, 2).seat(voter, campaign, worker, wanted)
     with bank.read() as connection:
         assert connection.scalar(select(func.count()).select_from(SEAT)) == 0
 
@@ -399,5 +399,5 @@ def test_a_bad_link_says_what_is_wrong(bank, campaign, worker, wanted, named):
 @pytest.mark.parametrize("worker", ["5f3a9c0b1d", "name@example.org", "A.b-c_d+e:f", "Żółw7", "x" * 64])
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_the_names_that_platforms_give_are_taken(bank, worker):
-    seat = Campaigns(bank, 2).seat(BattleStore(bank).voter("one"), "spring", worker, "1000")
+    seat = UnsignedLinks(bank, 2).seat(BattleStore(bank).voter("one"), "spring", worker, "1000")
     assert (seat.campaign, seat.wanted) == ("spring", 1000)

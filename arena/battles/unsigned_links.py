@@ -1,7 +1,8 @@
-"""Campaigns: seats of workers, who open a link, give n votes and get a completion code.
+"""Unsigned links: seats of workers who open `?campaign=&worker=&n=`, give n votes and get a completion code.
 
-A campaign collects N distinct voters for each (item, pair), as VisIT-Bench collected five (section 4.2). A worker's
-link belongs to the first browser that opens it.
+Anyone may edit such a link, so that campaigns that are paid have signed ones (see `seats`); these go on. A campaign
+collects N distinct voters for each (item, pair), as VisIT-Bench collected five (section 4.2). A worker's link belongs
+to the first browser that opens it.
 """
 
 import re
@@ -30,12 +31,12 @@ MOST_OF_NETWORK = 200
 _NAME = re.compile(r"[\w.@:+-]{1,64}")
 
 
-class CampaignError(VoterError):
+class UnsignedLinkError(VoterError):
     """A campaign link with a mistake; says which."""
 
 
 @dataclass(frozen=True)
-class Seat:
+class UnsignedSeat:
     """A worker's place in a campaign."""
 
     id: int
@@ -55,7 +56,7 @@ _OF_SEAT = (BATTLE.c.id == VOTE.c.battle_id, BATTLE.c.seat_id == SEAT.c.id)
 _VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scalar_subquery().label("votes")
 
 
-class Campaigns:
+class UnsignedLinks:
     """Seats of workers, and what each campaign has collected; `voters_per_pair` is N."""
 
     def __init__(self, database: Database, voters_per_pair: int) -> None:
@@ -63,14 +64,14 @@ class Campaigns:
         self._voters_per_pair = voters_per_pair
         self._days = NetworkDays(database)
 
-    def seat(self, voter: int, campaign: str, worker: str, wanted: str, network: str | None = None) -> Seat:
-        """The voter's seat under a link, created at the first visit. Raises CampaignError for a bad link or no room."""
+    def seat(self, voter: int, campaign: str, worker: str, wanted: str, network: str | None = None) -> UnsignedSeat:
+        """The voter's seat under a link, created at the first visit. Raises UnsignedLinkError."""
         if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
-            raise CampaignError(
+            raise UnsignedLinkError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
             )
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
-            raise CampaignError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
+            raise UnsignedLinkError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
         values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}
         values |= {"code": secrets.token_hex(5).upper(), "since": now()}
         taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
@@ -82,24 +83,24 @@ class Campaigns:
                 connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
                 seats = connection.execute(select(SEAT).where(taken)).all()
         if len(seats) != 1 or seats[0].voter_id != voter or seats[0].worker != worker:
-            raise CampaignError(
+            raise UnsignedLinkError(
                 "This link was opened in another browser, or this browser works under another link of the campaign. "
                 "Go on where you began."
             )
-        return Seat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
+        return UnsignedSeat(seats[0].id, campaign, seats[0].wanted, seats[0].code)
 
     def _count(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Count one more seat of a voter, who is locked, and of a network. Raises CampaignError."""
+        """Count one more seat of a voter, who is locked, and of a network. Raises UnsignedLinkError."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
         begun = select(func.count()).where(SEAT.c.voter_id.in_(selves(voter)), SEAT.c.since >= today)
         if connection.execute(begun).scalar_one() >= MOST_OF_VOTER:
-            raise CampaignError(
+            raise UnsignedLinkError(
                 "You have begun {} campaigns today, the most for one person. Go on under a link that you opened "
                 "before, or come again tomorrow.",
                 MOST_OF_VOTER,
             )
         if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
-            raise CampaignError(
+            raise UnsignedLinkError(
                 "Your network has opened {} campaign links today, the most for one network. Go on under a link that "
                 "you opened before, or come again tomorrow.",
                 MOST_OF_NETWORK,
@@ -110,7 +111,7 @@ class Campaigns:
         with self._database.read() as connection:
             return connection.execute(select(_VOTES, SEAT.c.wanted).where(SEAT.c.id == seat)).one()
 
-    def collected(self, seat: Seat) -> Collected:
+    def collected(self, seat: UnsignedSeat) -> Collected:
         """What the seat's campaign has: a voter counts after choosing, and for PENDING after being served."""
         chosen = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
         skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()

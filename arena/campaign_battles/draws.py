@@ -1,0 +1,123 @@
+"""Draws: the next battle of a seat, by its campaign's design, or a check."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from arena.battles.store import Draw, Seen
+from arena.battles.tables import BATTLE
+from arena.campaign_battles.layout import Layout
+from arena.campaign_battles.spec import BattleSpec
+from arena.campaign_battles.state import CampaignState
+from arena.campaign_battles.votes import CHECK, Given, holders
+from arena.items.store import Bank
+from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
+from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.seats import Seat
+from arena.types import Contestant, Item
+
+PAIR_SHARE = 0.1
+"""Most of a pair's votes that one worker may give; but always enough to fill a seat, twice over."""
+_COIN = random.SystemRandom()
+
+
+def spec_of(seat: Seat) -> BattleSpec:
+    spec = seat.campaign.spec
+    assert isinstance(spec, BattleSpec)
+    return spec
+
+
+def check_items(spec: BattleSpec, bank: Bank, asked: Sequence[str]) -> list[Item]:
+    """The check items of a campaign that were not asked in a seat's qualification."""
+    named = {one.id for one in bank.sources if one.kind == "check" and spec.checks.items in ("", one.name)}
+    return [item for item in bank.items.values() if item.source in named and item.key not in asked]
+
+
+def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], spec: BattleSpec) -> Draw | None:
+    """A check, if the seat's next piece is one."""
+    votes = spec.seat.votes
+    left = wanted_checks(spec.checks, votes, len(checks)) - given.checks
+    had = {seen.item for seen in taken}
+    new = [item for item in checks if item.id not in had and len(item.contestants) == 2]
+    if left <= 0 or not new or not is_check_due(max(0, votes - given.votes), left, _COIN):
+        return None
+    item = _COIN.choice(new)
+    return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(kind=CHECK, probability=None)
+
+
+def drawn_battle(
+    connection: Connection,
+    seat: Seat,
+    given: Given,
+    state: CampaignState,
+    taken: frozenset[Seen],
+    coin: np.random.Generator,
+) -> Draw | None:
+    """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
+    spec, layout = spec_of(seat), state.layout
+    had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
+    size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
+    served = _for_worker(state, taken, spec)
+    while (one := _next(spec, served, had, size, state, coin)) is not None:
+        item = layout.items[one.item]
+        seen = Seen(item.id, layout.models[one.low], layout.models[one.high])
+        place = layout.place(*seen)
+        assert place
+        if holders(connection, seat.campaign, seen, state.left_out) < layout.wanted[place]:
+            state.hold(place)
+            answers = layout.answers[one.item]
+            return _sided(item.id, answers[seen.low], answers[seen.high], one.probability)
+        state.fill(place)
+        served.wanted[place] = False
+    return None
+
+
+def _next(
+    spec: BattleSpec,
+    served: Served,
+    had: Sequence[Assigned],
+    size: int,
+    state: CampaignState,
+    coin: np.random.Generator,
+) -> Assigned | None:
+    if spec.design == "balanced":
+        return balanced(served, had, size, coin) or settle(served, had, None, coin)
+    if spec.design == "settle":
+        return settle(served, had, state.looked.aim if state.looked else None, coin)
+    return fixed(served, had, state.layout.tuples)
+
+
+def _for_worker(state: CampaignState, taken: frozenset[Seen], spec: BattleSpec) -> Served:
+    """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
+    places = [place for seen in taken if (place := state.layout.place(*seen))]
+    if not places:
+        return state.served
+    wanted = state.served.wanted.copy()
+    rows, columns = np.array(places).T
+    wanted[rows, columns] = False
+    often = np.bincount(rows, minlength=len(wanted))
+    most = np.maximum(PAIR_SHARE * state.layout.wanted.sum(1), ceil(2 * spec.seat.votes / len(wanted)))
+    wanted[often >= most] = False
+    return replace(state.served, wanted=wanted)
+
+
+def _had(connection: Connection, seat: int) -> list[Seen]:
+    query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+    mine = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
+    return [Seen(*row) for row in connection.execute(mine)]
+
+
+def _assigned(layout: Layout, seen: Seen) -> Assigned | None:
+    if layout.place(*seen) is None:
+        return None
+    low, high = sorted((layout.model_code[seen.low], layout.model_code[seen.high]))
+    return Assigned(low, high, layout.item_code[seen.item], 0.0)
+
+
+def _sided(item: int, one: Contestant, other: Contestant, probability: float) -> Draw:
+    a, b = (one, other) if _COIN.random() < 0.5 else (other, one)
+    return Draw(item, a.model, b.model, a.answer, b.answer, "campaign", probability)

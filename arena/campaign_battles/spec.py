@@ -1,0 +1,63 @@
+"""Battle spec: what a campaign of battles draws from, by which design, and when it stops."""
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field
+from sqlalchemy import Connection
+
+from arena.seats.campaigns import open_campaigns
+from arena.seats.spec import CampaignSpec, Part, Share
+from arena.seats.tables import CAMPAIGN
+from arena.validation import number, whole
+
+TASK = "battles"
+Design = Literal["balanced", "settle", "fixed"]
+
+
+class Stop(Part):
+    """When a campaign ends: whichever is first. It also ends when every tuple has its votes."""
+
+    votes: Annotated[int, whole(1, 10**7)]
+    settled: Annotated[float, Field(strict=False), number(0.0001, 0.5)] | None = None
+    """Every two neighbours are settled, falsely some pair with at most this probability, however often one looks."""
+    width: Annotated[float, Field(strict=False), number(0.1, 10_000)] | None = None
+    """Mean half width of the models' 95% intervals, in rating points."""
+
+
+class FixedTuple(Part):
+    """A tuple of a fixed design: an item by its key, and two models by name."""
+
+    item: str
+    model_a: str
+    model_b: str
+
+
+class BattleSpec(CampaignSpec):
+    """A campaign of battles."""
+
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    families: tuple[str, ...] = Field((), strict=False)
+    models: tuple[str, ...] = Field((), strict=False)
+    """Empty, as families: all."""
+    per_tuple: Annotated[int, whole(1, 100)] = 1
+    """Votes for each item and pair of models, of as many workers."""
+    overlap: Share = 0.0
+    """Share of the tuples that get `overlap_per_tuple` votes."""
+    overlap_per_tuple: Annotated[int, whole(2, 100)] = 5
+    design: Design = "balanced"
+    tuples: tuple[FixedTuple, ...] = Field((), strict=False)
+    stop: Stop
+
+    def mistake(self) -> str:
+        if self.design == "fixed" and not self.tuples:
+            return "design is 'fixed', and there are no tuples: name a file of them (--tuples FILE)"
+        if self.tuples and self.design != "fixed":
+            return f"design is {self.design!r}, and tuples are given; they belong to design = 'fixed'"
+        return super().mistake()
+
+
+def closed_sources(connection: Connection) -> frozenset[str]:
+    """Sources whose boards, counts and votes are closed to the public, since a campaign on them is running."""
+    rows = connection.execute(open_campaigns(CAMPAIGN.c.spec).where(CAMPAIGN.c.task == TASK))
+    return frozenset(json.loads(spec)["source"] for (spec,) in rows)

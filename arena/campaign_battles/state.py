@@ -1,0 +1,198 @@
+"""Campaign state: what a campaign has, in memory, read anew by one background thread.
+
+A draw follows it; whether the drawn tuple still lacks a voter is asked of the database, within the draw's transaction.
+The same thread looks at the orders every LOOK_EVERY votes, aims *settle*, and ends the campaign when its stop is
+reached; two servers may notice at once, and a seat may go over by a vote.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import select
+
+from arena.campaign_battles.layout import Layout, layout_of
+from arena.campaign_battles.spec import BattleSpec
+from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
+from arena.campaign_battles.votes import collected, counted_votes
+from arena.database import Database, DatabaseError, now
+from arena.items.store import ItemBank, model_names
+from arena.ratings.assignment import Served, aim
+from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
+from arena.ratings.intervals import Intervals, intervals
+from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, Settlement, look, neighbouring_orders, recorded
+from arena.ratings.votes import Votes
+from arena.seats.campaigns import Campaign, CampaignStore
+
+EVERY_SECONDS = 1.0
+"""Least age of a state before it is read anew; TIMES longer than the reading took."""
+TIMES = 20
+
+log = logging.getLogger(__name__)
+
+
+class Looked(NamedTuple):
+    """What a campaign's votes say about its models at one look."""
+
+    votes: int
+    fit: Strengths
+    intervals: Intervals
+    orders: tuple[Order, ...]
+    """Of neighbours, by the layout's codes."""
+
+    @property
+    def half_width(self) -> float:
+        """Mean half width of the intervals, in rating points; NaN while a model has no number."""
+        return float(np.mean(self.intervals.high - self.intervals.low)) / 2
+
+    @property
+    def aim(self) -> tuple[int, int] | None:
+        return aim(self.fit, self.orders)
+
+
+@dataclass(eq=False)
+class CampaignState:
+    """A campaign's layout, and what it had when this was read."""
+
+    bank: int
+    """Version of the bank that the layout is of."""
+    layout: Layout
+    served: Served
+    voted: np.ndarray
+    left_out: frozenset[int]
+    looked: Looked | None
+    read_at: float
+    took: float
+
+    @property
+    def votes(self) -> int:
+        return int(self.voted.sum())
+
+    @property
+    def is_old(self) -> bool:
+        return time.monotonic() - self.read_at > max(EVERY_SECONDS, TIMES * self.took)
+
+    def hold(self, place: tuple[int, int]) -> None:
+        """Note that a tuple was given to one more voter."""
+        self.served.votes[place] += 1
+        self.served.wanted[place] = self.served.votes[place] < self.layout.wanted[place]
+
+    def fill(self, place: tuple[int, int]) -> None:
+        """Note that a tuple has all its voters: others took it meanwhile."""
+        self.served.votes[place] = self.layout.wanted[place]
+        self.served.wanted[place] = False
+
+
+class CampaignStates:
+    """The states of one server's campaigns."""
+
+    def __init__(self, database: Database, items: ItemBank, campaigns: CampaignStore) -> None:
+        self._database, self._items, self._campaigns = database, items, campaigns
+        self._states: dict[int, CampaignState] = {}
+        self._reading: dict[int, Future] = {}
+        self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="campaigns")
+
+    def of(self, campaign: Campaign) -> CampaignState:
+        """The state of a campaign; the first call reads it. Raises CampaignError where the bank lacks what it needs."""
+        known = self._states.get(campaign.id)
+        if known is not None and known.bank == self._items.bank().version:
+            if known.is_old:
+                self._read(campaign)
+            return known
+        self._read(campaign).result()
+        return self._states[campaign.id]
+
+    def fresh(self, campaign: Campaign) -> CampaignState:
+        """The state as it is now, for reports."""
+        self._thread.submit(self._state, campaign).result()
+        return self._states[campaign.id]
+
+    def _read(self, campaign: Campaign) -> Future:
+        with self._lock:
+            running = self._reading.get(campaign.id)
+            if running is None or running.done():
+                running = self._reading[campaign.id] = self._thread.submit(self._state, campaign)
+            return running
+
+    def _state(self, campaign: Campaign) -> None:
+        begun, spec = time.monotonic(), campaign.spec
+        assert isinstance(spec, BattleSpec)
+        bank = self._items.bank()
+        known = self._states.get(campaign.id)
+        with self._database.read() as connection:
+            if known is not None and known.bank == bank.version:
+                layout = known.layout
+            else:
+                layout = layout_of(spec, bank, model_names(connection))
+            held, voted, out = collected(connection, campaign, layout)
+            votes, before = int(voted.sum()), known.looked if known else None
+            due = votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0)
+            cast = counted_votes(connection, campaign, layout, out) if due else None
+            record = self._record(connection, campaign, layout) if due else ()
+        looked = self._look(campaign, layout, cast, record, before) if cast is not None else before
+        served = Served(len(layout.models), held, held < layout.wanted)
+        ended = time.monotonic()
+        self._states[campaign.id] = CampaignState(
+            bank.version, layout, served, voted, out, looked, ended, ended - begun
+        )
+        if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
+            self._campaigns.end(campaign, why)
+
+    def _record(self, connection, campaign: Campaign, layout: Layout) -> tuple[Settlement, ...]:
+        rows = connection.execute(select(CAMPAIGN_SETTLEMENT).where(CAMPAIGN_SETTLEMENT.c.campaign_id == campaign.id))
+        code = layout.model_code
+        here = [row for row in rows if row.above in code and row.below in code]
+        return tuple(Settlement(code[row.above], code[row.below], row.votes) for row in here)
+
+    def _look(
+        self,
+        campaign: Campaign,
+        layout: Layout,
+        votes: Votes,
+        record: tuple[Settlement, ...],
+        before: Looked | None,
+    ) -> Looked:
+        start = before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
+        fit = bradley_terry(win_matrix(votes), start=start)
+        found = intervals(fit, votes, "item")
+        spec = campaign.spec
+        assert isinstance(spec, BattleSpec)
+        seen = look(fit, found, votes, len(layout.models), spec.stop.settled or ALPHA)
+        grown = recorded(seen, record)
+        if new := grown[len(record) :]:
+            try:
+                self._keep(campaign, layout, new)
+            except DatabaseError as error:  # the next look settles them again
+                log.warning("settled orders of %s are not stored yet: %s", campaign.name, error)
+                grown = record
+        standings = [code for code in np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()]
+        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, grown))
+
+    def _keep(self, campaign: Campaign, layout: Layout, new: Sequence[Settlement]) -> None:
+        with self._database.write() as connection:
+            for one in new:
+                values = {"campaign_id": campaign.id, "above": layout.models[one.above], "votes": one.votes}
+                values |= {"below": layout.models[one.below], "settled_at": now()}
+                connection.execute(self._database.insert(CAMPAIGN_SETTLEMENT).values(values).on_conflict_do_nothing())
+
+
+def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:
+    """Why a campaign is over; empty while it is not."""
+    stop, votes = spec.stop, int(voted.sum())
+    if votes >= stop.votes:
+        return f"{votes:,} votes of {stop.votes:,} are there"
+    if bool((voted >= layout.wanted).all()):
+        return "every tuple has its votes"
+    if looked is None:
+        return ""
+    if stop.settled is not None and looked.orders and all(one.state == "settled" for one in looked.orders):
+        return f"every two neighbours are settled after {looked.votes:,} votes"
+    if stop.width is not None and looked.half_width <= stop.width:
+        return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"
+    return ""

@@ -1,0 +1,130 @@
+"""Campaign votes: what a campaign's seats have given and hold, read from the database at one moment.
+
+A tuple is held by who chose in it, and for the seat's minutes by who was shown it. What seats gave that failed their
+checks, are flagged or took consent back does not count: it is asked of others.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, case, func, select
+
+from arena.battles.store import Seen
+from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
+from arena.campaign_battles.layout import Layout
+from arena.database import now
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.items.store import MODEL
+from arena.ratings.votes import Codes, Votes, integers
+from arena.seats.campaigns import Campaign
+from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
+from arena.types import UNRELATED
+
+CHECK = "check"
+_OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
+_IS_WORK = BATTLE.c.draw != CHECK
+_SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+_CHOSEN = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+_GIVEN = BANK.counted_votes(
+    BATTLE.c.seat_id,
+    func.sum(case((BATTLE.c.draw != CHECK, 1), else_=0)).label("votes"),
+    func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
+    func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label("failed"),
+    func.max(VOTE.c.voted_at).label("last"),
+).where(BATTLE.c.id == VOTE.c.battle_id, MODEL.c.id == VOTE.c.winner)
+
+
+class Given(NamedTuple):
+    """What a seat gave: votes, checks, and how many of these failed."""
+
+    votes: int = 0
+    checks: int = 0
+    failed: int = 0
+    last: object = None
+    """Time of the last choice."""
+
+
+class CollectedVotes(NamedTuple):
+    """What a campaign has, by the codes of its layout."""
+
+    held: np.ndarray
+    """Voters that each tuple has or waits for: pairs x items."""
+    voted: np.ndarray
+    """Counted votes of each tuple."""
+    left_out: frozenset[int]
+    """Seats whose answers do not count."""
+
+
+def given_by_seat(connection: Connection, campaign: Campaign) -> dict[int, Given]:
+    """What each seat of a campaign gave."""
+    query = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(BATTLE.c.seat_id)
+    return {row.seat_id: Given(row.votes, row.checks, row.failed, row.last) for row in connection.execute(query)}
+
+
+def given_by(connection: Connection, seat: int) -> Given:
+    row = connection.execute(_GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)).one_or_none()
+    return Given(row.votes, row.checks, row.failed, row.last) if row else Given()
+
+
+def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
+    """Seats that failed their checks, whose worker is flagged, or who took consent back."""
+    failed = {
+        seat for seat, of in given_by_seat(connection, campaign).items() if of.failed >= campaign.spec.checks.fail
+    }
+    mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
+    flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
+    left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+    out = connection.scalars(mine.where(flagged | SEAT_ENTRY.c.seat_id.in_(left)))
+    return frozenset(failed) | frozenset(out)
+
+
+def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
+    """Count what each tuple has."""
+    out = left_out_seats(connection, campaign)
+    held, voted = np.zeros(layout.wanted.shape, np.int32), np.zeros(layout.wanted.shape, np.int32)
+    query = select(
+        *(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.seat_id),
+        case((_CHOSEN, 1), else_=0),
+    ).where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, _CHOSEN | _is_fresh(campaign))
+    for item, low, high, seat, chosen in connection.execute(query):
+        place = layout.place(item, low, high)
+        if place and seat not in out:
+            held[place] += 1
+            voted[place] += chosen
+    return CollectedVotes(held, voted, out)
+
+
+def holders(connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]) -> int:
+    """How many seats have or hold one tuple now."""
+    query = select(func.count()).where(
+        *(BATTLE.c.item_id == seen.item, BATTLE.c.model_low == seen.low, BATTLE.c.model_high == seen.high),
+        *(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, _CHOSEN | _is_fresh(campaign)),
+    )
+    return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
+
+
+def counted_votes(connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]) -> Votes:
+    """The votes that count, by the layout's codes: the winner is side a."""
+    query = BANK.counted_votes(VOTE.c.winner, VOTE.c.loser, BATTLE.c.item_id, VOTE.c.voter_id, BATTLE.c.seat_id).where(
+        BATTLE.c.id == VOTE.c.battle_id, _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK
+    )
+    rows = integers(connection.execute(query.order_by(VOTE.c.id)), 5)
+    rows = rows[~np.isin(rows[:, 4], list(left_out))]
+    winner, known = _coded(rows[:, 0], layout.model_code)
+    loser, also = _coded(rows[:, 1], layout.model_code)
+    item, there = _coded(rows[:, 2], layout.item_code)
+    of_these = known & also & there
+    columns = (winner[of_these], loser[of_these], np.zeros(int(of_these.sum()), np.int64))
+    return Votes(*columns, len(layout.models), item[of_these], rows[of_these, 3])
+
+
+def _coded(ids: Codes, code: Mapping[int, int]) -> tuple[Codes, np.ndarray]:
+    found = np.array([code.get(one, -1) for one in ids.tolist()], np.int64)
+    return found, found >= 0
+
+
+def _is_fresh(campaign: Campaign):
+    """Whether a battle without an answer still holds its tuple."""
+    return ~_SKIPPED & (BATTLE.c.served_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

@@ -1,0 +1,90 @@
+"""Campaigns: rows that an operator makes, and their end. A campaign that has ended stays ended."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, Select, Table, select
+
+from arena.database import Database, now
+from arena.seats.links import key_bytes
+from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
+from arena.seats.tables import CAMPAIGN, CAMPAIGN_END
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign as the database has it."""
+
+    id: int
+    task: str
+    spec: CampaignSpec
+    key: bytes = field(repr=False)
+    created_at: datetime
+    ended_at: datetime | None
+    why_ended: str
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+class CampaignStore:
+    """The campaigns of one database; `kinds` has each task's spec by the task's name."""
+
+    def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
+        self._database, self._kinds = database, kinds
+
+    def create(self, task: str, spec: CampaignSpec) -> Campaign:
+        """Make a campaign, with a key of its own. Raises CampaignError for a name that is taken."""
+        values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
+        with self._database.write() as connection:
+            fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
+            if connection.scalar(fresh.returning(CAMPAIGN.c.id)) is None:
+                raise CampaignError(f"There is a campaign named {spec.name!r} already; choose another name")
+        return self.get(spec.name)
+
+    def find(self, name: str) -> Campaign | None:
+        with self._database.read() as connection:
+            row = connection.execute(_SELECT.where(CAMPAIGN.c.name == name)).one_or_none()
+        return None if row is None else self._of(row)
+
+    def get(self, name: str) -> Campaign:
+        """The campaign of this name. Raises CampaignError."""
+        found = self.find(name)
+        if found is None:
+            there = ", ".join(one.name for one in self.all()[:20]) or "none yet"
+            raise CampaignError(f"There is no campaign named {name[:80]!r}; there are: {there}")
+        return found
+
+    def all(self) -> list[Campaign]:
+        """Every campaign, the newest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(_SELECT.order_by(CAMPAIGN.c.id.desc())).all()
+        return [self._of(row) for row in rows]
+
+    def end(self, campaign: Campaign, reason: str) -> None:
+        """End a campaign; what is undecided still counts and is paid."""
+        with self._database.write() as connection:
+            values = {"campaign_id": campaign.id, "reason": reason, "ended_at": now()}
+            connection.execute(self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing())
+
+    def _of(self, row: Row) -> Campaign:
+        spec = stored_spec(self._kinds[row.task], row.spec)
+        return Campaign(row.id, row.task, spec, key_bytes(row.key), row.created_at, row.ended_at, row.reason or "")
+
+
+_SELECT = select(CAMPAIGN, CAMPAIGN_END.c.ended_at, CAMPAIGN_END.c.reason).select_from(
+    CAMPAIGN.outerjoin(CAMPAIGN_END, CAMPAIGN_END.c.campaign_id == CAMPAIGN.c.id)
+)
+
+
+def open_campaigns(*columns) -> Select:
+    """A SELECT of columns of the campaigns that have not ended."""
+    return select(*columns).where(CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id)))
+
+
+def note_once(connection: Connection, database: Database, table: Table, values: Mapping[str, object]) -> None:
+    """Add a row of what happens once; the first one stands."""
+    connection.execute(database.insert(table).values(values).on_conflict_do_nothing())

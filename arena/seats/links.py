@@ -1,0 +1,120 @@
+"""Links: what brings a worker to a campaign, and how much of it is ours.
+
+Only what we make is signed: the campaign, its workload and the time until which the link holds, and with a plain link
+the worker too. A platform fills in the ids of its worker and of the sitting, so an unknown worker gets in, and is paid
+by nobody until the platform's own list names him. Prolific: its `external_study_url`; MTurk: an ExternalQuestion, whose
+page stands in a frame and is shown before the work is accepted, without a worker's id.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from arena.errors import VoterError
+from arena.seats.spec import CampaignSpec
+from arena.settings import MTURK_HOSTS
+
+MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
+"""Sites of MTurk in whose frame a campaign's page may stand."""
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+_ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
+_SIGNED = 32
+"""Hexadecimal digits of a signature: 128 bits."""
+
+
+class CampaignLinkError(VoterError):
+    """A link that opens no seat; says why and what to do."""
+
+
+class Arrival(NamedTuple):
+    """Who comes with a link."""
+
+    person: str
+    """The platform's id of the worker; empty in a preview."""
+    session: str = ""
+    reply_to: str = ""
+    """Where the browser posts that the work is done: MTurk alone."""
+
+    @property
+    def is_preview(self) -> bool:
+        return not self.person
+
+
+def signature(key: bytes, *parts: object) -> str:
+    """Sign parts, which may not run into one another."""
+    return hmac.digest(key, "\n".join(map(str, parts)).encode(), "sha256").hex()[:_SIGNED]
+
+
+def is_signed(key: bytes, given: str, *parts: object) -> bool:
+    return hmac.compare_digest(signature(key, *parts).encode(), given.encode("utf-8", "replace"))
+
+
+def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "") -> str:
+    """The path and query of a link to a campaign, to be put behind the server's address. Raises CampaignLinkError."""
+    if spec.platform.kind == "plain" and not _ID.fullmatch(worker):
+        raise CampaignLinkError(
+            "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}", worker[:80]
+        )
+    parts = _parts(spec, str(int(until.timestamp())), worker if spec.platform.kind == "plain" else "")
+    query = {
+        "n": parts[1],
+        "until": parts[2],
+        **({"worker": worker} if parts[3] else {}),
+        "sig": signature(key, *parts),
+    }
+    ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
+    return f"/c/{spec.name}?{urlencode(query)}{ids}"
+
+
+def arrival(
+    key: bytes, spec: CampaignSpec, query: Mapping[str, str], at: datetime, hosts: Sequence[str] = MTURK_HOSTS
+) -> Arrival:
+    """Who comes with the query of a link. Raises CampaignLinkError."""
+    kind, until = spec.platform.kind, query.get("until", "")
+    worker = query.get("worker", "") if kind == "plain" else ""
+    if query.get("n") != str(spec.seat.votes) or not is_signed(key, query.get("sig", ""), *_parts(spec, until, worker)):
+        raise CampaignLinkError("This link was changed on its way. Open it as you were sent it, or ask for it again.")
+    if at.timestamp() > int(until):
+        raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")
+    return {"plain": _plain, "prolific": _prolific, "mturk": _mturk}[kind](spec, query, hosts)
+
+
+def _parts(spec: CampaignSpec, until: str, worker: str) -> tuple[str, str, str, str]:
+    return spec.name, str(spec.seat.votes), until, worker
+
+
+def _plain(_spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
+    return Arrival(_id(query, "worker"))
+
+
+def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
+    person, session = _id(query, "PROLIFIC_PID"), _id(query, "SESSION_ID")
+    if query.get("STUDY_ID") != spec.platform.study:
+        raise CampaignLinkError("This link belongs to another study. Open it from the study's page at Prolific.")
+    return Arrival(person, session)
+
+
+def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
+    if query.get("assignmentId") == PREVIEW:
+        return Arrival("")
+    person, session, back = _id(query, "workerId"), _id(query, "assignmentId"), urlsplit(query.get("turkSubmitTo", ""))
+    if f"{back.scheme}://{back.netloc}" not in hosts:
+        raise CampaignLinkError("This link does not come from MTurk. Open it from the HIT's page there.")
+    return Arrival(person, session, f"{back.scheme}://{back.netloc}/mturk/externalSubmit")
+
+
+def _id(query: Mapping[str, str], name: str) -> str:
+    found = query.get(name, "")
+    if not _ID.fullmatch(found):
+        raise CampaignLinkError("The link lacks its {}. Open it from the platform's page, which fills it in.", name)
+    return found
+
+
+def key_bytes(text: str) -> bytes:
+    """A campaign's key as the database keeps it."""
+    return hashlib.sha256(text.encode()).digest()

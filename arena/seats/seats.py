@@ -1,0 +1,186 @@
+"""Seats: one for each person in a campaign, whatever the browser; what has happened to it says where it stands.
+
+A seat's address holds its number and our signature, so that a frame without cookies, another browser and another
+server know it. Its voter is the person's, the same in every campaign of the platform: nobody judges a tuple twice.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from arena.battles.quotas import NetworkDays
+from arena.battles.tables import SEAT, VOTER
+from arena.battles.voters import lock
+from arena.database import Database, now
+from arena.seats.campaigns import Campaign, note_once
+from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
+from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
+
+SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
+"""Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
+ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
+MOST_OF_NETWORK = 200
+"""Most seats that a network may take in a day: workers of a class share one."""
+_TOKEN = re.compile(r"([0-9]{1,9})\.([0-9a-f]{32})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A worker's place in a campaign."""
+
+    id: int
+    campaign: Campaign
+    voter: int
+    person: str
+    session: str
+    reply_to: str
+    code: str
+    """Shown at the end where the platform has no code of its own."""
+    arrived_at: datetime
+    is_qualified: bool
+    end: SeatEvent | None
+    ended_at: datetime | None
+
+    @property
+    def token(self) -> str:
+        return f"{self.id}.{signature(self.campaign.key, 'seat', self.id)}"
+
+    @property
+    def must_qualify(self) -> bool:
+        return self.campaign.spec.qualify is not None and not self.is_qualified and self.end is None
+
+    @property
+    def end_code(self) -> str:
+        """The code with which the worker goes back; empty before the end, and for who took consent back."""
+        if self.end is None or self.end == "withdrew":
+            return ""
+        platform = self.campaign.spec.platform
+        return {"done": platform.done, "failed": platform.failed, "full": platform.full}[self.end] or self.code
+
+
+class SeatStore:
+    """The seats of one database's campaigns."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._days = NetworkDays(database)
+        self._key = database.secret_key("workers")
+
+    def find(self, campaign: Campaign, token: str) -> Seat | None:
+        """The seat of an address; None for one that we did not make."""
+        found = _TOKEN.fullmatch(token)
+        if found is None or not is_signed(campaign.key, found[2], "seat", int(found[1])):
+            return None
+        with self._database.read() as connection:
+            return self._one(connection, campaign, SEAT.c.id == int(found[1]))
+
+    def of(self, campaign: Campaign, arrival: Arrival) -> Seat | None:
+        """The seat that a person has already."""
+        with self._database.read() as connection:
+            return self._one(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
+
+    def enter(self, campaign: Campaign, arrival: Arrival, network: str | None) -> Seat:
+        """The person's seat, taken now or found again under the new session of one that has not ended.
+
+        Raises CampaignLinkError.
+        """
+        with self._database.write() as connection:
+            voter = self._voter(connection, campaign.spec.platform.kind, arrival.person)
+            lock(connection, voter)
+            known = self._one(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
+            if known is None:
+                return self._take(connection, campaign, arrival, voter, network)
+            if known.session != arrival.session:
+                if known.end is not None:
+                    raise CampaignLinkError(
+                        "You have done this campaign. It takes each person once; please return this one."
+                    )
+                sitting = {"session": arrival.session, "reply_to": arrival.reply_to}
+                connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == known.id).values(sitting))
+            found = self._one(connection, campaign, SEAT.c.id == known.id)
+            assert found
+            return found
+
+    def _take(
+        self, connection: Connection, campaign: Campaign, arrival: Arrival, voter: int, network: str | None
+    ) -> Seat:
+        if campaign.ended_at is not None:
+            raise CampaignLinkError("This campaign has all its answers. Thank you; please return it on your platform.")
+        if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
+            raise CampaignLinkError(
+                "Your network has opened {} campaign links today, the most for one network. Go on under a link that "
+                "you opened before, or come again tomorrow.",
+                MOST_OF_NETWORK,
+            )
+        values = {"campaign": campaign.name, "worker": arrival.person, "voter_id": voter, "since": now()}
+        values |= {"wanted": campaign.spec.seat.votes, "code": secrets.token_hex(5).upper()}
+        seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
+        entry = {"seat_id": seat, "campaign_id": campaign.id, "person": arrival.person, "arrived_at": now()}
+        entry |= {"session": arrival.session, "reply_to": arrival.reply_to}
+        connection.execute(insert(SEAT_ENTRY).values(entry))
+        found = self._one(connection, campaign, SEAT.c.id == seat)
+        assert found
+        return found
+
+    def _voter(self, connection: Connection, platform: str, person: str) -> int:
+        """The voter of a platform's worker, in every campaign; no cookie has such a hash."""
+        name = f"worker:{signature(self._key, platform, person)}"
+        fresh = self._database.insert(VOTER).values(cookie_hash=name, since=now()).on_conflict_do_nothing()
+        connection.execute(fresh)
+        return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == name)).scalar_one()
+
+    def note(self, seat: Seat, kind: SeatEvent) -> Seat:
+        """Add what happened to a seat, once; a seat that has ended stays as it ended."""
+        with self._database.write() as connection:
+            lock(connection, seat.voter)
+            ended = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id, SEAT_EVENT.c.kind.in_(ENDS))
+            if connection.scalar(ended) is None:
+                note_once(connection, self._database, SEAT_EVENT, {"seat_id": seat.id, "kind": kind, "at": now()})
+            found = self._one(connection, seat.campaign, SEAT.c.id == seat.id)
+            assert found
+            return found
+
+    def all(self, campaign: Campaign) -> list[Seat]:
+        """A campaign's seats in order of arrival."""
+        with self._database.read() as connection:
+            return _seats(connection, campaign)
+
+    def participants(self, campaign: Campaign) -> dict[str, str]:
+        """The platform's own list of who took part, with the status that it gives each."""
+        mine = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(PARTICIPANT.c.campaign_id == campaign.id)
+        with self._database.read() as connection:
+            return {person: status for person, status in connection.execute(mine)}
+
+    def bring_participants(self, campaign: Campaign, listed: dict[str, str]) -> None:
+        """Replace the platform's list."""
+        with self._database.write() as connection:
+            connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
+            rows = [{"campaign_id": campaign.id, "person": one, "status": status} for one, status in listed.items()]
+            if rows:
+                connection.execute(insert(PARTICIPANT), rows)
+
+    @staticmethod
+    def _one(connection: Connection, campaign: Campaign, where) -> Seat | None:
+        return next(iter(_seats(connection, campaign, where)), None)
+
+
+def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
+    entries = select(SEAT, SEAT_ENTRY).join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id)
+    rows = connection.execute(entries.where(SEAT_ENTRY.c.campaign_id == campaign.id, *where).order_by(SEAT.c.id)).all()
+    of_these = SEAT_EVENT.c.seat_id.in_(
+        select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
+    )
+    events: dict[int, dict[str, datetime]] = {}
+    for event in connection.execute(select(SEAT_EVENT).where(of_these)):
+        events.setdefault(event.seat_id, {})[event.kind] = event.at
+    return [_seat(row, campaign, events.get(row.id, {})) for row in rows]
+
+
+def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
+    end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
+    entered = (row.person, row.session, row.reply_to, row.code, row.arrived_at)
+    return Seat(row.id, campaign, row.voter_id, *entered, "qualified" in events, end, events[end] if end else None)

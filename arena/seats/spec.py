@@ -1,0 +1,130 @@
+"""Campaign spec: what an operator asks of a campaign, as a TOML file or a form says it, whatever its task is."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from arena.validation import must_be, number, one_line, whole
+
+MOST_BYTES = 1_000_000
+PlatformKind = Literal["plain", "prolific", "mturk"]
+
+
+class CampaignError(ValueError):
+    """A campaign that cannot be made or found; the message says what to mend."""
+
+
+class Part(BaseModel):
+    """A part of a campaign's spec: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _text(expected: str, most: int = 200) -> Any:
+    return must_be(f"{expected}, of 1 to {most} letters", lambda text: 0 < len(text.strip()) <= most)
+
+
+Share = Annotated[float, Field(strict=False), number(0, 1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class SeatSpec(Part):
+    """What one worker does, and for how much."""
+
+    votes: Annotated[int, whole(1, 1000)]
+    """Pieces that a worker takes; checks come on top."""
+    minutes: Annotated[int, whole(1, 24 * 60)]
+    """How long a piece waits for its answer before it is given to somebody else."""
+    pay: Annotated[float, Field(strict=False), number(0, 10_000)]
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
+
+
+class QualifySpec(Part):
+    """The qualification: questions with a known answer, asked before the work."""
+
+    items: Annotated[str, _text("the name of a source of check items")]
+    asked: Annotated[int, whole(1, 50)] = 6
+    passed: Annotated[int, Field(alias="pass"), whole(1, 50)] = 5
+    tries: Annotated[int, whole(1, 5)] = 2
+
+
+class ChecksSpec(Part):
+    """Pieces with a known answer among the work."""
+
+    items: str = ""
+    """Source of check items; empty: every one."""
+    share: Annotated[float, Field(strict=False), number(0.01, 0.5)] = 0.1
+    """Of a seat's pieces: at least one, outside the quota."""
+    fail: Annotated[int, whole(1, 50)] = 2
+    """Failed checks with which what a worker gave is asked of somebody else."""
+
+
+class PlatformSpec(Part):
+    """Where the workers come from, and the codes with which they go back."""
+
+    kind: PlatformKind = "plain"
+    study: str = ""
+    """Prolific's study, or MTurk's HIT type; others are refused."""
+    done: str = ""
+    failed: str = ""
+    full: str = ""
+
+
+class CampaignSpec(Part):
+    """What every campaign has; a task's own spec adds what it draws from, and when it stops."""
+
+    name: Name
+    instructions: Annotated[str, _text("what a worker is told", 5000)] = "Choose the better answer to each question."
+    seat: SeatSpec
+    qualify: QualifySpec | None = None
+    checks: ChecksSpec = ChecksSpec()
+    platform: PlatformSpec = PlatformSpec()
+    valid_days: Annotated[int, whole(1, 365)] = 30
+    """How long the links hold."""
+
+    def mistake(self) -> str:
+        """What two settings say against each other; empty if nothing."""
+        if self.qualify and self.qualify.passed > self.qualify.asked:
+            return f"qualify.pass is {self.qualify.passed}, more than the {self.qualify.asked} questions asked"
+        if self.platform.kind == "prolific":
+            for name in ("study", "done", "failed", "full"):
+                if not getattr(self.platform, name):
+                    return f"platform.{name} is missing: Prolific shows it on the study's page"
+        return ""
+
+
+AnySpec = TypeVar("AnySpec", bound=CampaignSpec)
+
+
+def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any]) -> AnySpec:
+    """A spec out of a TOML file's bytes or a form's values. Raises CampaignError."""
+    if isinstance(content, bytes):
+        if len(content) > MOST_BYTES:
+            raise CampaignError(f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines")
+        try:
+            content = tomllib.loads(content.decode())
+        except (ValueError, RecursionError) as error:
+            raise CampaignError(f"The file is no TOML in UTF-8: {str(error)[:200]}") from None
+    return _checked(kind, lambda: kind.model_validate(content))
+
+
+def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:
+    """A spec as the database keeps it. Raises CampaignError."""
+    return _checked(kind, lambda: kind.model_validate(json.loads(text)))
+
+
+def spec_text(spec: CampaignSpec) -> str:
+    return spec.model_dump_json(by_alias=True)
+
+
+def _checked(_kind: type[AnySpec], read: Any) -> AnySpec:
+    try:
+        spec = read()
+    except ValidationError as error:
+        raise CampaignError(one_line(error)) from None
+    if mistake := spec.mistake():
+        raise CampaignError(mistake)
+    return spec

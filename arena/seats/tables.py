@@ -1,0 +1,69 @@
+"""Seat tables: campaigns, and who came in under them; a worker's seat itself stands in `battles.tables`.
+
+Events are only added. All of it is in the backup, which is private: who returns after a wipe finds his seat, and is
+paid. Nothing of it is ever exported to the public.
+"""
+
+from sqlalchemy import Boolean, Column, ForeignKey, Integer, Table, Text, UniqueConstraint
+
+from arena.battles.tables import SEAT
+from arena.database import METADATA, Moment
+
+CAMPAIGN = Table(
+    "campaign",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("task", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+"""`spec`: what the operator asked for, as JSON; `key`: signs its links and the addresses of its seats."""
+CAMPAIGN_END = Table(
+    "campaign_end",
+    METADATA,
+    Column("campaign_id", ForeignKey("campaign.id"), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("ended_at", Moment, nullable=False),
+)
+SEAT_ENTRY = Table(
+    "seat_entry",
+    METADATA,
+    Column("seat_id", ForeignKey(SEAT.c.id), primary_key=True),
+    Column("campaign_id", ForeignKey("campaign.id"), nullable=False),
+    Column("person", Text, nullable=False),
+    Column("session", Text, nullable=False),
+    Column("reply_to", Text, nullable=False),
+    Column("arrived_at", Moment, nullable=False),
+    UniqueConstraint("campaign_id", "person"),
+)
+"""`person`, `session`: the platform's ids of the worker and of this sitting, the last one until the seat ends."""
+SEAT_EVENT = Table(
+    "seat_event",
+    METADATA,
+    Column("seat_id", ForeignKey(SEAT.c.id), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("at", Moment, nullable=False),
+)
+"""What happens to a seat once: see `seats.SeatEvent`."""
+SEAT_TRY = Table(
+    "seat_try",
+    METADATA,
+    Column("seat_id", ForeignKey(SEAT.c.id), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("is_right", Boolean, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+"""Answers to the qualification's questions."""
+PARTICIPANT = Table(
+    "campaign_participant",
+    METADATA,
+    Column("campaign_id", ForeignKey("campaign.id"), primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("status", Text, nullable=False),
+)
+"""The platform's own list of who took part, as the operator uploaded it last."""

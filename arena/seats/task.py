@@ -1,0 +1,73 @@
+"""Task: what a person does in a seat, whatever it is: a seat draws pieces, shows them, takes answers.
+
+Errors are `VoterError`s, which the worker reads. `words` is the language of the page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+from arena.seats.seats import Seat
+
+Words = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work as a worker sees it."""
+
+    token: str
+    """What the page sends back with the answer; the task checks whose it is."""
+    html: str
+    name: str
+    """What stays of the token when an answer is taken back."""
+    phase: Literal["open", "voted"]
+    said: str = ""
+    answer: str = ""
+    undo_seconds: int = 0
+
+
+class Progress(NamedTuple):
+    """What a seat has given: votes, and checks apart."""
+
+    votes: int
+    checks: int
+    failed_checks: int
+
+
+class ExamQuestion(NamedTuple):
+    """A question with a known answer."""
+
+    name: str
+    html: str
+    shown: str
+    """Name of what the page shows."""
+    right: str
+
+
+class SeatTask(Protocol):
+    """What every task does for a seat."""
+
+    def progress(self, seat: Seat) -> Progress: ...
+
+    def checks_wanted(self, seat: Seat) -> int: ...
+
+    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+        """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
+        ...
+
+    def take(self, seat: Seat, token: str, answer: str) -> None: ...
+
+    def undo(self, seat: Seat, token: str) -> None: ...
+
+    def finish(self, seat: Seat, token: str) -> None:
+        """Make an answer final: the next piece may be drawn."""
+        ...
+
+    def skip(self, seat: Seat, token: str, reason: Any) -> None: ...
+
+    def exam_names(self, source: str) -> Sequence[str]:
+        """The questions of a source, by name, in an order that stays."""
+        ...
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None: ...

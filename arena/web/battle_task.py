@@ -1,0 +1,90 @@
+"""Battle task: a campaign's battles as a worker's pages show them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arena.battles.choices import UnknownBattleError
+from arena.battles.store import VoteRequest
+from arena.campaign_battles.task import BattleWork
+from arena.clock import UNDO_SECONDS
+from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.seats import Seat
+from arena.seats.task import ExamQuestion, Piece, Progress
+from arena.templates import macros
+from arena.types import SIDES, Battle, Phase, Side, SkipReason
+from arena.web.pictures import shown_pictures
+from arena.web.words import Words
+
+HTML = macros("campaign.html")
+
+
+@dataclass(frozen=True)
+class BattleTask:
+    """Draws, shows and takes battles; see `seats.task.SeatTask`."""
+
+    work: BattleWork
+    scaled: ScaledPictures
+    terms: str
+    """Version of the terms under which votes are given."""
+
+    def progress(self, seat: Seat) -> Progress:
+        given = self.work.given(seat)
+        return Progress(given.votes, given.checks, given.failed)
+
+    def checks_wanted(self, seat: Seat) -> int:
+        return self.work.checks_wanted(seat)
+
+    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+        battle = self.work.battle(seat, network)
+        return battle and self._piece(battle, words)
+
+    def _piece(self, battle: Battle, words: Words) -> Piece:
+        item = self.work.items.bank().items[battle.item]
+        texts = self.work.items.answer_texts((battle.answer_a, battle.answer_b))
+        name = battle.token.partition(".")[0]
+        html = HTML.pair(item, shown_pictures(item, self.scaled), texts, name, words)
+        if battle.phase is not Phase.VOTED or battle.choice is None:
+            said = words["taken_back"] if battle.attempt == 2 else ""
+            return Piece(battle.token, html, name, "open", said)
+        can_undo = battle.attempt == 1
+        said = words["chose"].format(battle.choice.upper())
+        said = f"{said} {words['c_final'].format(UNDO_SECONDS)}" if can_undo else said
+        return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
+
+    def take(self, seat: Seat, token: str, answer: str) -> None:
+        side: Side = "a" if answer == "a" else "b"
+        self._check_mine(seat, token)
+        self.work.store.vote(*VoteRequest(seat.voter, token, side, self.terms))
+
+    def undo(self, seat: Seat, token: str) -> None:
+        self._check_mine(seat, token)
+        self.work.store.undo(seat.voter, token)
+
+    def finish(self, seat: Seat, token: str) -> None:
+        self._check_mine(seat, token)
+        self.work.store.reveal(seat.voter, token)
+
+    def skip(self, seat: Seat, token: str, reason: SkipReason) -> None:
+        self._check_mine(seat, token)
+        self.work.store.skip(seat.voter, token, reason)
+
+    def _check_mine(self, seat: Seat, token: str) -> None:
+        """Raise UnknownBattleError for a battle of another seat of the same person."""
+        if self.work.store.find(seat.voter, token).seat != seat.id:
+            raise UnknownBattleError
+
+    def exam_names(self, source: str) -> Sequence[str]:
+        return [item.key for item in self.work.check_items(source)]
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+        """A check item as a question, its sides by the seat, so that opening it again shows it alike."""
+        item = self.work.items.bank().by_key(name)
+        if item is None or len(item.contestants) != 2:
+            return None
+        sides = dict(zip(SIDES, random.Random(f"{seat.id} {name}").sample(item.contestants, 2), strict=True))
+        right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
+        texts = self.work.items.answer_texts([one.answer for one in sides.values()])
+        shown = f"{seat.id}-{item.id}"
+        html = HTML.pair(item, shown_pictures(item, self.scaled), texts, shown, words)
+        return ExamQuestion(name, html, shown, right)

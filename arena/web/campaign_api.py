@@ -1,0 +1,320 @@
+"""Campaign API: a worker's pages. A link opens the campaign, a form takes a seat, the seat's address is all it needs.
+
+No cookie is set or read: the pages work in a platform's frame. What a form sends is checked against the database; a
+page that was sent is a redirect away, so that a reload sends nothing twice.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from arena.battles.choices import UnknownBattleError
+from arena.battles.quotas import Networks
+from arena.database import now
+from arena.errors import VoterError
+from arena.seats.campaigns import Campaign, CampaignStore
+from arena.seats.links import Arrival, CampaignLinkError, arrival
+from arena.seats.qualification import ExamStanding, Qualification
+from arena.seats.seats import Seat, SeatStore
+from arena.seats.spec import CampaignError
+from arena.seats.task import ExamQuestion, Piece, SeatTask
+from arena.templates import macros
+from arena.web.campaign_words import campaign_words
+from arena.web.cookies import NO_STORE, YEAR
+from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
+
+HTML = macros("campaign.html")
+_HERE = Path(__file__).parent
+STYLE = "".join((_HERE / name).read_text("utf-8") for name in ("page.css", "campaign.css"))
+SCRIPT = ";\n".join((_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js"))
+VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
+PROLIFIC = "https://app.prolific.com/submissions/complete?"
+_SHOWN = (VoterError, UnknownBattleError, CampaignError)
+_MOST_VALUE = 200
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of a worker."""
+
+    words: Words
+    language: str
+    network: str | None
+
+
+@dataclass(frozen=True)
+class CampaignPages:
+    """Pages of the campaigns of one database; `tasks` by the name of what people do."""
+
+    campaigns: CampaignStore
+    seats: SeatStore
+    qualification: Qualification
+    tasks: Mapping[str, SeatTask]
+    networks: Networks
+    mturk_hosts: Sequence[str]
+
+    def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
+        """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
+        campaign, who = self._arrival(name, query)
+        if who.is_preview:
+            return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, "", visit.words))
+        if self.seats.of(campaign, who):
+            return self.seats.enter(campaign, who, visit.network)
+        action = f"/c/{campaign.name}?{urlencode(query)}"
+        return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
+
+    def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
+        """Take the seat of a link's person. Raises CampaignLinkError."""
+        campaign, who = self._arrival(name, query)
+        if who.is_preview:
+            raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
+        return self.seats.enter(campaign, who, visit.network)
+
+    def _arrival(self, name: str, query: Mapping[str, str]) -> tuple[Campaign, Arrival]:
+        campaign = self.campaigns.find(name)
+        if campaign is None:
+            raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
+        return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts)
+
+    def seat(self, name: str, token: str) -> Seat:
+        """The seat of an address. Raises CampaignLinkError."""
+        campaign = self.campaigns.find(name)
+        found = campaign and self.seats.find(campaign, token)
+        if not found:
+            raise CampaignLinkError("There is no such seat. Open the link as you were sent it.")
+        return found
+
+    def do(self, seat: Seat, form: Mapping[str, str]) -> str:
+        """Do what a form asks; return the query of the page that follows. Raises VoterError."""
+        task, act, piece = self.tasks[seat.campaign.task], form.get("act", ""), form.get("piece", "")
+        if seat.end is not None:
+            raise CampaignLinkError("Your work here is done; nothing more can be sent.")
+        if act == "withdraw":
+            self.seats.note(seat, "withdrew")
+        elif seat.must_qualify:
+            return self._answer_exam(seat, task, form)
+        elif act == "undo":
+            task.undo(seat, piece)
+        elif act == "finish":
+            task.finish(seat, piece)
+        elif (reason := form.get("skip")) is not None:
+            task.skip(seat, piece, reason)
+        else:
+            task.take(seat, piece, form.get("answer", ""))
+        return ""
+
+    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
+        stands, question = self._exam(seat, task, {})
+        number = form.get("number", "")
+        if number != f"{stands.attempt}.{stands.number}":
+            return f"?after={number}" if number.replace(".", "").isdigit() else ""
+        answer = form.get("answer", "")
+        self.qualification.answer(seat, stands, question.name, answer, answer == question.right)
+        return f"?after={number}"
+
+    def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
+        spec, stands = seat.campaign.spec.qualify, self.qualification.standing(seat)
+        assert spec is not None and stands is not None, "a seat that must qualify has a question left"
+        name = self.qualification.question(seat, task.exam_names(spec.items), stands.attempt, stands.number)
+        return stands, self._question(seat, task, name, words)
+
+    @staticmethod
+    def _question(seat: Seat, task: SeatTask, name: str, words: Words) -> ExamQuestion:
+        found = task.exam_question(seat, name, words)
+        if found is None:
+            raise CampaignLinkError("A practice question was taken out. Tell whoever sent you the link.")
+        return found
+
+    def shown(self, seat: Seat, visit: Visit, after: str = "", problem: str = "") -> str:
+        """The page of a seat as it stands; `after`: the practice question that was answered last."""
+        told = after and self._told(seat, after, visit)
+        if told:
+            return told
+        if seat.must_qualify and self.qualification.standing(seat) is None:
+            seat = self.seats.note(seat, "qualified" if self.qualification.has_passed(seat) else "failed")
+        if seat.end is None and seat.must_qualify:
+            return self._exam_page(seat, visit, problem)
+        if seat.end is None:
+            task = self.tasks[seat.campaign.task]
+            piece = task.piece(seat, visit.network, visit.words)
+            if piece is not None:
+                return self._work_page(seat, piece, visit, problem)
+            given = task.progress(seat)
+            if given.votes >= seat.campaign.spec.seat.votes:
+                seat = self.seats.note(seat, "done")
+            elif given.votes + given.checks or seat.is_qualified:
+                seat = self.seats.note(seat, "full")
+            else:
+                again = HTML.message(visit.words["c_nothing"], visit.words["c_nothing_more"], _path(seat), visit.words)
+                return self._page(seat.campaign.name, "message", visit, again)
+        return self._end_page(seat, visit)
+
+    def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str) -> str:
+        spec, words = seat.campaign.spec, visit.words
+        given = self.tasks[seat.campaign.task].progress(seat)
+        all_of_it = spec.seat.votes + self.tasks[seat.campaign.task].checks_wanted(seat)
+        number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
+        minutes = int((now() - seat.arrived_at).total_seconds() // 60)
+        lead = HTML.lead(
+            words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes), number / all_of_it
+        )
+        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
+        work = HTML.work(_path(seat), piece.token, *state, problem, words)
+        foot = HTML.foot(spec, _path(seat), False, words)
+        return self._page(spec.name, "work", visit, lead, piece.html, work, foot)
+
+    def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
+        words, spec = visit.words, seat.campaign.spec
+        stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
+        assert spec.qualify
+        said_ = ""
+        if stands.last is not None and stands.number == 1:
+            said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
+        lead = self._exam_lead(stands.attempt, stands.number, seat, words)
+        sent = {"number": f"{stands.attempt}.{stands.number}"}
+        form = HTML.exam(_path(seat), sent, question.shown, "open", said_, "", problem, words)
+        foot = HTML.foot(spec, _path(seat), stands.number == 1, words)
+        return self._page(spec.name, "exam", visit, lead, question.html, form, foot)
+
+    def _told(self, seat: Seat, after: str, visit: Visit) -> str:
+        """What was right about an answered practice question; empty if there is none such."""
+        attempt, _, number = after.partition(".")
+        if not (attempt.isdecimal() and number.isdecimal() and len(after) < 9 and seat.campaign.spec.qualify):
+            return ""
+        given = self.qualification.given(seat, int(attempt), int(number))
+        if given is None:
+            return ""
+        words = visit.words
+        question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
+        verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
+        form = HTML.exam(_path(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
+        lead = self._exam_lead(int(attempt), int(number), seat, words)
+        return self._page(seat.campaign.name, "exam", visit, lead, question.html, form)
+
+    @staticmethod
+    def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
+        spec = seat.campaign.spec.qualify
+        assert spec
+        said_ = words["c_exam"].format(number, spec.asked)
+        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.asked)
+
+    def _end_page(self, seat: Seat, visit: Visit) -> str:
+        words, platform, code = visit.words, seat.campaign.spec.platform, seat.end_code
+        back = f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
+        reply = seat.reply_to if platform.kind == "mturk" and code else ""
+        values = {"assignmentId": seat.session, "code": code, "end": seat.end}
+        told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"], code or seat.code)
+        return self._page(seat.campaign.name, "end", visit, HTML.end(*told, back, reply, values, words))
+
+    def refused(self, error: Exception, visit: Visit) -> str:
+        """The page of a link that opens nothing."""
+        told = HTML.message(visit.words["c_no_entry"], said(error, visit.words), "", visit.words)
+        return self._page(visit.words["c_no_entry"], "message", visit, told)
+
+    @staticmethod
+    def _page(title: str, kind: str, visit: Visit, *parts: str) -> str:
+        return HTML.document(title, visit.language, VERSION, _LANGUAGES, kind, parts)
+
+
+_LANGUAGES = page_words(EVERYWHERE)
+
+
+def _path(seat: Seat) -> str:
+    return f"/c/{seat.campaign.name}/{seat.token}"
+
+
+class _Routes:
+    """What the routes of workers' pages do."""
+
+    def __init__(self, pages: CampaignPages) -> None:
+        self.pages = pages
+
+    def opens(self, name: str, request: Request) -> Response:
+        def act() -> Response:
+            found = self.pages.opened(name, _query(request), self._visit(request))
+            return _to(found) if isinstance(found, Seat) else _answered(found)
+
+        return self._tried(act, request)
+
+    async def enters(self, name: str, request: Request) -> Response:
+        form = _form(await request.body())
+
+        def act() -> Response:
+            if form.get("consent") != "yes":
+                raise CampaignLinkError("Tick the box to begin; without your consent nothing is stored.")
+            return _to(self.pages.enter(name, _query(request), self._visit(request)))
+
+        return await asyncio.to_thread(self._tried, act, request)
+
+    def shows(self, name: str, token: str, request: Request) -> Response:
+        after = request.query_params.get("after", "")[:_MOST_VALUE]
+
+        def act() -> Response:
+            return _answered(self.pages.shown(self.pages.seat(name, token), self._visit(request), after))
+
+        return self._tried(act, request)
+
+    async def takes(self, name: str, token: str, request: Request) -> Response:
+        form = _form(await request.body())
+
+        def act() -> Response:
+            seat, visit = self.pages.seat(name, token), self._visit(request)
+            try:
+                return _to(seat, self.pages.do(seat, form))
+            except (VoterError, UnknownBattleError) as error:
+                return _answered(self.pages.shown(seat, visit, problem=said(error, visit.words)), 409)
+
+        return await asyncio.to_thread(self._tried, act, request)
+
+    def _visit(self, request: Request) -> Visit:
+        words, language = campaign_words(request.headers), language_of(request.headers)
+        return Visit(words, language, self.pages.networks.of(request))
+
+    def _tried(self, act: Callable[[], Response], request: Request) -> Response:
+        """Answer, or with the page of what went wrong."""
+        try:
+            return act()
+        except _SHOWN as error:
+            return _answered(self.pages.refused(error, self._visit(request)), 403)
+
+
+def routes(pages: CampaignPages) -> APIRouter:
+    """The routes of workers' pages, their style and their script."""
+    router, does = APIRouter(), _Routes(pages)
+    router.add_api_route("/c/{name}", does.opens, methods=["GET"])
+    router.add_api_route("/c/{name}", does.enters, methods=["POST"])
+    router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
+    router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
+    router.add_api_route("/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT))
+    router.add_api_route("/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT))
+    return router
+
+
+_KEPT = {"cache-control": f"public, max-age={YEAR}, immutable"}
+
+
+def _answered(html: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"})
+
+
+def _to(seat: Seat, query: str = "") -> Response:
+    return RedirectResponse(f"{_path(seat)}{query}", status_code=303, headers=NO_STORE)
+
+
+def _query(request: Request) -> dict[str, str]:
+    return {name: value[:_MOST_VALUE] for name, value in request.query_params.items()}
+
+
+def _form(body: bytes) -> dict[str, str]:
+    """The first value of each field; what is too long or no form is as if it were not sent."""
+    try:
+        given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
+    except ValueError:
+        return {}
+    return {name: values[0][:_MOST_VALUE] for name, values in given.items()}
