@@ -143,11 +143,11 @@ class GridCell(NamedTuple):
     told: str = ""
 
 
-_ROW, _CELL, _HEADS = 30, 80, 3
+_ROW, _CELL, _HEADS = 34, 80, 3
 _LETTERS = 10
 """Letters of a line above a column."""
-_ROW_LETTERS = 30
-"""Most letters of a row's name: a heat map is scrolled, not squeezed."""
+_ROW_LETTERS = 20
+"""Letters of a line of a row's name, which has up to two: a phone has room for cells beside it."""
 
 
 def grid_drawing(
@@ -155,16 +155,18 @@ def grid_drawing(
 ) -> Drawing:
     """Lay out a heat map with its numbers in the cells, and names that are never turned."""
     heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
-    left = 16 + 8 * max((len(shortened(name, _ROW_LETTERS)) for name in rows), default=0)
+    sides = [wrapped(name, _ROW_LETTERS, 2) for name in rows]
+    left = 16 + 7 * max((len(line) for lines in sides for line in lines), default=0)
     top = 16 * max(map(len, heads), default=1) + 8
     marks: list[Mark] = []
     for place, (name, lines) in enumerate(zip(columns, heads, strict=True)):
         x = left + _CELL * (place + 0.5)
         for at, line in enumerate(reversed(lines)):
             marks.append(TextMark(x, top - 8 - 15 * at, line, "middle", size=12, title=name))
-    for down, (name, row) in enumerate(zip(rows, cells, strict=True)):
+    for down, (name, lines, row) in enumerate(zip(rows, sides, cells, strict=True)):
         y = top + _ROW * down
-        marks.append(TextMark(left - 10, y + 20, shortened(name, _ROW_LETTERS), "end", title=name))
+        for at, line in enumerate(lines):
+            marks.append(TextMark(left - 10, y + 29 - 7 * len(lines) + 14 * at, line, "end", size=12, title=name))
         marks += _cells(left, y, row)
     return Drawing(title, description, left + _CELL * len(columns), top + _ROW * len(rows), tuple(marks))
 
@@ -177,7 +179,7 @@ def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
             strength = round(min(abs(cell.depth), 1) / 2, 2)
             yield BoxMark(x + 1, y + 1, _CELL - 2, _ROW - 2, "accent" if cell.depth > 0 else "warm", strength)
         if cell.text:
-            yield TextMark(x + _CELL / 2, y + 20, cell.text, "middle")
+            yield TextMark(x + _CELL / 2, y + 22, cell.text, "middle")
 
 
 class ShareRow(NamedTuple):

@@ -74,7 +74,7 @@ def status_html(battle: Battle | None, names: Names | None = None, words: Words 
         phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.attempt == 1:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
-            seconds, text = UNDO_SECONDS, f"{text} {words['undo_once'].format(UNDO_SECONDS)}"
+            seconds, text = UNDO_SECONDS, words["gap"].join([text, words["undo_once"].format(UNDO_SECONDS)])
     elif battle.attempt == 2:
         text = words["taken_back"]
     return HTML.status(phase.value, text, seconds, name_of(battle), battle.choice)

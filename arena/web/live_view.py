@@ -84,9 +84,9 @@ def status_text(shown: LiveState, names: Names | None, words: Words) -> str:
     if battle.phase is Phase.REVEALED and names is not None:
         other: Side = "b" if chosen == "a" else "a"
         told = words["you_chose"].format(chosen.upper(), getattr(names, chosen))
-        return " ".join([told, words["other_is"].format(other.upper(), getattr(names, other)), *outside])
+        return words["gap"].join([told, words["other_is"].format(other.upper(), getattr(names, other)), *outside])
     undo = [words["undo_live"].format(UNDO_SECONDS)] if battle.attempt == 1 else []
-    return " ".join([words["chose"].format(chosen.upper()), *outside, *undo])
+    return words["gap"].join([words["chose"].format(chosen.upper()), *outside, *undo])
 
 
 def waiting_text(ahead: int, words: Words) -> str:
@@ -97,4 +97,4 @@ def _open_text(battle: LiveBattle, words: Words) -> str:
     again = [words["was_taken_back"]] if battle.attempt == 2 else []
     left = MOST_TURNS - len(battle.turns)
     asked = words["which_more"].format(left) if left else words["which"]
-    return " ".join([*again, words["which_stopped"] if battle.turns[-1].stopped else asked])
+    return words["gap"].join([*again, words["which_stopped"] if battle.turns[-1].stopped else asked])

@@ -12,12 +12,14 @@
   new MutationObserver(say).observe(document, { childList: true, subtree: true });
 })();
 
-// The first link of a page leads past its bar; all addresses begin at the root, so that a bare #name would leave the page.
+// Links within a page; all addresses begin at the root, so that a bare #name would leave it. The first leads past the bar.
 document.addEventListener("click", (event) => {
-  if (!event.target.closest?.(".skip-link")) return;
+  const link = event.target.closest?.("a[href^='#']");
+  if (!link) return;
   event.preventDefault();
   const seen = (parts) => [...document.querySelectorAll(parts)].find((part) => part.offsetParent !== null);
-  const first = seen("#instruction-heading") ?? seen("main h2") ?? seen("main table") ?? seen("main [role=tab]");
+  const content = () => seen("main h2") ?? seen("main table") ?? seen("main [role=tab]");
+  const first = seen(link.getAttribute("href")) ?? content();
   if (first?.tabIndex < 0) first.tabIndex = -1;
   first?.focus();
 });

@@ -45,7 +45,8 @@ class Previews:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
             return self._board(address.name)
-        return card(head.title.removesuffix(f" · {NAME}"), head.description, self._file(head))
+        title = head.title.removesuffix(f" · {NAME}").removeprefix(f"{NAME}: ")
+        return card(title, head.description, self._file(head))
 
     def _board(self, source: str) -> bytes | None:
         board, source = self._heads.board(source, _PATIENCE_SECONDS)
@@ -90,8 +91,8 @@ def card(title: str, text: str, picture: Path | None) -> bytes:
     marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
     marks += [TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size) for place, line in enumerate(heading)]
     top = 104 + 1.25 * size * len(heading)
-    words, room = _lines(text, width, 16), int((_HEIGHT - 10 - top) // 22) + 1
-    words = words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')} …"]
+    words, room = _lines(text, width, 16), int((_HEIGHT - 30 - top) // 22) + 1
+    words = words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
     marks += [TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16) for place, line in enumerate(words)]
     photo = picture and Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
     return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)

@@ -11,6 +11,7 @@ from arena.web.chinese import CHINESE
 Words = Mapping[str, str]
 
 ENGLISH: Words = {
+    "gap": " ",  # between two sentences
     # Before the choice
     "title": "Stereoscope: two hidden models, one picture, your choice",
     "lead": "Two hidden models looked at this picture. Which one helped more?",
@@ -111,10 +112,11 @@ ENGLISH: Words = {
 
 `{}`
 
-To have your data deleted, send this code to the operators of this arena. They delete your images and words and whatever
-tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to nobody else.
+To have your data deleted, send this code to the operators of this arena. They delete your images and words and \
+whatever tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to \
+nobody else.
 
-Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that
+Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that \
 shall not stay yourself, before, where you had them scored (*Score a model*).""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
     "saved": "Saved; {}.",

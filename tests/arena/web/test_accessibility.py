@@ -93,6 +93,14 @@ def chat(page: Page) -> None:
     expect(page.locator("#chat-model option").first).to_be_attached()
 
 
+def talk(page: Page) -> None:
+    chat(page)
+    page.set_input_files("#chat-files", [photo()])
+    page.fill("#chat-text", "What is it?")
+    page.press("#chat-text", "Enter")
+    phase(page, "open", "chat")
+
+
 def board(page: Page) -> None:
     expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
     choose_plot(page, "Families vs. reference")
@@ -124,7 +132,7 @@ def run_page(page: Page) -> None:
 FIRST = ("vote", "revealed", "live_battle", "board", "model", "scoring")
 """Screens that the suite looks at; the soak looks at all of them, on phones and in the dark too."""
 SCREENS: list[tuple[str, Callable[[Page], None]]] = [
-    *(("/", screen) for screen in (vote, revealed, skipping, picking, enlarged, live_form, live_battle, chat)),
+    *(("/", screen) for screen in (vote, revealed, skipping, picking, enlarged, live_form, live_battle, chat, talk)),
     *(("/results", screen) for screen in (board, model)),
     *(("/battle/1", battle), ("/score", scoring), ("/run", run_page), ("/terms", static), ("/you", static)),
 ]
