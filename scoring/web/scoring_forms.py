@@ -63,7 +63,7 @@ def told(value: object) -> tuple[str, float | None]:
 
 def price_text(cost: Quote) -> str:
     if cost.dollars is None:
-        return "its price is not known"
+        return "price not known"
     if cost.dollars == 0:
         return "free: every reply is here already"
     return dollars_text(cost.dollars)

@@ -112,7 +112,7 @@ class SubmissionsTab:
         gr.HTML(VISIT.meanings(COLUMNS), padding=False)
         self.plot = gr.HTML(elem_id="automatic-plot", padding=False)
         self.mine = gr.HTML(elem_id="submissions", padding=False)
-        with gr.Row(visible=False) as self.own:
+        with gr.Row(visible=False, elem_id="own-submissions") as self.own:
             self.which = gr.Dropdown([], label="Submission", elem_id="submission", min_width=220)
             self.withdraw = gr.Button("Withdraw its texts", elem_id="withdraw", size="sm", min_width=160)
         self.said = gr.HTML(elem_id="withdrawn", padding=False)

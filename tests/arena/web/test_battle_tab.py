@@ -556,7 +556,7 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         expect(page.locator("#undo")).to_have_text(CHINESE["undo"])
         page.keyboard.press("n")
         expect(page.locator(".answer .model")).to_have_count(2)
-        assert re.match(r"您选择了 A：.+。 B 是 .+。", page.locator("#status").inner_text())
+        assert re.match(r"您选择了 A：.+。B 是 .+。", page.locator("#status").inner_text())
         shoot(page, "chinese-revealed")
         page.get_by_role("button", name="English").click()
         expect(page.locator(".lead")).to_have_text(ENGLISH["lead"])
