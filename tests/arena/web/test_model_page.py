@@ -230,6 +230,9 @@ def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(brow
 def test_a_lost_battle_has_a_page_of_its_own(browser: Browser, site):
     with fresh_page(browser, PHONE) as page:
         page.goto(f"{site.address}/model/alpha?source=test")
+        page.get_by_role("link", name="The battles it lost").click()
+        expect(page.locator("#lost-heading")).to_be_focused()
+        expect(page.locator("#lost-heading")).to_be_in_viewport()
         page.get_by_role("link", name="link to this battle").last.click()
         heading = page.locator("#battle-name")
         expect(heading).to_have_text(re.compile(r"^(alpha or .+|.+ or alpha)\?$"))
