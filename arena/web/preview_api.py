@@ -45,7 +45,9 @@ class Previews:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
             return self._board(address.name)
-        title = head.title.removesuffix(f" · {NAME}").removeprefix(f"{NAME}: ")
+        title = head.title.removesuffix(f" · {NAME}")
+        if address == Address(VOTE):
+            title = title.removeprefix(f"{NAME}: ").capitalize()
         return card(title, head.description, self._file(head))
 
     def _board(self, source: str) -> bytes | None:
