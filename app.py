@@ -25,6 +25,7 @@ from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
+from arena.campaign_battles.spec import closed_sources
 from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
@@ -131,7 +132,7 @@ class AppContext:
         settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
         self.leaderboard = Leaderboard(database, settings.counted)
         self.models = ModelPages(self.leaderboard, self.items)
-        self.outcomes = Outcomes(database)
+        self.outcomes = Outcomes(database, closed_sources)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         self.campaigns = build_campaigns(settings, database, self.items, live.battles.scaled, self.terms.version)

@@ -1,6 +1,7 @@
 """Public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to download.
 
-It holds the votes that count on the boards of the bank and of live battles, with voters under random keys. The words
+It holds the votes that count on the boards of the bank and of live battles, with voters under random keys; those of a
+source on which a campaign is running come when it ends. The words
 about visitors' own images, the images, and whatever leads to a person are not in it.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from arena.admin.erasure import FORGOTTEN
 from arena.battles.tables import LIVE_VOTE, VOTE
+from arena.campaign_battles.spec import closed_sources
 from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.formats.base import Vote
@@ -78,9 +80,10 @@ def write_export(database: Database, folder: Path) -> Written:
     with database.read() as connection:
         models = model_names(connection)
         flagged = {voter for of in (VOTER_FLAG, COUNTED_FLAG) for voter in connection.scalars(flagged_voters(of))}
-        cast = chain(connection.execute(bank_votes()), connection.execute(live_votes()))
+        closed = closed_sources(connection)
+        bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
         rows = []
-        for row in cast:
+        for row in chain(bank, connection.execute(live_votes())):
             vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
             here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
             rows.append((*STEREOSCOPE.row(vote).values(), *here))

@@ -4,7 +4,7 @@ How others chose on the same item and pair, the reference's answer, and which mo
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ _EVERYBODY = (
 )
 _OTHERS = _EVERYBODY.where(BATTLE.c.voter_id.not_in(_SELVES))
 _CHOSEN = BANK.counted_votes(VOTE.c.winner).where(VOTE.c.battle_id == bindparam("battle"))
+_SOURCE_OF = select(SOURCE.c.name).join(ITEM).where(ITEM.c.id == bindparam("item"))
 _REFERENCE = (
     select(ANSWER.c.id, ANSWER.c.text)
     .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
@@ -93,14 +94,17 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Reader of outcomes."""
+    """Reader of outcomes; `closed` reads the sources of which nothing is told but one's own choice."""
 
     database: Database
+    closed: Callable[[Connection], Collection[str]] = lambda _: ()
 
     def of(self, voter: int, battle: Battle) -> BattleOutcome:
         """Return the outcome of a revealed battle."""
         with self.database.read() as connection:
-            votes = dict(connection.execute(_OTHERS, {"voter": voter, "battle": battle.id}).all())
+            closed = connection.scalar(_SOURCE_OF, {"item": battle.item}) in self.closed(connection)
+            others = connection.execute(_OTHERS, {"voter": voter, "battle": battle.id}).all()
+            votes = {} if closed else dict(others)
             chosen = connection.execute(_CHOSEN, {"battle": battle.id}).scalar_one()
             reference = _reference(connection, battle.item, (battle.answer_a, battle.answer_b))
         return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference)
@@ -113,7 +117,7 @@ class Outcomes:
         keep_time(self.database, VOTE)
         with self.database.read() as connection:
             found = connection.execute(_FINISHED, asked).first()
-            if found is None:
+            if found is None or connection.scalar(_SOURCE_OF, {"item": found[0]}) in self.closed(connection):
                 return None
             item, a, b, name_a, name_b, choice, text_a, text_b, winner = found
             votes = dict(connection.execute(_EVERYBODY, asked).all())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from arena.campaign_battles.spec import closed_sources
 from arena.imports.tables import imported_sources
 from arena.items.store import sources_of
 from arena.leaderboard.board import BoardKey, VoteKind
@@ -45,8 +46,13 @@ class BoardSelection:
 
 
 def board_sources(connection: Connection) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones, then imported ones; check items have no board."""
-    bank = [BoardSource(one.name, "bank", one.id) for one in sources_of(connection) if one.kind != "check"]
+    """Return every source of votes: the bank's, live ones, then imported ones.
+
+    Check items have no board, and a source has none while a campaign on it is running: nobody may see how it stands.
+    """
+    closed = closed_sources(connection)
+    known = (one for one in sources_of(connection) if one.kind != "check" and one.name not in closed)
+    bank = [BoardSource(one.name, "bank", one.id) for one in known]
     live = [BoardSource(one.label, "live", one.code) for one in live_sources(connection)]
     return [*bank, *live, *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection))]
 

@@ -159,9 +159,11 @@ class Leaderboard:
         names = tuple(sorted(voted, key=str.casefold))
         return BoardSelection(key, chosen.label, named, shown, tuple(known.label for known in sources), names)
 
-    def official_key(self, source: int, multi: bool) -> BoardKey:
-        """Return the key of a bank's official board."""
+    def official_key(self, source: int, multi: bool) -> BoardKey | None:
+        """Return the key of a bank's official board; None while it is closed."""
         with self._database.read() as connection:
+            if ("bank", source) not in {(one.kind, one.code) for one in board_sources(connection)}:
+                return None
             return BoardKey(source, multi, everyone=self._votes(connection, None) == "everyone")
 
     def _votes(self, connection: Connection, asked: object) -> BoardVoters | None:

@@ -56,7 +56,8 @@ class Reveal:
 
     def _board(self, battle: Battle) -> Board | None:
         item = self.items.bank().items.get(battle.item)
-        return item and self.leaderboard.latest(self.leaderboard.official_key(item.source, item.multi))
+        key = item and self.leaderboard.official_key(item.source, item.multi)
+        return key and self.leaderboard.latest(key)
 
 
 def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str = "") -> str:

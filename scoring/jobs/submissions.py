@@ -260,9 +260,8 @@ class PeoplesBoards:
         with self._database.read() as connection:
             models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
-        if code is None:
-            return {}
-        standings = self._leaderboard.board(self._leaderboard.official_key(code, multi)).standings
+        key = None if code is None else self._leaderboard.official_key(code, multi)
+        standings = self._leaderboard.board(key).standings if key else ()
         return {models[line.code]: line.rating.value for line in standings if line.rating is not None}
 
 

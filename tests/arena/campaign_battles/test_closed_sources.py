@@ -1,0 +1,81 @@
+"""Closed sources: while a campaign is running, nobody sees how its source stands; when it ends, everybody does."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arena.admin.public_export import write_export
+from arena.battles.outcomes import Outcomes
+from arena.battles.sampling import BattleRequest, PairSampler
+from arena.battles.store import BattleStore
+from arena.battles.unsigned_links import UnsignedLinks
+from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
+from arena.database import Database
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.service import Leaderboard
+from arena.seats.campaigns import CampaignStore
+from arena.seats.spec import read_spec
+from arena.types import Battle
+from tests.support.servers import drafts
+
+SPEC = b'name = "spring"\nsource = "bank"\nstop = { votes = 100 }\nseat = { votes = 5, minutes = 20, pay = 1 }'
+
+
+@pytest.fixture
+def database(tmp_path) -> Iterator[Database]:
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as made:
+        Ingest(made).add_items("bank", "folder", drafts(4))
+        yield made
+
+
+def voted(database: Database, name: str) -> Battle:
+    """A final vote of a visitor."""
+    store, items = BattleStore(database), ItemBank(database)
+    voter = store.voter(f"cookie of {name}")
+    battle = PairSampler(store, items, UnsignedLinks(database, 2), "auto").next_battle(voter, BattleRequest())
+    assert isinstance(battle, Battle)
+    store.vote(voter, battle.token, "a", "1")
+    return store.reveal(voter, battle.token)
+
+
+def exported(database: Database, folder: Path) -> int:
+    write_export(database, folder)
+    return sum(json.loads(line)["source"] == "bank" for line in (folder / "votes.jsonl").read_text("utf-8").splitlines())
+
+
+def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database, tmp_path):
+    campaigns, outcomes = CampaignStore(database, {TASK: BattleSpec}), Outcomes(database, closed_sources)
+    leaderboard = Leaderboard(database)
+    battle = voted(database, "one")
+    source = ItemBank(database).bank().items[battle.item].source
+    open_board = leaderboard.choose("bank", "single")
+    assert open_board and open_board.source == "bank" and leaderboard.official_key(source, False)
+    assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+
+    campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
+    assert leaderboard.choose("bank", "single") is None, "there is no other source"
+    assert leaderboard.official_key(source, False) is None
+    assert outcomes.finished(str(battle.id)) is None
+    assert exported(database, tmp_path) == 0
+
+    campaigns.end(campaign, "for this test")
+    assert leaderboard.choose("bank", "single") and leaderboard.official_key(source, False)
+    assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+
+
+def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
+    outcomes = Outcomes(database, closed_sources)
+    campaigns = CampaignStore(database, {TASK: BattleSpec})
+    campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
+    store = BattleStore(database)
+    battles = [voted(database, f"visitor {number}") for number in range(24)]
+    voters = [store.voter(f"cookie of visitor {number}") for number in range(24)]
+    told = [outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)]
+    assert told == [0] * 24
+    campaigns.end(campaign, "for this test")
+    told = [outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)]
+    assert sum(told) > 0
