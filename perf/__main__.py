@@ -9,7 +9,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = (
-    *("vote_path", "board_path", "judge_throughput", "coverage", "campaigns", "fraud", "ratings", "choices", "live"),
+    *(
+        "vote_path",
+        "board_path",
+        "judge_throughput",
+        "coverage",
+        "campaigns",
+        "seats",
+        "fraud",
+        "ratings",
+        "choices",
+        "live",
+    ),
     *("voters", "attacks", "page"),
 )
 

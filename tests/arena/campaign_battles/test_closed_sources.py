@@ -44,7 +44,8 @@ def voted(database: Database, name: str) -> Battle:
 
 def exported(database: Database, folder: Path) -> int:
     write_export(database, folder)
-    return sum(json.loads(line)["source"] == "bank" for line in (folder / "votes.jsonl").read_text("utf-8").splitlines())
+    lines = (folder / "votes.jsonl").read_text("utf-8").splitlines()
+    return sum(json.loads(line)["source"] == "bank" for line in lines)
 
 
 def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database, tmp_path):

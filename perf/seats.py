@@ -1,0 +1,145 @@
+"""Speed of a paid seat at the store with 100,000 votes of its campaign: `python -m perf.seats`.
+
+Each draw is `BattleWork.battle`: the seat's unfinished battle is looked for, a tuple is drawn by the design, its place
+is asked of the database, and the battle is committed (SQLite, WAL, synchronous=FULL). Beside it: a commit of one row of
+the same database alone. The target is a median of 20 ms under each design. Ratios are to the bare commit.
+"""
+
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import insert
+
+from arena.battles.store import BattleStore
+from arena.battles.tables import BATTLE, REVEAL, SEAT, VOTE, VOTER
+from arena.campaign_battles.spec import TASK, BattleSpec, FixedTuple, Stop
+from arena.campaign_battles.state import CampaignStates
+from arena.campaign_battles.task import BattleWork
+from arena.database import Database, now
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.items.store import ItemBank
+from arena.seats.campaigns import Campaign, CampaignStore
+from arena.seats.links import Arrival
+from arena.seats.seats import SeatStore
+from arena.seats.spec import SeatSpec
+from arena.seats.tables import SEAT_ENTRY
+from arena.settings import VoteLimits
+
+MODELS, ITEMS, VOTES, SEAT_VOTES = 20, 1000, 100_000, 20
+DRAWS, TARGET = 200, 0.020
+LIMITS = VoteLimits()
+
+
+def bank(database: Database) -> ItemBank:
+    drafts = [
+        ItemDraft(
+            instruction=f"What is in picture {number}?",
+            family=f"family {number % 10}",
+            images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
+            answers={f"model-{model:02d}": f"Model {model} sees the number {number}." for model in range(MODELS)},
+        )
+        for number in range(ITEMS)
+    ]
+    Ingest(database).add_items("bench", "folder", drafts)
+    return ItemBank(database)
+
+
+def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
+    """Insert VOTES final votes of workers with SEAT_VOTES each, on tuples of which none comes twice."""
+    coin, here = np.random.default_rng(1), tuple(items.bank().items.values())
+    low, high = np.triu_indices(MODELS, 1)
+    seats = VOTES // SEAT_VOTES
+    tuples = coin.permutation(len(low) * ITEMS)[:VOTES]
+    voters = [{"id": one + 1, "cookie_hash": secrets.token_hex(32), "since": now()} for one in range(seats)]
+    places = [
+        {"id": one + 1, "campaign": campaign.name, "worker": f"w{one}", "voter_id": one + 1}
+        | {"wanted": SEAT_VOTES, "code": "C", "since": now()}
+        for one in range(seats)
+    ]
+    entries = [
+        {"seat_id": one + 1, "campaign_id": campaign.id, "person": f"w{one}", "session": "", "reply_to": ""}
+        | {"arrived_at": now()}
+        for one in range(seats)
+    ]
+    battles, votes = [], []
+    for number, code in enumerate(tuples.tolist()):
+        pair, item = divmod(code, ITEMS)
+        one, other = (here[item].contestants[place] for place in (low[pair], high[pair]))
+        seat, battle = number // SEAT_VOTES + 1, number + 1
+        battles.append(
+            {"id": battle, "token": secrets.token_hex(16), "voter_id": seat, "item_id": here[item].id, "seat_id": seat}
+            | {"model_low": one.model, "model_high": other.model, "low_is_a": True, "answer_a": one.answer}
+            | {"answer_b": other.answer, "served_at": now(), "draw": "campaign", "draw_probability": 0.1}
+        )
+        won, lost = (
+            (one.model, other.model)
+            if coin.random() < 0.5 + (high[pair] - low[pair]) / 80
+            else (other.model, one.model)
+        )
+        votes.append(
+            {"battle_id": battle, "attempt": 1, "voter_id": seat, "choice": "a" if won == one.model else "b"}
+            | {"winner": won, "loser": lost, "voted_at": now(), "tick": 1, "terms": ""}
+        )
+    with database.write() as connection:
+        for table, rows in ((VOTER, voters), (SEAT, places), (SEAT_ENTRY, entries), (BATTLE, battles), (VOTE, votes)):
+            connection.execute(insert(table), rows)
+        connection.execute(insert(REVEAL), [{"battle_id": one["id"], "revealed_at": now()} for one in battles])
+
+
+def spec_of(design: str, items: ItemBank) -> BattleSpec:
+    names = [f"model-{model:02d}" for model in range(MODELS)]
+    pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+    tuples = [FixedTuple(item=item.key, model_a=a, model_b=b) for item in items.bank().items.values() for a, b in pairs]
+    return BattleSpec(
+        name=design,
+        source="bench",
+        design=design,
+        tuples=tuple(tuples) if design == "fixed" else (),
+        stop=Stop(votes=10**6),
+        seat=SeatSpec(votes=SEAT_VOTES, minutes=20, pay=1.0),
+    )
+
+
+def measured(design: str) -> tuple[float, float, float]:
+    """Median and 95th percentile of a draw, and the median of a bare commit, in seconds."""
+    with tempfile.TemporaryDirectory() as folder, closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base:
+        items, campaigns = bank(base), CampaignStore(base, {TASK: BattleSpec})
+        campaign = campaigns.create(TASK, spec_of(design, items))
+        plant(base, campaign, items)
+        work = BattleWork(base, BattleStore(base, LIMITS), items, CampaignStates(base, items, campaigns))
+        seats, drawn, bare = SeatStore(base), [], []
+        for number in range(DRAWS):
+            begun = time.perf_counter()
+            seat = seats.enter(campaign, Arrival(f"new worker {number}"), None)
+            bare.append(time.perf_counter() - begun)
+            if number == 0:
+                work.battle(seat, None)  # reads the campaign once
+                continue
+            begun = time.perf_counter()
+            assert work.battle(seat, None)
+            drawn.append(time.perf_counter() - begun)
+        return statistics.median(drawn), sorted(drawn)[int(0.95 * len(drawn))], statistics.median(bare)
+
+
+def main() -> int:
+    slow = 0
+    for design in ("balanced", "settle", "fixed"):
+        median, late, bare = measured(design)
+        slow += median > TARGET
+        print(
+            f"{design:>9}: a seat's next battle {median * 1000:.1f} ms (p95 {late * 1000:.1f}), "
+            f"taking a seat {bare * 1000:.1f} ms, ratio {median / bare:.1f}",
+            flush=True,
+        )
+    print("the target is met" if not slow else f"{slow} designs take more than {TARGET * 1000:.0f} ms")
+    return int(slow > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
