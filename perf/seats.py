@@ -12,13 +12,14 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from sqlalchemy import insert
 
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, REVEAL, SEAT, VOTE, VOTER
-from arena.campaign_battles.spec import TASK, BattleSpec, FixedTuple, Stop
+from arena.campaign_battles.spec import TASK, BattleSpec, Design, FixedTuple, Stop
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.task import BattleWork
 from arena.database import Database, now
@@ -92,7 +93,7 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
         connection.execute(insert(REVEAL), [{"battle_id": one["id"], "revealed_at": now()} for one in battles])
 
 
-def spec_of(design: str, items: ItemBank) -> BattleSpec:
+def spec_of(design: Design, items: ItemBank) -> BattleSpec:
     names = [f"model-{model:02d}" for model in range(MODELS)]
     pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
     tuples = [FixedTuple(item=item.key, model_a=a, model_b=b) for item in items.bank().items.values() for a, b in pairs]
@@ -106,7 +107,7 @@ def spec_of(design: str, items: ItemBank) -> BattleSpec:
     )
 
 
-def measured(design: str) -> tuple[float, float, float]:
+def measured(design: Design) -> tuple[float, float, float]:
     """Median and 95th percentile of a draw, and the median of a bare commit, in seconds."""
     with tempfile.TemporaryDirectory() as folder, closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base:
         items, campaigns = bank(base), CampaignStore(base, {TASK: BattleSpec})
@@ -129,7 +130,7 @@ def measured(design: str) -> tuple[float, float, float]:
 
 def main() -> int:
     slow = 0
-    for design in ("balanced", "settle", "fixed"):
+    for design in get_args(Design):
         median, late, bare = measured(design)
         slow += median > TARGET
         print(

@@ -37,8 +37,8 @@ class BattleSpec(CampaignSpec):
     """A campaign of battles."""
 
     source: Annotated[str, Field(min_length=1, max_length=200)]
-    families: tuple[str, ...] = Field((), strict=False)
-    models: tuple[str, ...] = Field((), strict=False)
+    families: tuple[str, ...] = Field(default=(), strict=False)
+    models: tuple[str, ...] = Field(default=(), strict=False)
     """Empty, as families: all."""
     per_tuple: Annotated[int, whole(1, 100)] = 1
     """Votes for each item and pair of models, of as many workers."""
@@ -46,7 +46,7 @@ class BattleSpec(CampaignSpec):
     """Share of the tuples that get `overlap_per_tuple` votes."""
     overlap_per_tuple: Annotated[int, whole(2, 100)] = 5
     design: Design = "balanced"
-    tuples: tuple[FixedTuple, ...] = Field((), strict=False)
+    tuples: tuple[FixedTuple, ...] = Field(default=(), strict=False)
     stop: Stop
 
     def mistake(self) -> str:

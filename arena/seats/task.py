@@ -43,6 +43,8 @@ class ExamQuestion(NamedTuple):
     shown: str
     """Name of what the page shows."""
     right: str
+    answers: Sequence[str]
+    """All that may be answered."""
 
 
 class SeatTask(Protocol):

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from arena.battles.choices import UnknownBattleError
-from arena.battles.store import VoteRequest
 from arena.campaign_battles.task import BattleWork
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
@@ -53,9 +53,8 @@ class BattleTask:
         return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
 
     def take(self, seat: Seat, token: str, answer: str) -> None:
-        side: Side = "a" if answer == "a" else "b"
         self._check_mine(seat, token)
-        self.work.store.vote(*VoteRequest(seat.voter, token, side, self.terms))
+        self.work.store.vote(seat.voter, token, cast(Side, answer), self.terms)  # refuses any but a side
 
     def undo(self, seat: Seat, token: str) -> None:
         self._check_mine(seat, token)
@@ -87,4 +86,4 @@ class BattleTask:
         texts = self.work.items.answer_texts([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
         html = HTML.pair(item, shown_pictures(item, self.scaled), texts, shown, words)
-        return ExamQuestion(name, html, shown, right)
+        return ExamQuestion(name, html, shown, right, SIDES)

@@ -115,6 +115,8 @@ class CampaignPages:
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = form.get("answer", "")
+        if answer not in question.answers:
+            raise CampaignLinkError("Choose one of the answers.")
         self.qualification.answer(seat, stands, question.name, answer, answer == question.right)
         return f"?after={number}"
 
