@@ -124,7 +124,9 @@ class AppContext:
         self.scoring = build_scoring(settings, database)
         self.items = ItemBank(database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
-        self.question_pictures = QuestionPictures(self.pictures, (settings.mm_vet, settings.mm_vet_v2))
+        self.question_pictures = QuestionPictures(
+            self.pictures, (settings.mm_vet, settings.mm_vet_v2), self.scoring.pictures
+        )
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)

@@ -40,7 +40,7 @@ class ScaledPictures:
     def _size(self, sha256: str) -> tuple[int, int] | None:
         """Width and height of a kept picture in pixels; None if it is not here."""
         path = self._original(sha256)
-        return None if path is None else _opened(path).size
+        return None if path is None else _opened(path.read_bytes()).size
 
     def path(self, sha256: str, width: int) -> Path | None:
         """The file of a picture at one of the widths, made if needed; None if there is no such picture or width.
@@ -57,7 +57,7 @@ class ScaledPictures:
             return original
         try:
             if not scaled.is_file():
-                self._write(scaled, scaled_picture(original, width))
+                self._write(scaled, scaled_picture(original.read_bytes(), width))
         finally:
             self._turns.release()
         return scaled
@@ -87,8 +87,8 @@ class ScaledPictures:
             self._kept -= size
 
 
-def scaled_picture(original: Path, width: int) -> bytes:
-    """Return a kept picture as WebP, at most so wide and of at most the bytes of that width."""
+def scaled_picture(original: bytes, width: int) -> bytes:
+    """Return what `images.read_picture` made as WebP, at most so wide and of at most the bytes of that width."""
     picture = _opened(original)
     picture.draft("RGB", (width, width))
     image = picture.convert("RGB")
@@ -102,6 +102,6 @@ def scaled_picture(original: Path, width: int) -> bytes:
         image = image.resize((image.width * 3 // 4, image.height * 3 // 4))
 
 
-def _opened(path: Path) -> JpegImageFile | PngImageFile:
-    data = io.BytesIO(path.read_bytes())
-    return JpegImageFile(data) if path.suffix == ".jpg" else PngImageFile(data)
+def _opened(data: bytes) -> JpegImageFile | PngImageFile:
+    kind = JpegImageFile if data.startswith(b"\xff\xd8") else PngImageFile
+    return kind(io.BytesIO(data))

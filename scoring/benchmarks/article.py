@@ -38,6 +38,8 @@ class ScoredAnswer(NamedTuple):
     """Written-out names of what the question tests."""
     pictures: tuple[str, ...] = ()
     """File names of its pictures."""
+    row: int = 0
+    """Where its question starts in the uploaded file, which may hold its picture; 0: nowhere."""
 
 
 @dataclass(frozen=True)

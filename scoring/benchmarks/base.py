@@ -71,6 +71,8 @@ class Benchmark(ABC, Generic[R]):
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What each protocol does, in a clause."""
+    unpictured: str = "this server does not have the picture"
+    """Why a question is shown without its picture."""
 
     @abstractmethod
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
@@ -144,6 +146,8 @@ class Benchmark(ABC, Generic[R]):
 @dataclass(frozen=True)
 class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
+
+    unpictured: str = "the scored file held none, in a column image, or was gone before its answers were judged"
 
     @abstractmethod
     def fits(self, first: Record) -> bool:

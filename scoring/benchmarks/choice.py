@@ -265,6 +265,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             grade=f"read{rotated} as {chosen}",
             score=None if right is None else float(right),
             groups=self.tested(question),
+            row=question.row,
         )
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:

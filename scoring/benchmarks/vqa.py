@@ -420,7 +420,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
-            found.append(ScoredAnswer(row.id, row.text, truth, row.prediction, told, score))
+            found.append(ScoredAnswer(row.id, row.text, truth, row.prediction, told, score, row=row.row))
         return found
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:

@@ -20,6 +20,7 @@ from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_g
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import Layout, Upload, UploadError, fill, notices, read_predictions
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload, UploadStore
@@ -101,6 +102,7 @@ class JobService:
     """The most that one job may cost the operator, in US dollars."""
     submissions: Submissions
     lending: Lending
+    pictures: ReportPictures
 
     def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
         """A file of free answers beside the questions of a name, else the first that it answers any of."""
@@ -194,7 +196,10 @@ class JobService:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self.upload_store.find(owner, token)
         self.upload_store.check_disk()
-        return self.jobs.add_done(owner, self._opened(arrived, benchmark).report(protocol, title), arrived.network)
+        report = self._opened(arrived, benchmark).report(protocol, title)
+        job = self.jobs.add_done(owner, report, arrived.network)
+        self.pictures.soon(job)
+        return job
 
     def whole_file(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Draft:
         """Draft of all that the rules leave open in a file."""

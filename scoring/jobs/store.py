@@ -69,6 +69,7 @@ JOB = Table(
     Field("report", Text),
     Field("network", Text),
     Field("published", Boolean, nullable=False, server_default=false()),
+    Field("score", Text),
     Index("job_queue", "state", "queued"),
 )
 FREE_REPORT = Table(
@@ -125,6 +126,8 @@ class Job:
     finished: datetime | None
     published: bool
     """Whether the head of its page names it, with its number, to everybody."""
+    score: str | None
+    """Its report's main number as text; None without a report, and for reports older than this field."""
 
 
 class Claim(NamedTuple):
@@ -177,7 +180,7 @@ class Jobs:
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
         digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
-        ended = {"draft": "", "report": record_json(report), "finished": now()}
+        ended = {"draft": "", "report": record_json(report), "finished": now(), "score": score_text(report)}
         free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
         mine = and_(JOB.c.owner == owner, _FREE)
         same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
@@ -327,7 +330,8 @@ class Jobs:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
-        values = {"state": "done", "done": JOB.c.total, "report": record_json(report), "finished": now()}
+        ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
+        values = {"state": "done", "done": JOB.c.total, **ended}
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
@@ -396,6 +400,11 @@ class Jobs:
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
         row = connection.execute(update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)).one()
         return _job(row)
+
+
+def score_text(report: AnyReport) -> str:
+    head = BENCHMARKS[report.benchmark].headline(report)
+    return "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
 
 
 def _judged_by(holder: str, link: str) -> ColumnElement[bool]:

@@ -110,11 +110,14 @@ class UploadStore:
         self._metadata(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
+    def latest(self, owner: str, name: str) -> StoredUpload | None:
+        """Return an owner's file of this name; None if it is not here (any more)."""
+        found = map(self._read, self.folder.glob(f"*{_METADATA}"))
+        return next((one for one in found if one and (one.owner, one.name) == (owner, name)), None)
+
     def drop(self, owner: str, name: str) -> None:
-        for metadata_path in self.folder.glob(f"*{_METADATA}"):
-            arrived = self._read(metadata_path)
-            if arrived and (arrived.owner, arrived.name) == (owner, name):
-                self.discard(arrived)
+        while arrived := self.latest(owner, name):
+            self.discard(arrived)
 
     def check_disk(self) -> None:
         """Raise UploadStoreError if the free disk space is reserved for votes."""

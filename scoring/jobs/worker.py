@@ -67,12 +67,16 @@ class JobWorker:
         fetcher: Fetcher | None = None,
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
+        finished: Callable[[Job], None] = lambda job: None,
     ) -> None:
-        """`judged` gets each complete report before its job is marked done, and again after a crash in between."""
+        """`judged` gets each complete report before its job is marked done, and again after a crash in between.
+
+        `finished` gets the job once its report can be read.
+        """
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._budget = jobs, cache, budget
         self._operator, self._pace, self._fetcher = operator, pace, fetcher
-        self._pictures, self._judged = pictures, judged
+        self._pictures, self._judged, self._finished = pictures, judged, finished
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -161,7 +165,8 @@ class JobWorker:
         except (JudgeError, BudgetError, JobError, ReportError) as error:
             await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
         else:
-            await asyncio.to_thread(self._jobs.finish, self.name, link, report)
+            if await asyncio.to_thread(self._jobs.finish, self.name, link, report):
+                await asyncio.to_thread(self._finished, running.claim.job)
 
     async def _report(self, running: _Running) -> AnyReport:
         async with self._judge_of(running) as judge:

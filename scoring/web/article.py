@@ -77,10 +77,10 @@ def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
     return wrong_answers(BENCHMARKS[report.benchmark].scored_answers(report))
 
 
-def wrong_html(report: AnyReport, address: Callable[[str], str]) -> str:
-    """Return five wrong answers; `address` tells where a picture of that name is, "" if it is nowhere."""
-    found = wrong_answers_of(report)
-    return REPORT.wrong([(one, list(filter(None, map(address, one.pictures)))) for one in found]) if found else ""
+def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
+    """Return five wrong answers; `pictures` returns the addresses of a question's pictures, as far as they are here."""
+    found = [(one, pictures(one)) for one in wrong_answers_of(report)]
+    return REPORT.wrong(found, BENCHMARKS[report.benchmark].unpictured) if found else ""
 
 
 def trust_html(report: AnyReport) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
-from scoring.jobs.store import KEPT_FREE, Job, Jobs
+from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
 from scoring.registry import BENCHMARKS
 from scoring.web.answer_list import shows_report_errors
 from scoring.web.article import comparison_html, figure_html, methods_html, trust_html, wrong_html
@@ -57,9 +57,8 @@ class PublishedReports:
         if report is None:
             return None
         benchmark = BENCHMARKS[report.benchmark]
-        head = benchmark.headline(report)
-        score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
-        return f"{report.title}: {score} on {benchmark.edition(report)}", benchmark.sentence(report)
+        title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
+        return title, benchmark.sentence(report)
 
 
 class ReportTab:
@@ -134,7 +133,7 @@ class ReportTab:
         return {
             self.head: head,
             self.figure: figure_html(report),
-            self.wrong: wrong_html(report, lambda name: self._address(job.link, name)),
+            self.wrong: wrong_html(report, self._pictures.addresses(job.link)),
             self.trust: trust_html(report),
             self.comparing: gr.update(visible=True),
             self.second: gr.update(choices=self._others(job, request), value=None),
@@ -179,10 +178,6 @@ class ReportTab:
             for one in mine
             if one.benchmark == job.benchmark
         ]
-
-    def _address(self, link: str, name: str) -> str:
-        there = self._pictures.path(name) is not None
-        return f"reports/{quote(link, safe='')}/pictures/{quote(name, safe='')}" if there else ""
 
 
 def owner_of(request: gr.Request) -> str:

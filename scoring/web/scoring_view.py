@@ -66,7 +66,7 @@ def mine_html(jobs: Sequence[Job]) -> str:
     for job in jobs:
         about = (BENCHMARKS[job.benchmark].name, job.model or "rules alone", f"{ago(now() - job.created)} ago")
         if job.state != "quoted":
-            listed.append((job, STATE_WORDS[job.state], about))
+            listed.append((job, job.score or STATE_WORDS[job.state], about))
     return SCORING.mine(listed)
 
 

@@ -10,6 +10,7 @@ from arena.budget import Budget, Ceilings
 from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.settings import Settings
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
@@ -33,10 +34,13 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
     pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
-    worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, judged=submissions.publish_if_complete)
+    report_pictures = ReportPictures(database, jobs, upload_store)
+    done = {"judged": submissions.publish_if_complete, "finished": report_pictures.soon}
+    worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
     sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
     lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
-    return JobService(sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
+    found = (sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
+    return JobService(*found, report_pictures)
 
 
 @asynccontextmanager
@@ -49,6 +53,7 @@ async def scoring_running(service: JobService) -> AsyncIterator[None]:
     finally:
         tidying.cancel()
         await asyncio.to_thread(service.worker.stop)
+        service.pictures.stop()
 
 
 async def _tidy(service: JobService) -> None:

@@ -24,6 +24,7 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore
@@ -182,10 +183,11 @@ class Person:
         database, lent = self.bench.database, (operator, {}, 10**9)
         parts = (self.bench.jobs, self.bench.worker, self.bench.cache, *lent, Submissions(database))
         lending = Lending(database, login=False)
-        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending)
+        kept = ReportPictures(database, self.bench.jobs, self.uploads)
+        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending, kept)
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
-        pictures = QuestionPictures(PictureStore(folder / "pictures"), ())
+        pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),

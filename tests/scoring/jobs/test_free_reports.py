@@ -15,6 +15,7 @@ from arena.battles.store import BattleStore
 from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
 from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_NETWORK, MOST_OF_OWNER, JobError
 from scoring.jobs.submissions import Submissions
@@ -45,6 +46,7 @@ class Visit:
             1000.0,
             Submissions(database),
             Lending(database, login=False),
+            ReportPictures(database, self.jobs, self.upload_store),
         )
         self.service = JobService({"sample": own_sample()}, *rooms)
 

@@ -20,6 +20,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.vqa import MarksReport
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, JobServiceError
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import Submissions
@@ -63,6 +64,7 @@ class Visit:
             ceiling,
             Submissions(bench.database),
             Lending(bench.database, login, {"pilot"}),
+            ReportPictures(bench.database, bench.jobs, self.upload_store),
         )
 
     def brings(self, file: Path) -> str:

@@ -21,7 +21,9 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
+from scoring.jobs.uploads import UploadStore
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import comparison_html, figure_html, methods_html, published_drawing, trust_html, trust_lines
@@ -203,7 +205,8 @@ class DownDatabase:
 def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
     jobs: Any = DownDatabase()
     with gr.Blocks(analytics_enabled=False) as page:
-        tab = ReportTab(jobs, QuestionPictures(PictureStore(tmp_path), ()))
+        kept = ReportPictures(jobs, jobs, UploadStore(tmp_path / "uploads"))
+        tab = ReportTab(jobs, QuestionPictures(PictureStore(tmp_path), (), kept))
         tab.listen(page, gr.Column(), gr.Column())
     request = SimpleNamespace(headers=Headers())
     events: list[Any] = [event for event in page.fns.values() if event.fn and event.fn != tab.on_load]

@@ -1,0 +1,144 @@
+"""Report pictures: those of the wrong answers that a report shows, where its uploaded file holds them.
+
+They are strangers' bytes: decoded and encoded anew, small, and kept in the database beside their report, with which
+they go. Who has the report's link may see them, nobody else; no copy and no export holds them.
+"""
+
+import base64
+import binascii
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLateError
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, insert, select
+
+from arena.database import METADATA, Database, DatabaseError
+from arena.io.images import PictureError, read_picture
+from arena.io.scaled_pictures import scaled_picture
+from arena.io.tables import JSON, PAGE, RowsError, read_records
+from scoring.benchmarks.article import ScoredAnswer, wrong_answers
+from scoring.jobs.store import JOB, Job, Jobs
+from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.registry import BENCHMARKS
+
+REPORT_PICTURE = Table(
+    "report_picture",
+    METADATA,
+    Column("link", ForeignKey("job.link", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+"""Pictures of a report, numbered from 1; `data` is WebP."""
+WIDTH = 640
+"""Most pixels across."""
+MOST_OF_QUESTION = 4
+_MOST_WAITING = 50
+"""Files of which pictures are still to be read; those of others stay unread."""
+_PATIENCE_SECONDS = 5.0
+_CELLS = replace(PAGE, cell=PAGE.line)
+_REFERENCE = re.compile(r"\d{1,12}")
+"""A cell that is the index of the question whose picture it is."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
+
+log = logging.getLogger(__name__)
+
+
+class ReportPictures:
+    """Pictures of reports; files are read one at a time, beside the scoring."""
+
+    def __init__(self, database: Database, jobs: Jobs, uploads: UploadStore) -> None:
+        self._database, self._jobs, self._uploads = database, jobs, uploads
+        self._reader = ThreadPoolExecutor(1, "pictures")
+        self._waiting: dict[str, Future[None]] = {}
+
+    def soon(self, job: Job) -> None:
+        """Keep the pictures of a report that was made of its owner's uploaded file, in the background."""
+        arrived = self._uploads.latest(job.owner, job.file)
+        if arrived is None or job.link in self._waiting or len(self._waiting) >= _MOST_WAITING or self.of(job.link):
+            return
+        self._waiting[job.link] = reading = self._reader.submit(self._keep, job.link, arrived)
+        reading.add_done_callback(lambda _: self._waiting.pop(job.link, None))
+
+    def stop(self) -> None:
+        self._reader.shutdown(cancel_futures=True)
+
+    def of(self, link: str) -> Mapping[str, Sequence[int]]:
+        """Return the numbers of a report's pictures by question; it waits a moment for those still being read."""
+        if waiting := self._waiting.get(link):
+            with suppress(TooLateError):
+                waiting.result(_PATIENCE_SECONDS)
+        query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(REPORT_PICTURE.c.link == link)
+        found: dict[str, list[int]] = {}
+        with self._database.read() as connection:
+            for question, number in connection.execute(query.order_by(REPORT_PICTURE.c.number)):
+                found.setdefault(question, []).append(number)
+        return found
+
+    def picture(self, link: str, number: int) -> bytes | None:
+        """Return a picture of the report under this link; None if that has no such picture."""
+        query = select(REPORT_PICTURE.c.data).where(REPORT_PICTURE.c.link == link, REPORT_PICTURE.c.number == number)
+        with self._database.read() as connection:
+            return connection.scalar(query)
+
+    def _keep(self, link: str, arrived: StoredUpload) -> None:
+        try:
+            report = self._jobs.report(link)
+            if report is not None:
+                answers = BENCHMARKS[report.benchmark].scored_answers(report)
+                self._insert(link, list(file_pictures(arrived.path, arrived.name, answers)))
+        except (RowsError, OSError, DatabaseError) as error:
+            log.info("the pictures of a report were not read: %s", error)
+
+    def _insert(self, link: str, found: Sequence[tuple[str, bytes]]) -> None:
+        rows = [
+            {"link": link, "number": number, "question": question, "data": data}
+            for number, (question, data) in enumerate(found, 1)
+        ]
+        with self._database.write() as connection:  # its owner may have deleted it meanwhile
+            if rows and connection.scalar(select(JOB.c.link).where(JOB.c.link == link)):
+                connection.execute(insert(REPORT_PICTURE), rows)
+
+
+def file_pictures(path: Path, name: str, answers: Sequence[ScoredAnswer]) -> Iterator[tuple[str, bytes]]:
+    """Yield question and picture, as WebP, of the wrong answers that a report on a file shows. Raises RowsError."""
+    times = Counter(one.row for one in answers)
+    rows = {one.id: one.row for one in answers if one.row and times[one.row] == 1}
+    shown = {one.id: rows[one.id] for one in wrong_answers(answers) if one.id in rows}
+    cells = _cells(path, name, set(shown.values())) if shown else {}
+    others = {id: str(cells.get(row)).strip() for id, row in shown.items()}
+    meant = {id: rows[other] for id, other in others.items() if _REFERENCE.fullmatch(other) and other in rows}
+    shown |= meant
+    if missing := set(meant.values()) - cells.keys():
+        cells |= _cells(path, name, missing)
+    for id, row in shown.items():
+        for data in _decoded(cells.get(row)):
+            with suppress(PictureError):
+                yield id, scaled_picture(read_picture(data).data, WIDTH)
+
+
+def _cells(path: Path, name: str, rows: set[int]) -> dict[int, JSON]:
+    """Return the pictures' cells of these rows."""
+    found: dict[int, JSON] = {}
+    for record in read_records(path, _CELLS, name=name, members=True):
+        column = next((one for one in IMAGE_COLUMNS if one in record.values), None)
+        if column is None or len(found) == len(rows):
+            break
+        if record.row in rows:
+            found[record.row] = record.values[column]
+    return found
+
+
+def _decoded(cell: JSON) -> Iterator[bytes]:
+    """Yield what a cell holds in base64: a picture, a data URL, or a list of them."""
+    texts = _BASE64.findall(" ".join(map(str, cell)) if isinstance(cell, list) else str(cell or ""))
+    for text in texts[:MOST_OF_QUESTION]:
+        with suppress(binascii.Error):
+            yield base64.b64decode(text)

@@ -1,0 +1,157 @@
+"""Pictures that lie in an uploaded file: which a report shows, made anew, and only under its link."""
+
+import asyncio
+import base64
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from sqlalchemy import func, select
+
+from arena.database import Database
+from scoring.benchmarks.article import wrong_answers
+from scoring.jobs.report_pictures import MOST_OF_QUESTION, REPORT_PICTURE, WIDTH, ReportPictures, file_pictures
+from scoring.jobs.store import Job, Jobs
+from scoring.jobs.uploads import UploadStore
+from scoring.registry import BENCHMARKS, open_upload
+from tests.support.circular_passes import RIGHT, passes, row
+
+OWNER = "o" * 32
+RED, GREEN, BLUE = (200, 30, 30), (30, 180, 60), (30, 60, 200)
+
+
+def picture(colour: tuple[int, int, int], side: int = 40, kind: str = "PNG") -> str:
+    """A picture of one colour in base64."""
+    stream = io.BytesIO()
+    Image.new("RGB", (side, side), colour).save(stream, kind)
+    return base64.b64encode(stream.getvalue()).decode()
+
+
+def written(path: Path, rows: Sequence[dict[str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def report_on(path: Path):
+    opened = open_upload(path)
+    assert opened is not None
+    return opened.report("strict")
+
+
+def found_in(path: Path) -> dict[str, list[tuple[int, int, int]]]:
+    """The colours of the pictures that are kept of a file, by question, each as it is decoded."""
+    report, found = report_on(path), {}
+    for question, data in file_pictures(path, path.name, BENCHMARKS[report.benchmark].scored_answers(report)):
+        with Image.open(io.BytesIO(data)) as image:
+            assert image.format == "WEBP" and image.width <= WIDTH and not image.info.get("exif")
+            found.setdefault(question, []).append(image.convert("RGB").getpixel((image.width // 2, image.height // 2)))
+    return found
+
+
+def about(colour: tuple[int, int, int]) -> list[object]:
+    return [pytest.approx(colour, abs=6)]
+
+
+def test_wrong_answers_have_the_pictures_of_their_rows_and_of_the_rows_that_these_name(tmp_path):
+    wrong, right = ["D", *RIGHT[1:]], RIGHT
+    rows = [*passes(1, wrong, image="5"), *passes(2, wrong, image=picture(RED)), *passes(5, right, image="x")]
+    for one in rows:
+        one["image"] = one["image"] if int(one["index"]) < 10 else str(int(one["index"]) % 1_000_000)
+    rows[8]["image"] = picture(GREEN, 2000, "JPEG")
+    assert found_in(written(tmp_path / "m.tsv", rows)) == {"1": about(GREEN), "2": about(RED)}
+
+
+def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
+    many = [f"data:image/png;base64,{picture(RED)}"] * (MOST_OF_QUESTION + 3)
+    rows = [
+        {"index": "a/1", "question": "What?", "answer": "['dog']", "prediction": "cat", "image": json.dumps(many)},
+        {"index": "a/2", "question": "Who?", "answer": "['me']", "prediction": "me", "image": picture(BLUE)},
+    ]
+    assert found_in(written(tmp_path / "m.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "",
+        "999",
+        "images/somewhere/on/a/disk/whose/name/is/as/long/as/this/one/which/says/nothing.png",
+        base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'>" + b" " * 200).decode(),
+        base64.b64encode(b"<html><script>alert(1)</script>" + b" " * 200).decode(),
+        base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 200).decode(),
+        "A" * 65,
+    ],
+)
+def test_what_is_no_picture_is_left_out(tmp_path, cell):
+    assert found_in(written(tmp_path / "m.tsv", [*passes(1, ["D"] * 4, image=cell)])) == {}
+
+
+def test_a_row_that_cannot_be_told_from_others_shows_no_others_picture(tmp_path):
+    rows = [row(1, "D", image=picture(RED)), row(2, "D", image=picture(BLUE))]
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(rows))
+    assert found_in(path) == {}
+    path.write_text(json.dumps(rows, indent=1))
+    assert found_in(path) == {"1": about(RED), "2": about(BLUE)}
+
+
+class House:
+    """Reports with pictures, of files that were uploaded."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.database, self.uploads = database, UploadStore(folder / "uploads")
+        self.jobs = Jobs(database)
+        self.pictures = ReportPictures(database, self.jobs, self.uploads)
+
+    def report(self, path: Path, owner: str = OWNER) -> Job:
+        async def chunks():
+            yield path.read_bytes()
+
+        asyncio.run(self.uploads.receive(owner, path.name, chunks()))
+        job = self.jobs.add_done(owner, report_on(path))
+        self.pictures.soon(job)
+        return job
+
+    def kept(self) -> int:
+        with self.database.read() as connection:
+            return connection.scalar(select(func.count()).select_from(REPORT_PICTURE)) or 0
+
+
+@pytest.fixture
+def house(database, tmp_path) -> Iterator[House]:
+    made = House(database, tmp_path)
+    yield made
+    made.pictures.stop()
+
+
+def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_path):
+    rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 9)]
+    first = house.report(written(tmp_path / "a.tsv", rows))
+    second = house.report(written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32)
+    numbers = house.pictures.of(first.link)
+    report = house.jobs.report(first.link)
+    shown = wrong_answers(BENCHMARKS["mmbench"].scored_answers(report))
+    assert list(numbers) == [one.id for one in shown] and house.kept() == len(shown) == 5
+    assert house.pictures.of(second.link) == {}
+    for number in range(7):
+        assert (house.pictures.picture(first.link, number) is None) == (number not in range(1, 6))
+        assert house.pictures.picture(second.link, number) is None
+        assert house.pictures.picture("", number) is None
+    house.jobs.delete(OWNER, first.link)
+    assert house.kept() == 0 and house.pictures.picture(first.link, 1) is None
+
+
+def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
+    job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image="")]))
+    assert house.pictures.of(job.link) == {}
+    house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
+    house.jobs.delete(OWNER, job.link)
+    house.pictures.soon(job)
+    assert house.pictures.of(job.link) == {} and house.kept() == 0
