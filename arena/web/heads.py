@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from arena.battles.outcomes import Outcomes
+from arena.drawings import Drawing
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs
@@ -38,6 +39,16 @@ class Head(NamedTuple):
     """Whether search engines are asked to stay away."""
     picture: str | None = None
     """Hash of the picture that the preview shows."""
+    drawing: Drawing | None = None
+    """The preview, where it is a drawing of its own."""
+
+
+class ReportHead(NamedTuple):
+    """What the head of a published report says."""
+
+    title: str
+    description: str
+    preview: Drawing
 
 
 PAGES = {
@@ -65,8 +76,8 @@ class Heads:
     outcomes: Outcomes
     leaderboard: Leaderboard
     overview: Overview
-    report: Callable[[str], tuple[str, str] | None] = lambda link: None
-    """Title and description of the report under a link, if its owner has published it."""
+    report: Callable[[str], ReportHead | None] = lambda link: None
+    """The report under a link, if its owner has published it."""
 
     def of(self, address: Address) -> Head:
         """Return an address's head. Raises DatabaseError."""
@@ -80,8 +91,8 @@ class Heads:
         published = self.report(link)
         if published is None:
             return _REPORT
-        title, description = published
-        return Head(f"{title} · {NAME}", description, f"report/{link}")
+        title, description, drawing = published
+        return Head(f"{title} · {NAME}", description, f"report/{link}", drawing=drawing)
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)

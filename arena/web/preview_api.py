@@ -45,6 +45,8 @@ class Previews:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
             return self._board(address.name)
+        if head.drawing:
+            return drawn(head.drawing)
         title = head.title.removesuffix(f" · {NAME}")
         if address == Address(VOTE):
             title = title.removeprefix(f"{NAME}: ").capitalize()
@@ -79,6 +81,11 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
         return Response(found, media_type="image/png", headers={"cache-control": f"public, max-age={60 * _MINUTES}"})
 
     return router
+
+
+@lru_cache(64)
+def drawn(drawing: Drawing) -> bytes:
+    return png(drawing, 0)
 
 
 @lru_cache(64)

@@ -2,9 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import wrap
 
+from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
+from arena.web.addresses import NAME
 from scoring.benchmarks.article import PairedLine, PublishedBoard, ScoredAnswer, paired, wrong_answers
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
@@ -14,6 +17,8 @@ _ROW, _NAMES, _WIDTH = 22, 0.43, 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
+_PREVIEW, _EDGE, _NEAREST = (600, 315), 24, 7
+"""Size of the picture beside a shared link, the space around it, and how many bars it has room for."""
 CALIBRATION = "No person has marked these answers yet: how far this judge is from people here is not known."
 
 
@@ -40,26 +45,74 @@ def figure_html(report: AnyReport) -> str:
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lay out a published table as bars, best first; this report's is the dark one, with its interval."""
-    mean = head.mean or 0.0
-    own = (title, mean)
-    rows = sorted([*board.ordered, own], key=lambda row: (-row[1], row is not own))
-    low, high = (mean if end is None else end for end in (head.low, head.high))
-    scale = _BARS * _WIDTH / max(high, rows[0][1], 1)
-    left = _NAMES * _WIDTH
-    marks: list[Mark] = []
+    rows, own = _ordered(board.ordered, title, head)
+    what = f"{title} ({own[1]:.1f}) among the models of {board.source}"
+    told = ", ".join(f"{name} {score:.1f}" for name, score in rows)
+    return Drawing(what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True)
+
+
+def preview_drawing(report: AnyReport) -> Drawing:
+    """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
+    benchmark = BENCHMARKS[report.benchmark]
+    head, board, edition = benchmark.headline(report), benchmark.published(report), benchmark.edition(report)
+    title = shortened(report.title if is_drawable(report.title) else "A model", 44)
+    score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+    kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
+    width, height = _PREVIEW
+    marks: list[Mark] = [
+        TextMark(_EDGE, 34, NAME, tone="accent", size=14),
+        TextMark(width - _EDGE, 34, shortened(edition, 44), "end", "quiet", 14),
+        TextMark(_EDGE, 72, title, size=24),
+        TextMark(_EDGE, 122, score, size=44),
+        TextMark(width - _EDGE, 122, kinds.capitalize(), "end", "warm", 16),
+    ]
+    if head is not None and head.mean is not None:
+        beside = _EDGE + 25 * len(score)
+        marks.append(TextMark(beside, 104, shortened(head.name, 44), tone="quiet", size=14))
+        marks.append(TextMark(beside, 122, interval(head.low, head.high), tone="quiet", size=14))
+        if board is not None:
+            rows, own = _ordered(board.ordered, title, head)
+            first = max(0, min(rows.index(own) - _NEAREST // 2, len(rows) - _NEAREST))
+            apart = ", made under other conditions" if board.apart else ""
+            below = [f"Beside {board.source}{apart}"]
+        else:
+            rows, own, first = [(one.name, one.mean or 0.0) for one in benchmark.groups(report)], None, 0
+            below = [] if rows else wrap(benchmark.sentence(report), 66)[:5]
+        rows = rows[first : first + _NEAREST]
+        marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
+        top = 138 + _ROW * len(rows) + 14
+        marks += [
+            TextMark(_EDGE, top + 24 * place, line, tone="quiet", size=12 if rows else 16)
+            for place, line in enumerate(below)
+        ]
+    return Drawing(title, benchmark.sentence(report), width, height, tuple(marks))
+
+
+Bar = tuple[str, float]
+
+
+def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar], Bar]:
+    """Return the rows with this report's, best first, and this report's."""
+    own = (title, head.mean or 0.0)
+    return sorted([*rows, own], key=lambda row: (-row[1], row is not own)), own
+
+
+def _bars(
+    rows: Sequence[Bar], own: Bar | None, head: ScoreLine, width: float, top: float, edge: float = 0
+) -> Iterator[Mark]:
+    low, high = (own[1] if end is None else end for end in (head.low, head.high)) if own else (0.0, 0.0)
+    scale = _BARS * width / max(high, *(score for _, score in rows), 1)
+    left = edge + _NAMES * width
     for place, row in enumerate(rows):
         name, score = row
-        y, dark = _ROW * place, row is own
+        y, dark = top + _ROW * place, row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
-        marks.append(TextMark(left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name))
-        marks.append(BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength))
+        yield TextMark(left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name)
+        yield BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength)
         if dark and high > low:
             middle = y + _ROW / 2
-            marks.append(LineMark(left + low * scale, middle, left + high * scale, middle, "warm", 3))
-        marks.append(TextMark(_WIDTH, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12))
-    what = f"{title} ({mean:.1f}) among the models of {board.source}"
-    told = ", ".join(f"{name} {score:.1f}" for name, score in rows)
-    return Drawing(what, told, _WIDTH, _ROW * len(rows), tuple(marks), fluid=True)
+            yield LineMark(left + low * scale, middle, left + high * scale, middle, "warm", 3)
+        yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
 
 
 def published_table(board: PublishedBoard, title: str) -> str:

@@ -9,10 +9,11 @@ import gradio as gr
 
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
+from arena.web.heads import ReportHead
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
 from scoring.registry import BENCHMARKS
 from scoring.web.answer_list import shows_report_errors
-from scoring.web.article import comparison_html, figure_html, methods_html, trust_html, wrong_html
+from scoring.web.article import comparison_html, figure_html, methods_html, preview_drawing, trust_html, wrong_html
 from scoring.web.citations import citations
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
@@ -47,18 +48,18 @@ class PublishedReports:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs, self._kept = jobs, lru_cache(maxsize=100)(self._words)
 
-    def words(self, link: str) -> tuple[str, str] | None:
-        """Return a published report's title and its sentence; None of any other."""
+    def words(self, link: str) -> ReportHead | None:
+        """Return a published report's title, its sentence and its preview; None of any other."""
         job = self._jobs.find(link)
         return self._kept(link) if job and job.published else None
 
-    def _words(self, link: str) -> tuple[str, str] | None:
+    def _words(self, link: str) -> ReportHead | None:
         report = self._jobs.report(link)
         if report is None:
             return None
         benchmark = BENCHMARKS[report.benchmark]
         title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
-        return title, benchmark.sentence(report)
+        return ReportHead(title, benchmark.sentence(report), preview_drawing(report))
 
 
 class ReportTab:

@@ -1,5 +1,6 @@
 """The article on a report: its sentence, its figure, its wrong answers, who publishes it, a comparison."""
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,11 +12,13 @@ import gradio as gr
 import httpx
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 from scipy import stats
 from starlette.datastructures import Headers
 
 from arena.database import Database, DatabaseError
+from arena.drawing_png import png
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
@@ -26,7 +29,15 @@ from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
-from scoring.web.article import comparison_html, figure_html, methods_html, published_drawing, trust_html, trust_lines
+from scoring.web.article import (
+    comparison_html,
+    figure_html,
+    methods_html,
+    preview_drawing,
+    published_drawing,
+    trust_html,
+    trust_lines,
+)
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import REPORT
 from scoring.web.report_tab import ReportTab
@@ -103,6 +114,20 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert "this report is partial" in figure_html(
         replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
     )
+
+
+def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
+    report = mm_vet_report(0.2)
+    drawing = preview_drawing(report)
+    texts = [mark.text for mark in drawing.marks if mark.kind == "text"]
+    assert {"A <b>model</b>", "32.5", "MM-Vet", "Beside the paper's Table 2"} <= {*texts} and "Partial" not in texts
+    boxes = [mark for mark in drawing.marks if mark.kind == "box"]
+    assert len(boxes) == 7 and [box.tone for box in boxes].index("text") == 3
+    assert all(0 <= mark.y <= drawing.height for mark in drawing.marks)
+    partial = replace(report, rows=(*report.rows[:-1], replace(report.rows[-1], prediction=None, grades=())))
+    assert "Partial" in [mark.text for mark in preview_drawing(partial).marks if mark.kind == "text"]
+    with Image.open(io.BytesIO(png(drawing, 0))) as image:
+        assert image.size == (1200, 630)
 
 
 @pytest.mark.parametrize(
