@@ -64,9 +64,10 @@ def is_drawable(text: str) -> bool:
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
+    """Draw a mark; the font has the micro sign, and not the letter mu of a model's name."""
     ink, x, y = _INK[mark.tone], mark.x * _SCALE, mark.y * _SCALE
     if isinstance(mark, TextMark):
-        pen.text((x, y), mark.text, ink, _font(mark.size), _ANCHORS[mark.anchor])
+        pen.text((x, y), mark.text.replace("\u03bc", "\u00b5"), ink, _font(mark.size), _ANCHORS[mark.anchor])
     elif isinstance(mark, LineMark):
         ends = (x, y, mark.to_x * _SCALE, mark.to_y * _SCALE)
         pen.line(ends, ink, max(1, round(mark.thickness * _SCALE)))

@@ -71,7 +71,7 @@ class Benchmark(ABC, Generic[R]):
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What each protocol does, in a clause."""
-    unpictured: str = "this server does not have the picture"
+    unpictured: str = "this server does not have them"
     """Why a question is shown without its picture."""
 
     @abstractmethod

@@ -396,6 +396,7 @@ MM_VET = MMVet(
     check="Start",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
+    unpictured="this server has none in a folder images beside its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
         "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the "

@@ -72,7 +72,7 @@ class VisitBench(Benchmark[MatchReport]):
         of_item = {instance.item: instance.family for instance in report.instances}
         for match in _counted(report):
             families.setdefault(of_item[match.item], []).append(match)
-        return [_won(_words(family), report, matches) for family, matches in families.items()]
+        return [_won(family_words(family), report, matches) for family, matches in families.items()]
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
@@ -111,7 +111,7 @@ class VisitBench(Benchmark[MatchReport]):
                     answer=texts[match.item, report.title],
                     grade=f"{outcome} against {opponent}",
                     score=score,
-                    groups=(_words(instance.family),),
+                    groups=(family_words(instance.family),),
                     pictures=tuple(picture.name for picture in instance.pictures),
                 )
             )
@@ -147,6 +147,7 @@ VISIT_BENCH = VisitBench(
     check="Start",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
+    unpictured="the item bank of this server keeps none of these items",
     notes={
         "paper": "Paper protocol: the authors' prompt and reading",
         "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
@@ -160,9 +161,14 @@ def _is_multi(report: MatchReport) -> bool:
     return 2 * sum(match.item in several for match in report.matches) > len(report.matches)
 
 
-def _words(family: str) -> str:
+_DATA_SETS = {"imagecode": "ImageCoDe", "irfl": "IRFL", "nlvr2": "NLVR2", "rcc": "RCC", "vasr": "VASR"}
+_DATA_SETS |= {"winogavil": "WinoGAViL"}
+
+
+def family_words(family: str) -> str:
     """A family's name as it is read: `spot_the_diff` is its key in the authors' files."""
-    return family.replace("_", " ").capitalize()
+    first, *others = family.split("_")
+    return " ".join([_DATA_SETS.get(first, first.capitalize()), *others])
 
 
 def _meets_reference(report: MatchReport) -> bool:

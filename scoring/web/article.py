@@ -15,6 +15,8 @@ from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_te
 
 _ROW, _NAMES, _WIDTH = 22, 0.43, 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
+_TALL = 600
+"""Height from which a figure is printed smaller, so that it stands on the first page."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
 _PREVIEW, _EDGE, _NEAREST = (600, 315), 24, 7
@@ -40,7 +42,8 @@ def figure_html(report: AnyReport) -> str:
     drawing = published_drawing(board, report.title, head)
     apart = f"Not the same conditions: {'; '.join(board.apart)}." if board.apart else "The same conditions."
     caption = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval. {apart}"
-    return REPORT.figure(svg(drawing, "published"), caption, published_table(board, report.title))
+    tall = drawing.height > _TALL
+    return REPORT.figure(svg(drawing, "published"), caption, published_table(board, report.title), tall)
 
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:

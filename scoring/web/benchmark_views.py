@@ -62,7 +62,7 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
         TableRow((own.name, REPORT.bar(own), number(random.mean), number(frequent.mean)))
         for own, random, frequent in zip(*ways, strict=True)
     ]
-    columns = {"Mean": "name", "This file": "measure", "Random": "", "Frequency": ""}
+    columns = {"Mean": "name", "This file": "measure", "Random": "guess", "Frequency": "guess"}
     note = PARTS.note(
         "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both are of "
         "the questions of this file."

@@ -63,9 +63,9 @@ def told(value: object) -> tuple[str, float | None]:
 
 def price_text(cost: Quote) -> str:
     if cost.dollars is None:
-        return "price not known"
+        return "price unknown"
     if cost.dollars == 0:
-        return "free: every reply is here already"
+        return "free: all known already"
     return dollars_text(cost.dollars)
 
 

@@ -13,7 +13,7 @@ from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
-from scoring.visit_bench.benchmark import VISIT_BENCH
+from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.leaderboard import (
     ORDERS,
     AutomaticBoard,
@@ -72,7 +72,7 @@ def family_figure(board: AutomaticBoard) -> Figure | None:
     models = [line.row.model for line in board.lines if line.reference is not None]
     shown = {family: rates for family, rates in board.families.items() if any(rate.n for rate in rates.values())}
     cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
-    return family_win_rate_figure(list(shown), models, cells) if shown else None
+    return family_win_rate_figure(list(map(family_words, shown)), models, cells) if shown else None
 
 
 def _win_rate(rate: WinRate | None) -> WinRateCell | None:

@@ -9,7 +9,7 @@ from arena.drawings import svg
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
-from scoring.visit_bench.benchmark import boards
+from scoring.visit_bench.benchmark import boards, family_words
 from scoring.visit_bench.leaderboard import AutomaticBoard
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness
 from scoring.web.answer_list import AnswerList, of_report
@@ -111,4 +111,4 @@ def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[st
         (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
         for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
     ]
-    return VISIT.match(instruction_html(instance.instruction), instance.family, sides, verdicts)
+    return VISIT.match(instruction_html(instance.instruction), family_words(instance.family), sides, verdicts)
