@@ -23,6 +23,7 @@ from arena.io.images import PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
 from arena.io.tables import JSON, PAGE, RowsError, read_records
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
+from scoring.benchmarks.base import FileBenchmark
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -61,6 +62,8 @@ class ReportPictures:
 
     def soon(self, job: Job) -> None:
         """Keep the pictures of a report that was made of its owner's uploaded file, in the background."""
+        if not isinstance(BENCHMARKS[job.benchmark], FileBenchmark):
+            return
         arrived = self._uploads.latest(job.owner, job.file)
         if arrived is None or job.link in self._waiting or len(self._waiting) >= _MOST_WAITING or self.of(job.link):
             return
