@@ -4,24 +4,25 @@ A rating is Bradley-Terry's with the stated prior. What takes longer than a requ
 counts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.leaderboard.statistics import FLOOR, Statistics, settled
+from arena.leaderboard.statistics import FLOOR, Statistics, trusted_models
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, mean_win_chances
 from arena.ratings.intervals import Bounds, ranks
+from arena.ratings.settled import Order, Settlement, orders
 from arena.ratings.shares import Share, shares
 from arena.ratings.votes import Codes, Floats
 from arena.settings import CountRule
 
 Value = TypeVar("Value")
-Trust = Literal["settled", "provisional"]
+Trust = Literal["trusted", "provisional"]
 VoteKind = Literal["bank", "live", "imported"]
 """Votes on the bank's items and their stored answers, votes on live answers, or imported votes."""
 
@@ -132,7 +133,7 @@ class Standing(NamedTuple):
     trust: Trust
     status: Status
     rank: Span | None
-    """1 + the comparable settled models whose interval lies above; its range over draws, widened to include it."""
+    """1 + the comparable trusted models whose interval lies above; its range over draws, widened to include it."""
     rating: Span | None
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
@@ -147,6 +148,8 @@ class Standing(NamedTuple):
     retired: bool
     ties: int
     """Its battles without a winner."""
+    order: Order | None = None
+    """The order of it and the next model, by code; None for provisional models and on boards without a record."""
 
 
 class ExcludedVotes(NamedTuple):
@@ -214,7 +217,7 @@ def board(
         key=key,
         votes=counts.votes,
         left=_shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]), found.left_effect)[0],
-        groups=tuple(tuple(lines[place] for place in places) for places in ordered),
+        groups=tuple(tuple(_with_orders([lines[place] for place in places], found)) for places in ordered),
         statistics=statistics,
         counts=counts,
         fit=fit,
@@ -225,9 +228,16 @@ def board(
 
 
 def _order(line: Standing) -> tuple[float, ...]:
-    """Return what a group is sorted by before the ratings: settled models by rank, provisional ones without by Elo."""
+    """Return what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
     rank, elo = line.rank.value if line.rank else 0, line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
+
+
+def _with_orders(lines: Sequence[Standing], found: "_Ranking") -> Iterator[Standing]:
+    for line, following in zip_longest(lines, lines[1:]):
+        if following is not None and line.trust == following.trust == "trusted":
+            line = line._replace(order=found.order(line.code, following.code))
+        yield line
 
 
 def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking") -> list[Standing]:
@@ -236,7 +246,7 @@ def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], foun
     played = counts.wins.sum(1) + counts.wins.sum(0)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
-    trusted = settled(fit, np.nan_to_num(reach, nan=np.inf if found.known else 0.0))
+    trusted = trusted_models(fit, np.nan_to_num(reach, nan=np.inf if found.known else 0.0))
     ranked = trusted & ~np.isnan(reach)
     rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in bounds)))
     shown = (played >= FLOOR).tolist()
@@ -245,7 +255,7 @@ def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], foun
     columns = (
         counts.codes,
         [model.display for model in models],
-        ["settled" if trust else "provisional" for trust in trusted.tolist()],
+        ["trusted" if trust else "provisional" for trust in trusted.tolist()],
         fit.statuses,
         _blanked(found.ranks(rank), ranked.tolist()),
         _blanked(_spans(fit.ratings, *bounds), shown),
@@ -284,6 +294,7 @@ class _Ranking:
 
     def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
+        self._known, self._statistics = known, statistics
         # The place after the last stands for models that the statistics lack.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
@@ -308,6 +319,16 @@ class _Ranking:
         """Return ranks with their ranges, widened to include them: a rank counts only models that are surely better."""
         bounds = (np.minimum(ranks, self._best), np.maximum(ranks, self._worst))
         return list(map(Span, ranks.tolist(), *(_listed(bound, self._ranked) for bound in bounds)))
+
+    def order(self, above: int, below: int) -> Order | None:
+        """Return the order of two models by code, as of the last look; None without one or without these models."""
+        if not (self._statistics and self._statistics.look and {above, below} <= self._known.keys()):
+            return None
+        settled, places = self._statistics.settled, self._known
+        ways = [(one, other) for one, other in ((above, below), (below, above)) if (one, other) in settled]
+        record = [Settlement(places[one], places[other], settled[one, other]) for one, other in ways]
+        (order,) = orders(self._statistics.look, [(places[above], places[below])], record)
+        return order._replace(above=above, below=below)
 
     def _placed(self, values: Floats) -> Floats:
         return np.append(values, np.nan)[self._places]

@@ -74,7 +74,7 @@ def _moved(mark: Mark, by: float) -> Mark:
 def _bars(board: Board, width: float, top: float, most: int, most_waiting: int) -> tuple[list[Mark], float]:
     """Return the marks of the rows and of the axis, and where they end."""
     group = main_group(board)
-    ranked = [line for line in group if line.trust == "settled" and line.rating is not None]
+    ranked = [line for line in group if line.trust == "trusted" and line.rating is not None]
     waiting = [line for line in group if line not in ranked]
     marks, y = [], top
     if ranked:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from arena.drawings import shortened
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.statistics import SETTLED
+from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
 from arena.templates import plural
 
@@ -43,10 +43,10 @@ def leaders(board: Board) -> list[str]:
 
 def needs(line: Standing) -> str:
     """Return what a model without a rank still lacks, in a few words; "" for one with a rank."""
-    if line.trust == "settled":
+    if line.trust == "trusted":
         return ""
-    if line.votes < SETTLED:
-        return f"needs {plural(SETTLED - line.votes, 'more vote')}"
+    if line.votes < TRUSTED:
+        return f"needs {plural(TRUSTED - line.votes, 'more vote')}"
     if line.status is Status.RATED:
         return "has too wide an interval"
     return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(line.status, str(line.status))

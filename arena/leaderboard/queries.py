@@ -160,7 +160,7 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     alone = voter.max(initial=0) + 1 + np.arange(len(voter))
     outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
     columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter))
-    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd)
+    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd, bool(is_known.all()))
 
 
 def lost_battles(

@@ -52,6 +52,7 @@ from arena.leaderboard.queries import (
     wanted,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
+from arena.leaderboard.settlements import board_name, extend_record, read_record
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
@@ -392,9 +393,16 @@ class Leaderboard:
             self._flag_services[self._who(key)].look()
             with self._database.read() as connection:
                 cast = votes_of(connection, key, self._who(key))
+                name = board_name(connection, key, self._who(key).rule)
+                record = read_record(connection, name) if name else None
             if len(cast.votes):
                 reference = next((code for code, model in self._entrants.items() if model.is_reference), None)
-                kept.statistics = compute_statistics(cast, kept.statistics, reference)
+                shown = len(record.models.union(cast.codes)) if record else None
+                found = compute_statistics(cast, kept.statistics, reference, shown)
+                if name and record:
+                    record = extend_record(self._database, name, record, found.codes, found.look)
+                    found = replace(found, settled=record.settled)
+                kept.statistics = found
                 kept.computed_at = time.monotonic()
         self._check(key, kept)
 

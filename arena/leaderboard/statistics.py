@@ -5,7 +5,7 @@ Beside them are breakdowns: ratings at the end of each day, and in each family o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_ma
 from arena.ratings.clusters import cluster_codes
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
-from arena.ratings.intervals import FEW, Bounds, intervals
+from arena.ratings.intervals import FEW, Bounds, Intervals, intervals
+from arena.ratings.settled import LOOK_EVERY, Look, look
 from arena.ratings.shares import Share, design_effects, shares
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts, summed
 
 FLOOR = 10
 """Votes below which a model gets no numbers but its counts and its Elo."""
-SETTLED = 30
+TRUSTED = 30
 """Votes below which a model's numbers are provisional."""
 WIDE = 200.0
 """Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
@@ -58,6 +59,8 @@ class BoardVotes:
     """Mask of the votes that the left answer won."""
     votes: Votes
     crowd: Crowd
+    items_known: bool = True
+    """Whether every vote tells which item it is about."""
 
     def ties(self) -> Floats:
         """Return the votes of each pair without a winner: models x models, symmetric."""
@@ -103,6 +106,10 @@ class Statistics:
     against: AgainstReference | None
     """None where the reference takes no part."""
     of: BoardVotes
+    look: Look | None
+    """Last look at the orders of all models, by place; None without a record or votes that tell their items."""
+    settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """The votes that the board had when the first model, by code, was settled above the second, in its record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +132,18 @@ class FamilyRatings:
     votes: Codes
 
 
-def compute_statistics(cast: BoardVotes, before: Statistics | None, reference: int | None = None) -> Statistics:
+def compute_statistics(
+    cast: BoardVotes, before: Statistics | None, reference: int | None = None, shown: int | None = None
+) -> Statistics:
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
-    `reference` is the code of the reference.
+    `reference` is the code of the reference; `shown` the number of models that the board ever had, None where orders
+    are not to be settled.
     """
     fit = bradley_terry(win_matrix(cast.votes))
     found = intervals(fit, cast.votes, "item")
     reach, votes = (found.high - found.low) / 2, len(cast.votes)
-    ranked = settled(fit, reach)
+    ranked = trusted_models(fit, reach)
     keeps = before is not None and before.codes == cast.codes and abs(votes - before.elo_votes) < GROWTH * votes
     return Statistics(
         codes=cast.codes,
@@ -148,13 +158,25 @@ def compute_statistics(cast: BoardVotes, before: Statistics | None, reference: i
         left_effects=_left_effects(cast),
         against=against_reference(cast, cast.codes.index(reference)) if reference in cast.codes else None,
         of=cast,
+        look=_look(fit, found, cast, before, shown),
     )
 
 
-def settled(fit: Strengths, reach: Floats) -> np.ndarray:
+def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
     """Return the mask of the models whose rating is not provisional, by the half-width of their intervals."""
     rated = np.array([status is Status.RATED for status in fit.statuses], bool)
-    return rated & ((fit.wins + fit.wins.T).sum(1) >= SETTLED) & (reach <= WIDE)
+    return rated & ((fit.wins + fit.wins.T).sum(1) >= TRUSTED) & (reach <= WIDE)
+
+
+def _look(
+    fit: Strengths, found: Intervals, cast: BoardVotes, before: Statistics | None, shown: int | None
+) -> Look | None:
+    """Look at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
+    if shown is None or not cast.items_known:
+        return None
+    last = before.look if before and before.codes == cast.codes else None
+    is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
+    return look(fit, found, cast.votes, shown) if is_due else last
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:

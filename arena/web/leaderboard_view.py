@@ -7,7 +7,7 @@ from typing import NamedTuple
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
 from arena.leaderboard.headline import needs
 from arena.leaderboard.selection import BoardSelection
-from arena.leaderboard.statistics import FLOOR, ORDERS, SETTLED, WIDE, Statistics
+from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
 from arena.settings import BoardVoters, CountRule
@@ -52,7 +52,7 @@ COLUMNS = (
     Column(
         "model",
         "Model",
-        f"Below the line: still gathering votes, with under {SETTLED}, an interval wider than {WIDE:.0f} points to a "
+        f"Below the line: still gathering votes, with under {TRUSTED}, an interval wider than {WIDE:.0f} points to a "
         "side, or not a loss or a win.",
     ),
     Column(
@@ -257,7 +257,7 @@ class TableCell(NamedTuple):
 
 
 def _bodies(board: Board) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
-    """Yield the bodies of the table with their headings: each group's settled models, and its provisional ones."""
+    """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     for number, group in enumerate(board.groups, 1):
         headings = [f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"]
         headings = headings if len(board.groups) > 1 else []
@@ -305,7 +305,7 @@ def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
 
 def _doubts(line: Standing) -> list[str]:
     doubts = []
-    if line.votes < SETTLED or line.status is Status.RATED:
+    if line.votes < TRUSTED or line.status is Status.RATED:
         doubts += [needs(line)] if needs(line) else []
     if line.rating is not None and line.status is not Status.RATED:
         doubts.append(line.status)

@@ -27,7 +27,7 @@ from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, 
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import AT_ONCE, KEPT_BOARDS, MANY, BoardBusyError, Leaderboard
-from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, SETTLED, settled
+from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, TRUSTED, trusted_models
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
@@ -186,7 +186,7 @@ def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> Non
     each = np.arange(len(votes))
     on_items = replace(columns, items=each % items, voters=each)
     found, place = intervals(fit, on_items, "item"), {name: code for code, name in enumerate(names)}
-    ranked = settled(fit, (found.high - found.low) / 2)
+    ranked = trusted_models(fit, (found.high - found.low) / 2)
     rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in (found.low, found.high))))
     drawn = bootstrap(fit, found, 1000, SEED).rank_bounds(ranked)
     elo = elo_orders(columns, ORDERS, 1).median
@@ -223,7 +223,7 @@ def test_one_vote_moves_the_elo_of_two_and_nothing_else(poll):
     assert {line.model: line.elo for line in board.standings} == {"m1": (998, 998, 998), "m2": (1002, 1002, 1002)}
 
 
-def test_numbers_begin_at_the_floor_and_settle(poll):
+def test_numbers_begin_at_the_floor_and_are_trusted(poll):
     plant(poll.database, wins_and_losses("m1", "m2", FLOOR // 2, FLOOR - FLOOR // 2 - 1))
     assert {line.rating for line in poll.board(patience=PATIENCE).standings} == {None}
     plant(poll.database, wins_and_losses("m1", "m2", 1, 0))
@@ -231,8 +231,8 @@ def test_numbers_begin_at_the_floor_and_settle(poll):
     assert {line.trust for line in lines.values()} == {"provisional"}
     assert all(None not in (line.rating, line.rating.low, line.elo) for line in lines.values())
     assert {line.rank for line in lines.values()} == {None}
-    plant(poll.database, wins_and_losses("m1", "m2", SETTLED - FLOOR, 0))
-    assert {line.trust for line in poll.board().standings} == {"settled"}
+    plant(poll.database, wins_and_losses("m1", "m2", TRUSTED - FLOOR, 0))
+    assert {line.trust for line in poll.board().standings} == {"trusted"}
 
 
 def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(poll):
@@ -248,7 +248,7 @@ def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(po
     assert lines["m1"].trust == lines[REFERENCE].trust == "provisional"
     assert all(abs(bound) < 5000 for line in lines.values() for bound in line.rating)
     assert lines["m2"].rating.high > 1200 and lines["m2"].trust == "provisional", "all its votes are on two tuples"
-    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {"settled"}
+    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {"trusted"}
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(poll):
@@ -651,8 +651,8 @@ def test_a_model_newer_than_the_statistics_waits_below_the_ranks(poll, kept):
     entrants = {code: Entrant(name, retired=False, is_reference=False) for code, name in names.items()}
     made = board(SINGLE, counts, entrants, before.statistics, before=before)
     assert [(line.model, line.rank and line.rank.value, line.trust) for line in made.standings] == [
-        ("m1", 1, "settled"),
-        ("m2", 2, "settled"),
+        ("m1", 1, "trusted"),
+        ("m2", 2, "trusted"),
         ("m3", None, "provisional"),
     ]
 

@@ -1,0 +1,98 @@
+"""Settlements: when the order of two models was first settled on a board, kept for good.
+
+Only whole boards without flagged voters, which visitors find without choosing anything, have a record. Of every model
+that such a board ever had is known that it was there, since each pair ever shown shares the errors that a board may
+make. Nothing is taken out: what later votes turn is shown as contradicted.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, select
+
+from arena.database import METADATA, Database, DatabaseError, Moment, now
+from arena.imports.tables import IMPORTED_SOURCE
+from arena.items.store import SOURCE
+from arena.leaderboard.board import BoardKey
+from arena.ratings.settled import Look, Settlement, recorded
+from arena.settings import CountRule
+
+SETTLEMENT = Table(
+    "settlement",
+    METADATA,
+    Column("board", Text, primary_key=True),
+    Column("above", ForeignKey("model.id"), primary_key=True),
+    Column("below", ForeignKey("model.id"), primary_key=True),
+    Column("votes", Integer, nullable=False),
+    Column("settled_at", Moment, nullable=False),
+)
+"""The first time that a model was settled above another, and the board's votes then. Rows are only added."""
+BOARD_MODEL = Table(
+    "board_model",
+    METADATA,
+    Column("board", Text, primary_key=True),
+    Column("model_id", ForeignKey("model.id"), primary_key=True),
+    Column("since", Moment, nullable=False),
+)
+"""Every model that a board ever had, also those that are gone. Rows are only added."""
+AT_ONCE = 500
+"""Rows stored in one transaction, so that a voter's waits for few of them."""
+
+
+class BoardRecord(NamedTuple):
+    """What is kept of a board."""
+
+    models: frozenset[int]
+    settled: Mapping[tuple[int, int], int]
+    """The board's votes when the first model, by code, was settled above the second."""
+
+
+def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
+    """Return the name under which a board has its record; None for one that somebody narrowed.
+
+    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
+    """
+    if key.narrowed or not key.unflagged:
+        return None
+    source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
+    name = connection.scalar(select(source.name).where(source.id == key.source)) if source else key.source
+    return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"
+
+
+def read_record(connection: Connection, board: str) -> BoardRecord:
+    models = connection.scalars(select(BOARD_MODEL.c.model_id).where(BOARD_MODEL.c.board == board))
+    rows = select(SETTLEMENT.c.above, SETTLEMENT.c.below, SETTLEMENT.c.votes).where(SETTLEMENT.c.board == board)
+    return BoardRecord(frozenset(models), {(row.above, row.below): row.votes for row in connection.execute(rows)})
+
+
+def extend_record(
+    database: Database, board: str, record: BoardRecord, codes: Sequence[int], seen: Look | None
+) -> BoardRecord:
+    """Store what a look at models of these codes settles first; return the record as it stands then.
+
+    Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
+    """
+    places = {code: place for place, code in enumerate(codes)}
+    known = [
+        Settlement(places[above], places[below], votes)
+        for (above, below), votes in record.settled.items()
+        if above in places and below in places
+    ]
+    fresh, moment = recorded(seen, known)[len(known) :] if seen else (), now()
+    newcomers = [code for code in codes if code not in record.models] if seen else []
+    models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]
+    rows = [
+        {"board": board, "above": codes[one.above], "below": codes[one.below], "votes": one.votes, "settled_at": moment}
+        for one in fresh
+    ]
+    if not models and not rows:
+        return record
+    with suppress(DatabaseError):
+        for table, news in ((BOARD_MODEL, models), (SETTLEMENT, rows)):
+            for start in range(0, len(news), AT_ONCE):
+                with database.write() as connection:
+                    statement = database.insert(table).on_conflict_do_nothing()
+                    connection.execute(statement, news[start : start + AT_ONCE])
+    with database.read() as connection:
+        return read_record(connection, board)
