@@ -1,0 +1,147 @@
+"""Corrected mean: the mean that people would have given to all answers, out of a judge's scores of all and few marks.
+
+Prediction-powered inference for a finite set (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023; PPI++:
+Angelopoulos, Duchi and Zrnic 2023), a difference estimator of survey sampling (Saerndal, Swensson and Wretman 1992,
+chapter 6): the judge's mean at weight lam, plus the mean of what marks leave over, mark - lam * score. Its variance is
+that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
+
+A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0. Two
+pseudo-residuals of +-PSEUDO are therefore added to s^2 once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from arena.ratings.intervals import LEVEL
+from arena.ratings.votes import Codes, Floats
+from scoring.calibration.measures import MarksError
+
+PSEUDO = 0.3
+FOLDS = 5
+LEAST = 5
+"""Marks below which there is no corrected mean."""
+LEAST_OF_GROUP = 20
+"""Marks of a capability below which it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedScores:
+    """A judge's scores of all N answers, and people's marks of some of them."""
+
+    scores: Floats
+    """Of all answers."""
+    marked: Codes
+    """Places of the marked answers."""
+    marks: Floats
+    """Of the marked answers, in the order of `marked`."""
+    strata: Codes | None = None
+    """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
+
+    def of(self, some: np.ndarray) -> "MarkedScores":
+        """The same of a mask of answers."""
+        place = np.cumsum(some) - 1
+        here = some[self.marked]
+        strata = None if self.strata is None else self.strata[some]
+        return MarkedScores(self.scores[some], place[self.marked[here]], self.marks[here], strata)
+
+
+class Mean(NamedTuple):
+    """A mean with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+class CorrectedMean(NamedTuple):
+    """What is known of the mean mark of all answers."""
+
+    judge: float
+    """Mean of the judge's scores."""
+    corrected: Mean
+    alone: Mean
+    """From the marks alone."""
+    lam: float
+    """Weight of the judge's scores, from 0 to 1."""
+    marks: int
+    worth: float
+    """Number of marks that would say as much without the judge."""
+
+
+def corrected_mean(known: MarkedScores, seed: int = 0) -> CorrectedMean:
+    """Estimate the mean mark of all answers. Raises MarksError below LEAST marks."""
+    n = len(known.marks)
+    if n < LEAST:
+        raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
+    score = known.scores[known.marked]
+    weights = _crossed_weights(known, score, seed)
+    lam = float(weights.mean())
+    rest = known.marks - weights * score
+    value = lam * float(known.scores.mean()) + _stratified(known, rest)
+    corrected = _interval(value, _variance(known, rest, PSEUDO), n)
+    alone = _interval(_stratified(known, known.marks), _variance(known, known.marks, 0.0), n)
+    gain = (alone.half_width / corrected.half_width) ** 2 if corrected.half_width > 0 else float("inf")
+    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, n * gain)
+
+
+def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
+    """The difference of two models' means over the same questions, by those that both have marks for."""
+    both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
+    return corrected_mean(
+        MarkedScores(one.scores - other.scores, both, one.marks[first] - other.marks[second], one.strata), seed
+    )
+
+
+def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
+    """The weight for each mark, Cov(mark, score) / Var(score) of the other folds' marks: so it costs no coverage."""
+    fold = np.random.default_rng(seed).permutation(len(score)) % FOLDS
+    weights = np.zeros(len(score))
+    for number in range(FOLDS):
+        rest = fold != number
+        spread = score[rest].var()
+        if spread > 0:
+            together = ((score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())).mean()
+            weights[~rest] = np.clip(together / spread, 0, 1)
+    return weights
+
+
+def _groups(known: MarkedScores) -> Sequence[tuple[int, np.ndarray]]:
+    """Of each stratum with marks: its number of answers, and the places among the marks."""
+    if known.strata is None:
+        return [(len(known.scores), np.arange(len(known.marks)))]
+    mine = known.strata[known.marked]
+    return [(int((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
+
+
+def _stratified(known: MarkedScores, values: Floats) -> float:
+    groups = _groups(known)
+    answers = sum(size for size, _ in groups)  # a stratum without marks is taken to be like the others
+    return float(sum(size / answers * values[places].mean() for size, places in groups))
+
+
+def _variance(known: MarkedScores, values: Floats, pseudo: float) -> float:
+    """Variance of the stratified mean; a stratum with one mark has the spread of all strata."""
+    groups, n = _groups(known), len(values)
+    answers = sum(size for size, _ in groups)
+    squares = [float(((values[places] - values[places].mean()) ** 2).sum()) for _, places in groups]
+    free = max(1, n - len(groups))
+    pooled = (sum(squares) + 2 * pseudo**2) / free
+    found = 0.0
+    for (size, places), square in zip(groups, squares, strict=True):
+        m = len(places)
+        own = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
+        found += (size / answers) ** 2 * (1 - m / size) * own / m
+    return found
+
+
+def _interval(value: float, variance: float, n: int) -> Mean:
+    reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * variance**0.5
+    return Mean(value, value - reach, value + reach)

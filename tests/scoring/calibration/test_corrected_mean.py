@@ -1,0 +1,118 @@
+"""Corrected mean: simulated truth. An interval that is called 95% holds the people's mean in 93% of runs or more."""
+
+import numpy as np
+import pytest
+
+from scoring.calibration import corrected_mean as module
+from scoring.calibration.corrected_mean import MarkedScores, corrected_mean, difference
+from scoring.calibration.measures import MarksError
+
+N = 218
+LEAST = 0.93
+
+
+def truth(coin: np.random.Generator) -> np.ndarray:
+    """People's marks of N answers: many right, many wrong, some between."""
+    between = np.where(coin.random(N) < 0.6, 0.0, coin.integers(0, 11, N) / 10)
+    return np.where(coin.random(N) < 0.45, 1.0, between)
+
+
+def judged(kind: str, marks: np.ndarray, coin: np.random.Generator) -> np.ndarray:
+    """A judge's scores in tenths: rarely wrong, also too kind below full marks, or noisy everywhere."""
+    scores = marks.copy()
+    if kind == "noisy":
+        scores = scores + coin.normal(0, 0.35, N)
+    else:
+        scores += np.where((kind == "kind") & (marks < 1), 0.1, 0.0)
+        scores += np.where(coin.random(N) < 0.06, coin.normal(0, 0.3, N), 0.0)
+    return np.round(np.clip(scores, 0, 1), 1)
+
+
+def coverage(kind: str, n: int, runs: int) -> tuple[float, float]:
+    """Share of intervals that hold the truth, and their mean half width over that of the marks alone."""
+    held, widths = 0, []
+    for run in range(runs):
+        coin = np.random.default_rng(run)
+        marks = truth(coin)
+        scores, some = judged(kind, marks, coin), coin.choice(N, n, replace=False)
+        found = corrected_mean(MarkedScores(scores, some, marks[some]), run)
+        held += found.corrected.low <= marks.mean() <= found.corrected.high
+        widths.append(found.corrected.half_width / found.alone.half_width)
+    return held / runs, float(np.mean(widths))
+
+
+@pytest.mark.parametrize("runs", [150, pytest.param(2_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("n", [30, 60, 120])
+@pytest.mark.parametrize("kind", ["rare", "kind", "noisy"])
+def test_the_interval_covers_the_peoples_mean(kind, n, runs):
+    covered, width = coverage(kind, n, runs)
+    assert covered >= LEAST
+    assert width <= (0.5 if kind != "noisy" else 0.7), "the judge's scores are worth something"
+
+
+def test_without_pseudo_residuals_it_would_not(monkeypatch):
+    monkeypatch.setattr(module, "PSEUDO", 0.0)
+    assert coverage("rare", 30, 150)[0] < 0.75
+
+
+def test_a_stratified_draw_is_weighted_by_its_strata_and_covers():
+    held = 0
+    for run in range(300):
+        coin = np.random.default_rng(run)
+        marks = truth(coin)
+        scores = judged("kind", marks, coin)
+        strata = (np.abs(scores - 0.5) < 0.45).astype(int)  # where the judge is split, twice as many are marked
+        parts = [np.flatnonzero(strata == one) for one in (0, 1)]
+        some = np.concatenate([coin.choice(part, min(len(part), 25), replace=False) for part in parts])
+        found = corrected_mean(MarkedScores(scores, some, marks[some], strata), run)
+        held += found.corrected.low <= marks.mean() <= found.corrected.high
+        whole = np.average([marks[some][strata[some] == one].mean() for one in (0, 1)], weights=[*map(len, parts)])
+        assert found.alone.value == pytest.approx(whole)
+    assert held / 300 >= LEAST
+
+
+def test_all_marked_leaves_nothing_open():
+    coin = np.random.default_rng(1)
+    marks = truth(coin)
+    found = corrected_mean(MarkedScores(judged("noisy", marks, coin), np.arange(N), marks))
+    assert found.alone.value == pytest.approx(marks.mean()) and found.alone.half_width == 0
+    assert found.corrected.half_width == 0 and found.corrected.value == pytest.approx(marks.mean(), abs=0.01)
+
+
+def test_a_judge_that_says_nothing_costs_nothing():
+    coin = np.random.default_rng(2)
+    marks, some = truth(coin), coin.choice(N, 60, replace=False)
+    constant = corrected_mean(MarkedScores(np.full(N, 0.5), some, marks[some]))
+    assert constant.lam == 0 and constant.corrected.value == pytest.approx(constant.alone.value)
+    assert constant.corrected.half_width == pytest.approx(constant.alone.half_width, rel=0.02)
+
+
+def test_the_difference_of_two_models_is_paired_by_question():
+    held = 0
+    for run in range(300):
+        coin = np.random.default_rng(run)
+        marks = truth(coin)
+        better = np.clip(marks + np.where(coin.random(N) < 0.2, 0.4, 0.0), 0, 1)
+        some, more = coin.choice(N, 60, replace=False), coin.choice(N, 20, replace=False)
+        of_both = np.unique(np.concatenate([some, more]))
+        first = MarkedScores(judged("rare", better, coin), of_both, better[of_both])
+        second = MarkedScores(judged("rare", marks, coin), some, marks[some])
+        found = difference(first, second, run)
+        assert found.marks == 60, "only answers that both have marks for"
+        held += found.corrected.low <= better.mean() - marks.mean() <= found.corrected.high
+    assert held / 300 >= LEAST
+
+
+def test_a_capability_has_its_own_answers_and_marks():
+    coin = np.random.default_rng(3)
+    marks, some = truth(coin), coin.choice(N, 80, replace=False)
+    known = MarkedScores(judged("rare", marks, coin), some, marks[some])
+    half = np.arange(N) < 100
+    part = known.of(half)
+    assert len(part.scores) == 100 and len(part.marks) == int(half[some].sum())
+    assert corrected_mean(part).alone.value == pytest.approx(marks[some][some < 100].mean())
+
+
+def test_too_few_marks_are_refused():
+    with pytest.raises(MarksError, match="3 marks; a corrected mean takes 5"):
+        corrected_mean(MarkedScores(np.ones(9), np.arange(3), np.ones(3)))

@@ -1,0 +1,103 @@
+"""Measures of a judge against marks: MM-Vet's tables, other programs' numbers, and what no number may hide."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoring.calibration.measures import (
+    PAPER_DELTAS,
+    PAPER_EXAMPLES,
+    PAPER_PANELS,
+    MarksError,
+    compared,
+    delta_of_mean,
+    delta_of_median,
+    icc,
+    keyword_score,
+    mean_of_deltas,
+    spearman,
+    weighted_kappa,
+)
+
+TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=40)
+
+
+def test_table_7_is_the_mean_of_the_deltas_of_table_6():
+    for panel, printed in PAPER_PANELS.items():
+        assert mean_of_deltas([PAPER_DELTAS[one] for one in panel]) == pytest.approx(printed, abs=0.0003)
+
+
+def test_table_8_ends_where_table_6_stands():
+    assert list(PAPER_EXAMPLES.values())[-1] == PAPER_DELTAS["GPT-4 (0613)"]
+    assert sorted(PAPER_EXAMPLES.values(), reverse=True) == list(PAPER_EXAMPLES.values())
+
+
+@given(st.lists(TENTHS, min_size=1, max_size=5))
+def test_a_panels_own_delta_is_at_most_the_mean_of_its_members(panels):
+    size = min(map(len, panels))
+    scores = np.array([[one for one, _ in members[:size]] for members in panels]) / 10
+    marks = np.array([mark for _, mark in panels[0][:size]]) / 10
+    each = np.abs(scores - marks).mean(1)
+    assert delta_of_mean(scores, marks) <= mean_of_deltas(each.tolist()) + 1e-12
+    if len(panels) == 1:
+        assert delta_of_median(scores, marks) == pytest.approx(each[0])
+
+
+def test_shrout_and_fleiss_have_their_printed_icc():
+    """Shrout and Fleiss (1979), Table 2 and 4: six targets, four judges; ICC(2,1) is 0.29."""
+    ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    assert icc(np.array(ratings, float)) == pytest.approx(0.2898, abs=0.00005)
+
+
+def test_a_judge_that_is_always_too_kind_disagrees_but_ranks_alike():
+    marks = np.array([0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.8])
+    found = compared(marks + 0.2, marks)
+    assert found.bias == pytest.approx(0.2) and found.delta.value == pytest.approx(0.2) and found.near == 0
+    assert found.spearman == pytest.approx(1)
+    assert found.icc is not None and found.icc < 0.95 and found.kappa is not None and found.kappa < 0.95
+
+
+@given(TENTHS)
+def test_equal_scores_agree_wholly(pairs):
+    marks = np.array([mark for _, mark in pairs]) / 10
+    found = compared(marks, marks)
+    assert found.delta == (0, 0, 0) and found.near == 1 and found.bias == 0
+    assert found.kappa in (None, pytest.approx(1)) and found.spearman in (None, pytest.approx(1))
+
+
+def test_what_is_constant_has_no_correlation():
+    assert spearman(np.array([1.0, 1, 1]), np.array([0.0, 0.5, 1])) is None
+    assert weighted_kappa(np.array([1.0, 1, 1]), np.array([1.0, 1, 1])) is None
+    assert icc(np.ones((4, 2))) is None
+
+
+def test_the_interval_of_delta_covers_its_truth():
+    held = 0
+    for run in range(300):
+        coin = np.random.default_rng(run)
+        distance = np.where(coin.random(80) < 0.5, 0.0, coin.integers(0, 5, 80) / 10)
+        found = compared(distance, np.zeros(80), run).delta
+        held += found.low <= 0.1 <= found.high
+    assert held / 300 >= 0.92
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "score"),
+    [
+        ("4", "There are 4 cars", 1.0),
+        ("red<AND>blue", "It is RED.", 0.5),
+        ("no<OR>false", "That is false", 1.0),
+        ("a<AND>b<OR>c", "c", 1.0),
+        ("x<AND>y", "z", 0.0),
+    ],
+)
+def test_keywords_are_counted_in_the_best_branch(truth, answer, score):
+    assert keyword_score(truth, answer) == score
+
+
+def test_too_few_marks_and_unequal_lengths_are_refused():
+    with pytest.raises(MarksError, match="2 marked answers; nothing is measured below 3"):
+        compared(np.zeros(2), np.zeros(2))
+    with pytest.raises(MarksError, match="3 scores and 4 marks"):
+        compared(np.zeros(3), np.zeros(4))
