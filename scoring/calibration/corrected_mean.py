@@ -76,13 +76,13 @@ class CorrectedMean(NamedTuple):
     """Number of marks that would say as much without the judge."""
 
 
-def corrected_mean(known: MarkedScores, seed: int = 0) -> CorrectedMean:
-    """Estimate the mean mark of all answers. Raises MarksError below LEAST marks."""
+def corrected_mean(known: MarkedScores, seed: int = 0, lam: float | None = None) -> CorrectedMean:
+    """Estimate the mean mark of all answers; `lam`: None for that of PPI++. Raises MarksError below LEAST marks."""
     n = len(known.marks)
     if n < LEAST:
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
     score = known.scores[known.marked]
-    weights = _crossed_weights(known, score, seed)
+    weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
     lam = float(weights.mean())
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(known, rest)

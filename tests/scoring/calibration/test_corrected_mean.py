@@ -1,12 +1,18 @@
 """Corrected mean: simulated truth. An interval that is called 95% holds the people's mean in 93% of runs or more."""
 
+import json
+from pathlib import Path
+from statistics import NormalDist
+
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from scoring.calibration import corrected_mean as module
 from scoring.calibration.corrected_mean import MarkedScores, corrected_mean, difference
 from scoring.calibration.measures import MarksError
 
+PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
 N = 218
 LEAST = 0.93
 
@@ -116,3 +122,18 @@ def test_a_capability_has_its_own_answers_and_marks():
 def test_too_few_marks_are_refused():
     with pytest.raises(MarksError, match="3 marks; a corrected mean takes 5"):
         corrected_mean(MarkedScores(np.ones(9), np.arange(3), np.ones(3)))
+
+
+@pytest.mark.parametrize("made", PEERS["ppi"])
+def test_ppi_python_has_the_same_interval_in_its_own_conventions(made, monkeypatch):
+    """Its set is infinite and without the marked answers, its quantile the normal's, its variance by n."""
+    monkeypatch.setattr(module, "PSEUDO", 0.0)
+    coin, n, size = np.random.default_rng(made["seed"]), made["n"], 4000
+    scores = coin.integers(0, 11, size) / 10
+    marks = np.clip(scores[:n] + coin.normal(0, 0.2, n), 0, 1)
+    found = corrected_mean(MarkedScores(scores, np.arange(n), marks), lam=1.0).corrected
+    unmarked = scores[n:]
+    value = found.value - scores.mean() + unmarked.mean()
+    spread = (found.half_width / t.ppf(0.975, n - 1)) ** 2 / (1 - n / size) * (n - 1)
+    reach = NormalDist().inv_cdf(0.975) * np.sqrt(spread / n + unmarked.var() / len(unmarked))
+    assert (value - reach, value + reach) == pytest.approx((made["low"], made["high"]), abs=1e-9)

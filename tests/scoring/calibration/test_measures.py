@@ -1,5 +1,8 @@
 """Measures of a judge against marks: MM-Vet's tables, other programs' numbers, and what no number may hide."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +23,8 @@ from scoring.calibration.measures import (
     weighted_kappa,
 )
 
+PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
+"""Numbers of pingouin (ICC), scikit-learn (kappa) and SciPy (Spearman) on made-up grades; of ppi-python."""
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=40)
 
 
@@ -42,6 +47,15 @@ def test_a_panels_own_delta_is_at_most_the_mean_of_its_members(panels):
     assert delta_of_mean(scores, marks) <= mean_of_deltas(each.tolist()) + 1e-12
     if len(panels) == 1:
         assert delta_of_median(scores, marks) == pytest.approx(each[0])
+
+
+@pytest.mark.parametrize("made", PEERS["agreement"])
+def test_other_programs_have_the_same_numbers(made):
+    scores, marks = np.array(made["scores"]) / 10, np.array(made["marks"]) / 10
+    found = compared(scores, marks)
+    assert found.icc == pytest.approx(made["icc"], abs=1e-9)
+    assert found.kappa == pytest.approx(made["kappa"], abs=1e-9)
+    assert found.spearman == pytest.approx(made["spearman"], abs=1e-9)
 
 
 def test_shrout_and_fleiss_have_their_printed_icc():
