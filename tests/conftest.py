@@ -37,6 +37,7 @@ LOCKS_AND_DIALECT = {
         "test_lending",
         "test_migrations",
         "test_service",
+        "test_settlements",
         "test_store",
         "test_store_races",
     ),

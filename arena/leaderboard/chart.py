@@ -5,7 +5,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from arena.drawing_png import png
-from arena.drawings import NAME_LETTERS, DotMark, Drawing, LineMark, Mark, TextMark, shortened, ticks
+from arena.drawings import NAME_LETTERS, DotMark, Drawing, LineMark, Mark, TextMark, Tone, shortened, ticks
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import headline, main_group, needs
 from arena.templates import plural
@@ -79,6 +79,9 @@ def _bars(board: Board, width: float, top: float, most: int, most_waiting: int) 
     marks, y = [], top
     if ranked:
         marks, y = _rated(ranked[:most], width, top)
+        if most_waiting:
+            between, y = _settled(ranked[:most], width, top)
+            marks = between + marks
     if waiting and most_waiting:
         marks += _still_gathering(waiting[:most_waiting], width, y)
         y += _ROW * (1 + min(len(waiting), most_waiting))
@@ -98,6 +101,19 @@ def _rated(lines: Sequence[Standing | RatedLine], width: float, top: float) -> t
     for place, line in enumerate(lines):
         marks += _row(line, frame, top + _ROW * (place + 0.5))
     return marks, bottom + _AXIS
+
+
+def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
+    """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
+    tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
+    states = [line.order.state for line in lines[:-1] if line.order]
+    heights = [(top + _ROW * place, state) for place, state in enumerate(states, 1) if state in tones]
+    marks: list[Mark] = [LineMark(0, y, width, y, tones[state], 1.5) for y, state in heights]
+    legend, y = [state for state in tones if state in states], top + _ROW * len(lines) + 18
+    for place, state in enumerate(legend):  # dashes are text: on a phone distances shrink, letters do not
+        tone = "quiet" if state == "settled" else tones[state]
+        marks.append(TextMark(0, y + 16 * place, f"\u2014 {state}", tone=tone, size=12))
+    return marks, y - 18 + _AXIS + 16 * max(0, len(legend) - 1)
 
 
 def _row(line: Standing | RatedLine, frame: _Frame, y: float) -> Iterator[Mark]:

@@ -1,6 +1,7 @@
-"""Headline: one plain sentence on what a board's votes tell, written from its intervals and ranks as they stand."""
+"""Headline: what a board's votes tell in plain words, by its intervals, ranks and settled orders."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from arena.drawings import shortened
 from arena.leaderboard.board import Board, Standing
@@ -13,7 +14,7 @@ _LETTERS = 48
 
 
 def headline(board: Board) -> str:
-    """Return who leads, who cannot be told apart, and who still gathers votes; the whole board in one sentence."""
+    """Return who leads, who cannot be told apart, and who still gathers votes; then which orders are settled."""
     if not board.votes:
         left_out = board.left_out.flagged or board.left_out.uncounted
         return "No vote counts on this board yet." if left_out else "Nobody has voted on this board yet."
@@ -26,13 +27,36 @@ def headline(board: Board) -> str:
         ranks = {line.model: line.rank.value for line in ranked if line.rank}
         one_of = f"in one of {len(board.groups)} groups that never met, " if len(board.groups) > 1 else ""
         told = one_of + "; ".join([*order_in_words(ranks, "the votes"), *_gathering(board.standings)])
-    return f"{_whose(board)}{told}."
+    return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
 
 
 def main_group(board: Board) -> Sequence[Standing]:
     """Return the group of models that sentence and chart are about: the largest with ranks, else the largest."""
     ranked = (group for group in board.groups if sum(line.rank is not None for line in group) > 1)
     return next(ranked, board.groups[0] if board.groups else ())
+
+
+def orders_in_words(ranked: Sequence[Standing]) -> str:
+    """Say which places are settled against their neighbours, and which are not; "" while no order is settled."""
+    states = [line.order.state for line in ranked if line.order]
+    if "settled" not in states:
+        return ""
+    found: dict[str, list[str]] = {"settled": [], "open": [], "contradicted": []}
+    place = 1
+    for state, run in groupby(states):
+        first, last = place, place + len(list(run))
+        place = last
+        if state == "settled":  # a place at the edge of a run is settled to one side alone
+            first, last = first + (first > 1), last - (last <= len(states))
+        if first <= last:
+            found[state].append(str(first) if first == last else f"{first}\u2013{last}")
+    apart = "" if found["settled"] or found["contradicted"] else ", settled apart from each other"
+    said = [f"{names(places)} {_be(places)} {state}" for state, places in found.items() if places]
+    return f"Place{'' if _be(next(filter(None, found.values()))) == 'is' else 's'} {'; '.join(said)}{apart}."
+
+
+def _be(places: Sequence[str]) -> str:
+    return "is" if len(places) == 1 and places[0].isdecimal() else "are"
 
 
 def leaders(board: Board) -> list[str]:

@@ -47,12 +47,18 @@ def _intervals(board: Board, _: Leaderboard) -> Figure:
 
 def _ratings(board: Board) -> PlotTable:
     """Return the chart of the ratings as a table."""
+    has_orders = any(line.order for line in board.standings)
     rows = [
-        [line.model, f"{rating.value:.0f}", *("" if end is None else f"{end:.0f}" for end in rating[1:])]
+        [
+            line.model,
+            f"{rating.value:.0f}",
+            *("" if end is None else f"{end:.0f}" for end in rating[1:]),
+            *([line.order.state if line.order else ""] if has_orders else []),
+        ]
         for line in _largest(board)
         if (rating := line.rating)
     ]
-    return PlotTable(["Model", "Rating", "From", "To"], rows)
+    return PlotTable(["Model", "Rating", "From", "To", *(["Above next"] if has_orders else [])], rows)
 
 
 def _chances(board: Board, _: Leaderboard) -> Figure:

@@ -39,7 +39,7 @@ FILES: Mapping[str, tuple[str, Callable[[str, Board, Leaderboard, str], str | by
     "plots.html": ("text/html", lambda title, board, boards, plot: page(title, board_figures(board, boards))),
     "plots.json": (
         "application/json",
-        lambda title, board, boards, plot: plots_json(title, board_figures(board, boards)),
+        lambda title, board, boards, plot: plots_json(title, board, board_figures(board, boards)),
     ),
 }
 """Each file's media type, and what makes it, given its title and the name of the plot in it, if it has one."""

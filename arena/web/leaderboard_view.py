@@ -10,6 +10,7 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
+from arena.ratings.settled import ALPHA, LOOK_EVERY, Order
 from arena.settings import BoardVoters, CountRule
 from arena.templates import macros, plural
 from arena.web.results_address import board_query, model_address
@@ -28,6 +29,11 @@ CROWD = (
     "votes, moved it by no place from ten networks, and unseen by up to four from a hundred within ten days."
 )
 """`python -m perf.fraud`."""
+ANY_TIME = (
+    f"Settled orders may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call an "
+    "order settled falsely."
+)
+"""`python -m perf.campaigns`."""
 VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
     "counted": ", counted voters",
     "everyone": ", everyone",
@@ -62,6 +68,13 @@ COLUMNS = (
         f"tied game against a mean model, keeps it finite. Blank under {FLOOR} votes.",
     ),
     Column(
+        "order",
+        "Above next",
+        "Settled: it stands above the next model by a rule that holds however often one looks, here every "
+        f"{LOOK_EVERY} votes. Open: how much of the gap that settles it is there. Contradicted: settled once, and "
+        "later votes say otherwise.",
+    ),
+    Column(
         "elo",
         "Elo (paper)",
         f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
@@ -93,7 +106,8 @@ def board_html(board: Board, choice: BoardSelection) -> str:
         begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
-    columns = [column for column in COLUMNS if column.name != "win-rate" or meets_reference]
+    absent = {*([] if meets_reference else ["win-rate"]), *([] if has_orders(board) else ["order"])}
+    columns = [column for column in COLUMNS if column.name not in absent]
     query = board_query(choice)
     links = {line.model: model_address(line.model, query) for line in board.standings}
     return HTML.board(title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links)
@@ -104,9 +118,13 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (told,)
-    lead = (*_overturn(board), *_sides(board))
+    lead = (*_overturn(board), *([ANY_TIME] if has_orders(board) else []), *_sides(board))
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
+
+
+def has_orders(board: Board) -> bool:
+    return any(line.order for line in board.standings)
 
 
 # Sentences on what the numbers tell.
@@ -280,6 +298,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     return {
         "rank": _span(line.rank, least=1),
         "rating": _span(line.rating)._replace(doubts=_doubts(line), bar=_bar(line.rating, low, high)),
+        "order": _order(line.order),
         "elo": _span(line.elo, "spread over orders of the votes", least=1),
         "votes": TableCell(line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""),
         "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint) if rate else TableCell(),
@@ -294,6 +313,15 @@ def _span(span: Span | None, hint: str = "", least: int = 0) -> TableCell:
         return TableCell()
     wide = span.low is not None and span.high is not None and span.high - span.low >= least
     return TableCell(span.value, f"{span.value:.0f}", f"{span.low:.0f}–{span.high:.0f}" if wide else "", hint)
+
+
+def _order(order: Order | None) -> TableCell:
+    if order is None:
+        return TableCell()
+    progress = min(max(order.progress, 0), 0.99)
+    since = f"since {plural(order.settled_at, 'vote')}" if order.settled_at else f"{progress:.0%}"
+    hint = "votes of the board when it was first settled" if order.settled_at else "share of the gap that settles it"
+    return TableCell(order.progress, order.state, since, hint)
 
 
 def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:

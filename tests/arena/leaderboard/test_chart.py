@@ -58,8 +58,11 @@ def contest(*votes: int) -> dict[tuple[str, str], int]:
 @pytest.mark.parametrize(
     ("votes", "told"),
     [
-        ((90, 10, 50, 50, 90, 10), "one leads; two and three cannot be told apart."),
-        ((300, 30, 300, 30, 300, 30), "one leads; two comes second."),
+        (
+            (90, 10, 50, 50, 90, 10),
+            "one leads; two and three cannot be told apart. Place 1 is settled; 2–3 are open.",
+        ),
+        ((300, 30, 300, 30, 300, 30), "one leads; two comes second. Places 1–3 are settled."),
         ((50, 50, 50, 50, 50, 50), "one, two and three share the first place: the votes cannot tell them apart."),
         ((4, 3, 3, 3, 3, 3), "No two models have a rank yet: {needs}."),
     ],
@@ -78,7 +81,7 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
         {**contest(90, 10, 50, 50, 90, 10), ("new", "one"): 9, ("two", "new"): 9},
         ("one", "two", "three", "new"),
     )
-    assert headline(board).endswith("; new still gathers votes.")
+    assert headline(board).endswith("; new still gathers votes. Place 1 is settled; 2–3 are open.")
     texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
     assert texts.index("Still gathering votes") < texts.index("new") < texts.index("needs 12 more votes")
     assert max(map(texts.index, ("one", "two", "three"))) < texts.index("Still gathering votes")

@@ -393,6 +393,7 @@ def test_each_column_shows_its_own_number(leaderboard):
         numbers = {
             "rank": line.rank and line.rank.value,
             "rating": line.rating and line.rating.value,
+            "order": line.order and line.order.progress,
             "elo": line.elo and line.elo.value,
             "votes": line.votes,
             "win-rate": line.win_rate and line.win_rate.value,
