@@ -214,6 +214,7 @@ def create_app(context: AppContext) -> FastAPI:
     guarded = {
         "image_hosts": settings.image_hosts,
         "answer_hosts": settings.mturk_hosts,
+        "frames": settings.mturk_frames,
         "https": settings.space,
         "uploads": uploads,
     }
@@ -298,7 +299,7 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 def battle_tab(context: AppContext) -> BattleTab:
     settings, backup = context.settings, context.backup
     store = BattleStore(context.database, settings.vote_limits)
-    campaigns = UnsignedLinks(context.database, settings.voters_per_pair)
+    campaigns = UnsignedLinks(context.database, settings.voters_per_pair, context.campaigns.campaigns.has)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
     networks, terms = context.networks, context.terms.version
     copy = (lambda: backup.seen) if backup else (lambda: None)

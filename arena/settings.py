@@ -47,6 +47,8 @@ the rightmost address; if it were an inner proxy's, it would be private, and cou
 DemoBank = Literal["auto", "on", "off"]
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Where MTurk takes a worker's answer back."""
+MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
+"""Sites of MTurk in whose frame a campaign's page may stand."""
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
 """Whose votes stand on a board: those of the voters who count, or everyone's."""
@@ -232,6 +234,7 @@ class Settings:
     """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
     mturk_hosts: Annotated[tuple[str, ...], _Commas, Field(alias="MTURK_HOSTS")] = MTURK_HOSTS
     """Where a worker's browser may post that a campaign's work is done; others only for tests."""
+    mturk_frames: Annotated[tuple[str, ...], _Commas, Field(alias="MTURK_FRAMES")] = MTURK_FRAMES
     oauth: OAuthSettings | None
     """None: no login."""
     operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()

@@ -36,6 +36,7 @@ LOCKS_AND_DIALECT = {
         "test_importer",
         "test_lending",
         "test_migrations",
+        "test_seats",
         "test_service",
         "test_settlements",
         "test_store",

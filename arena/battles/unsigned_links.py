@@ -7,7 +7,7 @@ to the first browser that opens it.
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -57,10 +57,16 @@ _VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scala
 
 
 class UnsignedLinks:
-    """Seats of workers, and what each campaign has collected; `voters_per_pair` is N."""
+    """Seats of workers, and what each campaign has collected; `voters_per_pair` is N.
 
-    def __init__(self, database: Database, voters_per_pair: int) -> None:
+    `is_signed` tells the campaigns that only signed links open.
+    """
+
+    def __init__(
+        self, database: Database, voters_per_pair: int, is_signed: Callable[[str], bool] = lambda campaign: False
+    ) -> None:
         self._database = database
+        self._is_signed = is_signed
         self._voters_per_pair = voters_per_pair
         self._days = NetworkDays(database)
 
@@ -70,6 +76,8 @@ class UnsignedLinks:
             raise UnsignedLinkError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
             )
+        if self._is_signed(campaign):
+            raise UnsignedLinkError("This campaign has links of its own. Open the one that you were sent.")
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
             raise UnsignedLinkError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
         values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}

@@ -1,18 +1,21 @@
 """Battle work: what a seat of a campaign of battles draws, gives and takes back. `web` shows it."""
 
+from datetime import timedelta
+
 import numpy as np
 from sqlalchemy import select
 
+from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
 from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, spec_of
-from arena.campaign_battles.state import CampaignStates
+from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import Given, given_by, holders
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
 from arena.seats.checks import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
-from arena.types import UNRELATED, Battle, Item, Phase
+from arena.types import SIDES, UNRELATED, Battle, Item, Phase
 
 
 class BattleWork:
@@ -33,30 +36,50 @@ class BattleWork:
         A battle that was shown before the campaign ended, or the seat was full, is finished first: it counts. Raises
         LimitError, and CampaignError where the bank lacks what the campaign needs.
         """
-        state, given, spec = self.states.of(seat.campaign), self.given(seat), spec_of(seat)
-        checks = self._checks(seat)
+        state, spec, checks = self.states.of(seat.campaign), spec_of(seat), self._checks(seat)
 
         def choose(taken: frozenset[Seen]) -> Draw | None:
             if seat.campaign.ended_at is not None:
                 return None
-            check = drawn_check(checks, given, taken, spec)
-            if check is not None or given.votes >= spec.seat.votes:
-                return check
-            with self._database.read() as connection:
+            with self._database.read() as connection:  # now that the seat is locked: two tabs draw one after the other
+                given = given_by(connection, seat.id)
+                check = drawn_check(checks, given, taken, spec)
+                if check is not None or given.votes >= spec.seat.votes:
+                    return check
                 return drawn_battle(connection, seat, given, state, taken, self._coin)
 
         def comes_back(battle: Battle, seen: Seen) -> bool:
-            """An unanswered battle comes back unless others took its place after the seat's minutes."""
-            if battle.item not in self.items.bank().items:
-                return False
-            place = state.layout.place(*seen)
-            minutes = (now() - battle.served_at).total_seconds() / 60
-            if battle.phase is not Phase.OPEN or place is None or minutes <= spec.seat.minutes:
-                return True
-            with self._database.read() as connection:
-                return holders(connection, seat.campaign, seen, state.left_out) < state.layout.wanted[place]
+            return battle.item in self.items.bank().items and self._keeps(seat, state, battle, seen)
 
         return self.store.serve(seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network)
+
+    def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
+        """Whether a battle has its place: one without an answer, until others took it after the seat's minutes."""
+        place, away = state.layout.place(*seen), now() - battle.served_at
+        if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=spec_of(seat).seat.minutes):
+            return True
+        with self._database.read() as connection:
+            return holders(connection, seat.campaign, seen, state.left_out) < state.layout.wanted[place]
+
+    def take(self, seat: Seat, token: str, choice: str, terms: str) -> None:
+        """Store a seat's choice. Raises UnknownBattleError, and ChoiceError where it is none, or comes too late."""
+        battle = self.mine(seat, token)
+        if choice not in SIDES:
+            raise ChoiceError("Nothing was chosen; press A or B.")
+        item = self.items.bank().items.get(battle.item)
+        model = {one.answer: one.model for one in item.contestants} if item else {}
+        if battle.answer_a in model and battle.answer_b in model:
+            low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
+            if not self._keeps(seat, self.states.of(seat.campaign), battle, Seen(battle.item, low, high)):
+                raise ChoiceError("You were away for long, and others were asked this meanwhile. Here is another.")
+        self.store.vote(seat.voter, token, "a" if choice == "a" else "b", terms)
+
+    def mine(self, seat: Seat, token: str) -> Battle:
+        """The seat's battle of this token. Raises UnknownBattleError, for one of the same person's other seats too."""
+        battle = self.store.find(seat.voter, token)
+        if battle.seat != seat.id:
+            raise UnknownBattleError
+        return battle
 
     def checks_wanted(self, seat: Seat) -> int:
         """How many checks a seat gets, outside its quota."""

@@ -37,13 +37,14 @@ _GIVEN = BANK.counted_votes(
 
 
 class Given(NamedTuple):
-    """What a seat gave: votes, checks, and how many of these failed."""
+    """What a seat gave: votes, checks, how many of these failed, and what it passed by."""
 
     votes: int = 0
     checks: int = 0
     failed: int = 0
     last: object = None
     """Time of the last choice."""
+    skipped: int = 0
 
 
 class CollectedVotes(NamedTuple):
@@ -65,7 +66,9 @@ def given_by_seat(connection: Connection, campaign: Campaign) -> dict[int, Given
 
 def given_by(connection: Connection, seat: int) -> Given:
     row = connection.execute(_GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)).one_or_none()
-    return Given(row.votes, row.checks, row.failed, row.last) if row else Given()
+    skips = select(func.count()).select_from(SKIP.join(BATTLE)).where(BATTLE.c.seat_id == seat)
+    skipped = connection.execute(skips).scalar_one()
+    return Given(row.votes, row.checks, row.failed, row.last, skipped) if row else Given(skipped=skipped)
 
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:

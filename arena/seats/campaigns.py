@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, Select, Table, select
 
+from arena.battles.tables import SEAT
 from arena.database import Database, now
 from arena.seats.links import key_bytes
 from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
@@ -37,9 +38,11 @@ class CampaignStore:
         self._database, self._kinds = database, kinds
 
     def create(self, task: str, spec: CampaignSpec) -> Campaign:
-        """Make a campaign, with a key of its own. Raises CampaignError for a name that is taken."""
+        """Make a campaign, with a key of its own. Raises CampaignError for a name that another, or a link, has."""
         values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
         with self._database.write() as connection:
+            if connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1)) is not None:
+                raise CampaignError(f"Workers work under ?campaign={spec.name} already, unsigned; choose another name")
             fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
             if connection.scalar(fresh.returning(CAMPAIGN.c.id)) is None:
                 raise CampaignError(f"There is a campaign named {spec.name!r} already; choose another name")
@@ -49,6 +52,9 @@ class CampaignStore:
         with self._database.read() as connection:
             row = connection.execute(_SELECT.where(CAMPAIGN.c.name == name)).one_or_none()
         return None if row is None else self._of(row)
+
+    def has(self, name: str) -> bool:
+        return self.find(name) is not None
 
     def get(self, name: str) -> Campaign:
         """The campaign of this name. Raises CampaignError."""

@@ -18,8 +18,6 @@ from arena.errors import VoterError
 from arena.seats.spec import CampaignSpec
 from arena.settings import MTURK_HOSTS
 
-MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
-"""Sites of MTurk in whose frame a campaign's page may stand."""
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
@@ -102,10 +100,19 @@ def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str
 def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
     if query.get("assignmentId") == PREVIEW:
         return Arrival("")
-    person, session, back = _id(query, "workerId"), _id(query, "assignmentId"), urlsplit(query.get("turkSubmitTo", ""))
-    if f"{back.scheme}://{back.netloc}" not in hosts:
+    person, session, site = _id(query, "workerId"), _id(query, "assignmentId"), _site(query.get("turkSubmitTo", ""))
+    if site not in hosts:
         raise CampaignLinkError("This link does not come from MTurk. Open it from the HIT's page there.")
-    return Arrival(person, session, f"{back.scheme}://{back.netloc}/mturk/externalSubmit")
+    return Arrival(person, session, f"{site}/mturk/externalSubmit")
+
+
+def _site(address: str) -> str:
+    """Scheme and host of an address; empty for what is none."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _id(query: Mapping[str, str], name: str) -> str:

@@ -1,7 +1,8 @@
 """Qualification: questions with known answers before the work, with feedback, and a second try.
 
 The platforms ask for it: a failed comprehension check needs two tries and is no ground for a rejection. Questions of
-one try are the same whenever the page is opened again, and each is answered once.
+one try are the same whenever the page is opened again, and each is answered once. The next try asks others as far as
+the source has them, since feedback has told the answers of those before.
 """
 
 import random
@@ -14,6 +15,7 @@ from arena.battles.voters import lock
 from arena.database import Database, now
 from arena.errors import VoterError
 from arena.seats.campaigns import note_once
+from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.spec import QualifySpec
 from arena.seats.tables import SEAT_TRY
@@ -78,8 +80,8 @@ class Qualification:
                 spec.items,
                 len(names),
             )
-        drawn = random.Random(f"{seat.campaign.id} {seat.id} {attempt}").sample(list(names), spec.asked)
-        return drawn[number - 1]
+        order = random.Random(signature(seat.campaign.key, "exam", seat.id)).sample(list(names), len(names))
+        return order[((attempt - 1) * spec.asked + number - 1) % len(order)]
 
     def answer(self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool) -> None:
         """Store the answer to the question at which a worker stands; the first one stands."""

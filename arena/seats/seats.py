@@ -25,7 +25,7 @@ SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
 MOST_OF_NETWORK = 200
 """Most seats that a network may take in a day: workers of a class share one."""
-_TOKEN = re.compile(r"([0-9]{1,9})\.([0-9a-f]{32})", re.ASCII)
+_TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,7 @@ class SeatStore:
     def _take(
         self, connection: Connection, campaign: Campaign, arrival: Arrival, voter: int, network: str | None
     ) -> Seat:
-        if campaign.ended_at is not None:
-            raise CampaignLinkError("This campaign has all its answers. Thank you; please return it on your platform.")
+        check_open(campaign)
         if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
             raise CampaignLinkError(
                 "Your network has opened {} campaign links today, the most for one network. Go on under a link that "
@@ -166,6 +165,12 @@ class SeatStore:
     @staticmethod
     def _one(connection: Connection, campaign: Campaign, where) -> Seat | None:
         return next(iter(_seats(connection, campaign, where)), None)
+
+
+def check_open(campaign: Campaign) -> None:
+    """Raise CampaignLinkError for a campaign that has ended: nobody new comes in."""
+    if campaign.ended_at is not None:
+        raise CampaignLinkError("This campaign has all its answers. Thank you; please return it on your platform.")
 
 
 def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:

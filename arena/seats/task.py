@@ -33,6 +33,7 @@ class Progress(NamedTuple):
     votes: int
     checks: int
     failed_checks: int
+    skipped: int = 0
 
 
 class ExamQuestion(NamedTuple):

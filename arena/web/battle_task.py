@@ -3,16 +3,15 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from arena.battles.choices import UnknownBattleError
 from arena.campaign_battles.task import BattleWork
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, Progress
 from arena.templates import macros
-from arena.types import SIDES, Battle, Phase, Side, SkipReason
+from arena.types import SIDES, Battle, Phase, SkipReason
 from arena.web.pictures import shown_pictures
 from arena.web.words import Words
 
@@ -30,7 +29,7 @@ class BattleTask:
 
     def progress(self, seat: Seat) -> Progress:
         given = self.work.given(seat)
-        return Progress(given.votes, given.checks, given.failed)
+        return Progress(given.votes, given.checks, given.failed, given.skipped)
 
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)
@@ -53,25 +52,19 @@ class BattleTask:
         return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
 
     def take(self, seat: Seat, token: str, answer: str) -> None:
-        self._check_mine(seat, token)
-        self.work.store.vote(seat.voter, token, cast(Side, answer), self.terms)  # refuses any but a side
+        self.work.take(seat, token, answer, self.terms)
 
     def undo(self, seat: Seat, token: str) -> None:
-        self._check_mine(seat, token)
+        self.work.mine(seat, token)
         self.work.store.undo(seat.voter, token)
 
     def finish(self, seat: Seat, token: str) -> None:
-        self._check_mine(seat, token)
+        self.work.mine(seat, token)
         self.work.store.reveal(seat.voter, token)
 
     def skip(self, seat: Seat, token: str, reason: SkipReason) -> None:
-        self._check_mine(seat, token)
+        self.work.mine(seat, token)
         self.work.store.skip(seat.voter, token, reason)
-
-    def _check_mine(self, seat: Seat, token: str) -> None:
-        """Raise UnknownBattleError for a battle of another seat of the same person."""
-        if self.work.store.find(seat.voter, token).seat != seat.id:
-            raise UnknownBattleError
 
     def exam_names(self, source: str) -> Sequence[str]:
         return [item.key for item in self.work.check_items(source)]
@@ -81,7 +74,13 @@ class BattleTask:
         item = self.work.items.bank().by_key(name)
         if item is None or len(item.contestants) != 2:
             return None
-        sides = dict(zip(SIDES, random.Random(f"{seat.id} {name}").sample(item.contestants, 2), strict=True))
+        sides = dict(
+            zip(
+                SIDES,
+                random.Random(signature(seat.campaign.key, "sides", seat.id, name)).sample(item.contestants, 2),
+                strict=True,
+            )
+        )
         right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
         texts = self.work.items.answer_texts([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"

@@ -6,6 +6,7 @@ page that was sent is a redirect away, so that a reload sends nothing twice.
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,8 @@ from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, arrival
-from arena.seats.qualification import ExamStanding, Qualification
-from arena.seats.seats import Seat, SeatStore
+from arena.seats.qualification import ExamStanding, Qualification, QualificationError
+from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.spec import CampaignError
 from arena.seats.task import ExamQuestion, Piece, SeatTask
 from arena.templates import macros
@@ -37,6 +38,8 @@ VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,11 @@ class CampaignPages:
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query)
+        if not who.is_preview and self.seats.of(campaign, who):
+            return self.seats.enter(campaign, who, visit.network)
+        check_open(campaign)
         if who.is_preview:
             return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, "", visit.words))
-        if self.seats.of(campaign, who):
-            return self.seats.enter(campaign, who, visit.network)
         action = f"/c/{campaign.name}?{urlencode(query)}"
         return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
 
@@ -110,13 +114,15 @@ class CampaignPages:
         return ""
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
-        stands, question = self._exam(seat, task, {})
         number = form.get("number", "")
+        if self.qualification.standing(seat) is None:  # sent again after the last question
+            return ""
+        stands, question = self._exam(seat, task, {})
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = form.get("answer", "")
         if answer not in question.answers:
-            raise CampaignLinkError("Choose one of the answers.")
+            raise QualificationError("Choose one of the answers.")
         self.qualification.answer(seat, stands, question.name, answer, answer == question.right)
         return f"?after={number}"
 
@@ -148,9 +154,11 @@ class CampaignPages:
             if piece is not None:
                 return self._work_page(seat, piece, visit, problem)
             given = task.progress(seat)
-            if given.votes >= seat.campaign.spec.seat.votes:
+            votes, wanted = given.votes, seat.campaign.spec.seat.votes
+            only_skipped = seat.campaign.ended_at is None and votes + given.skipped >= wanted
+            if votes >= wanted:
                 seat = self.seats.note(seat, "done")
-            elif given.votes + given.checks or seat.is_qualified:
+            elif (votes + given.checks or seat.is_qualified) and not only_skipped:
                 seat = self.seats.note(seat, "full")
             else:
                 again = HTML.message(visit.words["c_nothing"], visit.words["c_nothing_more"], _path(seat), visit.words)
@@ -211,13 +219,19 @@ class CampaignPages:
         back = f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
-        told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"], code or seat.code)
+        told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"].format(seat.id), code)
         return self._page(seat.campaign.name, "end", visit, HTML.end(*told, back, reply, values, words))
 
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
-        told = HTML.message(visit.words["c_no_entry"], said(error, visit.words), "", visit.words)
-        return self._page(visit.words["c_no_entry"], "message", visit, told)
+        words = visit.words
+        title, text = words["c_nothing"], said(error, words)
+        if isinstance(error, CampaignError):  # its words are the operator's, with names of models in them
+            log.warning("a campaign cannot go on: %s", error)
+            text = words["c_broken"]
+        elif isinstance(error, CampaignLinkError):
+            title = words["c_no_entry"]
+        return self._page(title, "message", visit, HTML.message(title, text, "", words))
 
     @staticmethod
     def _page(title: str, kind: str, visit: Visit, *parts: str) -> str:
@@ -314,9 +328,9 @@ def _query(request: Request) -> dict[str, str]:
 
 
 def _form(body: bytes) -> dict[str, str]:
-    """The first value of each field; what is too long or no form is as if it were not sent."""
+    """The first value of each field, without NUL, which PostgreSQL does not take; what is no form is as if not sent."""
     try:
         given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
     except ValueError:
         return {}
-    return {name: values[0][:_MOST_VALUE] for name, values in given.items()}
+    return {name: values[0][:_MOST_VALUE].replace("\0", "") for name, values in given.items()}

@@ -312,6 +312,33 @@ CHINESE: Mapping[str, str] = {
     ),
     "Hugging Face refused this login. Please log in again.": "Hugging Face 拒绝了这次登录。请重新登录。",
     "Hugging Face answered something else than JSON. Please try again later.": "Hugging Face 的回应无法读取。请稍后再试。",
+    "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}": (
+        "普通链接须写明参与者：1 至 64 个字母、数字或 . @ : + - _，而不是 {!r}"
+    ),
+    "A practice question was taken out. Tell whoever sent you the link.": "一道练习题已被移除。请告知给您发送链接的人。",
+    "Nothing was chosen; press A or B.": "尚未选择；请按 A 或 B。",
+    "Choose one of the answers.": "请选择一个回答。",
+    "The link lacks its {}. Open it from the platform's page, which fills it in.": "链接缺少 {}。请从平台的页面打开，平台会自动填写。",
+    "There is no such campaign. Open the link as you were sent it.": "没有这个活动。请按收到的链接原样打开。",
+    "There is no such seat. Open the link as you were sent it.": "没有这个席位。请按收到的链接原样打开。",
+    "This campaign cannot begin: its qualification asks {} questions, and {!r} has {}.": (
+        "本活动无法开始：资格练习需要 {} 道题，而 {!r} 只有 {} 道。"
+    ),
+    "This campaign has all its answers. Thank you; please return it on your platform.": "本活动已收齐所有回答。谢谢；请在您的平台上退还。",
+    "This campaign has links of its own. Open the one that you were sent.": "本活动有专用链接。请打开您收到的那一个。",
+    "This is a preview. Accept the HIT to begin.": "这是预览。请先接受 HIT 再开始。",
+    "This link belongs to another study. Open it from the study's page at Prolific.": (
+        "此链接属于另一项研究。请从 Prolific 上该研究的页面打开。"
+    ),
+    "This link does not come from MTurk. Open it from the HIT's page there.": "此链接不是来自 MTurk。请从那里的 HIT 页面打开。",
+    "This link has expired. Ask whoever sent it to you for a new one.": "此链接已过期。请向发送者索取新的链接。",
+    "This link was changed on its way. Open it as you were sent it, or ask for it again.": (
+        "此链接在途中被改动过。请按收到的原样打开，或重新索取。"
+    ),
+    "Tick the box to begin; without your consent nothing is stored.": "请勾选方框后开始；没有您的同意，什么都不会保存。",
+    "You have done this campaign. It takes each person once; please return this one.": "您已完成本活动。每人只能参加一次；请退还这一份。",
+    "You were away for long, and others were asked this meanwhile. Here is another.": "您离开了较长时间，这道题已交给别人。下面是另一道。",
+    "Your work here is done; nothing more can be sent.": "您在这里的任务已经结束，不能再提交。",
     "What you send comes too slowly. Please try again on a better line.": "您发送的内容到达得太慢。请在更好的网络下重试。",
     "At most {} are taken; send less.": "最多接受 {}，请减少发送的内容。",
     "This file is {}. {}": "此文件无法使用（{}）。{}",

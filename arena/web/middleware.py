@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.errors import VoterError
-from arena.seats.links import MTURK_FRAMES
 from arena.storage import size_text
 from arena.web.addresses import is_page
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
@@ -71,8 +70,8 @@ and lie in memory while they are read, so that they are limited in number as lar
 
 
 class RequestMiddleware:
-    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `answer_hosts`: sites that a campaign's
-    page may post to; `https`: a proxy speaks https for us.
+    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us;
+    `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called. A request that is passed on has a voter
@@ -85,6 +84,7 @@ class RequestMiddleware:
         cookies: VoterCookies,
         image_hosts: Sequence[str] = (),
         answer_hosts: Sequence[str] = (),
+        frames: Sequence[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
@@ -97,7 +97,7 @@ class RequestMiddleware:
         self._limits = limits or RateLimiter()
         self._events = events
         self._headers = _security_headers(image_hosts)
-        self._framed = _security_headers(image_hosts, frames=MTURK_FRAMES, forms=answer_hosts)
+        self._framed = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -21,8 +21,8 @@ from arena.web.words import ENGLISH, language_of, said, words_of
 from tests.support.servers import ROOT
 
 SAID = {"ChoiceError", "LimitError", "UnsignedLinkError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
-SAID |= {"VoterError"}
-FOLDERS = ("arena/battles", "arena/live", "arena/io", "arena/web")
+SAID |= {"VoterError", "CampaignLinkError", "QualificationError"}
+FOLDERS = ("arena/battles", "arena/seats", "arena/campaign_battles", "arena/live", "arena/io", "arena/web")
 
 
 def places(sentence: str) -> list[str]:

@@ -1,0 +1,314 @@
+"""Seats by the toy task's pages: entry, work, ends and codes; one seat a person, whatever the browser."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
+
+import pytest
+from sqlalchemy import func, select
+
+from arena.battles.store import BattleStore
+from arena.battles.tables import SEAT
+from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks
+from arena.database import Database
+from arena.seats import seats
+from arena.seats.seats import SeatStore
+from arena.seats.spec import CampaignError
+from arena.seats.tables import SEAT_ENTRY
+from tests.support.campaign_worker import Worker
+from tests.support.toy_campaigns import EXAMINED, MTURK, PROLIFIC, Toys, do_all, take_exam
+from tests.support.toy_task import CHECKS
+
+
+def entries(database: Database) -> int:
+    with database.read() as connection:
+        return connection.scalar(select(func.count()).select_from(SEAT_ENTRY))
+
+
+# Entry
+
+
+def test_nothing_is_stored_before_consent(toys, database):
+    worker = toys.worker(toys.campaign())
+    assert (worker.get().kind, worker.status) == ("entry", 200)
+    assert "1.50 USD" in worker.html
+    assert (worker.post(worker.link, {}).kind, worker.status) == ("message", 403)
+    assert "without your consent nothing is stored" in worker.alert
+    assert entries(database) == 0
+    assert worker.enter().kind == "work"
+    assert entries(database) == 1
+
+
+def test_a_worker_gives_his_votes_and_his_checks_and_gets_a_code(toys):
+    worker = toys.worker(toys.campaign()).enter()
+    assert worker.lead == "1 of 4"
+    do_all(worker)
+    assert (worker.kind, worker.title) == ("end", "Thank you, that was all.")
+    (shown,) = toys.task.shown.values()
+    assert [one.is_check for one in shown].count(True) == 1
+    assert len(shown) == 4
+    (seat,) = toys.pages.seats.all(toys.pages.campaigns.get("evens"))
+    assert (seat.end, worker.code) == ("done", seat.code)
+
+
+def test_an_answer_can_be_taken_back_until_the_next(toys):
+    worker = toys.worker(toys.campaign()).enter()
+    first = worker.number
+    assert worker.choose("a").phase == "voted"
+    assert (worker.send(act="undo").phase, worker.number) == ("open", first)
+    worker.decide("b")
+    assert worker.number != first
+    assert [one.answer for one in next(iter(toys.task.shown.values()))][0] == "b"
+
+
+def test_a_page_says_what_is_wrong_with_what_was_sent_and_stays(toys):
+    worker = toys.worker(toys.campaign()).enter()
+    here = worker.number
+    for form in ({}, {"act": "dance"}, {"answer": ""}, {"piece": "x", "answer": "a"}, {"act": "finish"}):
+        worker.send(**form)
+        assert (worker.status, worker.kind, worker.number) == (409, "work", here), form
+        assert worker.problem, form
+    assert not any(one.answer for one in next(iter(toys.task.shown.values())))
+
+
+# One seat a person
+
+
+def test_a_person_has_one_seat_whatever_the_browser_and_goes_on_where_it_was(toys, database):
+    campaign = toys.campaign()
+    first = toys.worker(campaign).enter().decide("a")
+    again = Worker(Toys.on(database, toys.task).client, first.link).get()
+    assert (again.seat, again.number) == (first.seat, first.number)
+    assert again.enter().seat == first.seat
+    assert toys.worker(campaign, "w2").enter().seat != first.seat
+    assert entries(database) == 2
+
+
+@pytest.mark.parametrize("platform", [PROLIFIC, MTURK], ids=["prolific", "mturk"])
+def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(toys, database, platform):
+    campaign = toys.campaign(**platform)
+    first = toys.worker(campaign, session="s1").enter().decide("a")
+    second = toys.worker(campaign, session="s2").get()
+    assert (second.kind, second.seat) == ("work", first.seat)
+    do_all(second)
+    code = second.code
+    (seat,) = toys.pages.seats.all(campaign)
+    assert (seat.session, seat.end) == ("s2", "done")
+    third = toys.worker(campaign, session="s3")
+    for tried in (third.get(), third.enter()):
+        assert (tried.status, tried.code) == (403, "")
+        assert "takes each person once" in tried.alert
+    assert toys.worker(campaign, session="s2").get().code == code
+    assert entries(database) == 1
+
+
+def test_the_same_worker_is_the_same_voter_in_every_campaign_of_a_platform(toys):
+    one, other = toys.campaign(), toys.campaign(name="odds")
+    for campaign in (one, other):
+        toys.worker(campaign).enter()
+    toys.worker(other, "w2").enter()
+    (first,), (again, stranger) = toys.pages.seats.all(one), toys.pages.seats.all(other)
+    assert first.voter == again.voter != stranger.voter
+
+
+# Ends
+
+
+def test_prolific_gets_its_own_codes_and_a_way_back(toys):
+    worker = do_all(toys.worker(toys.campaign(**PROLIFIC)).enter())
+    assert worker.code == "C-DONE"
+    assert worker.back == "https://app.prolific.com/submissions/complete?cc=C-DONE"
+
+
+def test_mturk_gets_a_form_with_the_assignment_of_this_sitting(toys):
+    worker = do_all(toys.worker(toys.campaign(**MTURK), session="ASSIGNMENT7").enter())
+    assert worker.reply == "https://www.mturk.com/mturk/externalSubmit"
+    assert worker.hidden == {"assignmentId": "ASSIGNMENT7", "code": worker.code, "end": "done"}
+
+
+def test_a_seat_is_full_when_its_campaign_ends_and_something_was_given(toys):
+    campaign = toys.campaign(**PROLIFIC)
+    idle, busy = toys.worker(campaign, "idle").enter(), toys.worker(campaign, "busy").enter()
+    while not toys.pages.tasks["toy"].progress(toys.pages.seats.all(campaign)[1]).votes:
+        busy.decide("a")
+    toys.pages.campaigns.end(campaign, "enough")
+    last = busy.number
+    assert busy.get(busy.seat).number == last, "what was shown before the end is finished first"
+    assert (busy.decide("a").code, busy.title) == ("C-FULL", "The campaign has all its answers.")
+    idle.decide("a")
+    assert idle.code == "C-FULL"
+
+
+def test_who_gave_nothing_when_a_campaign_ends_gets_no_code(toys, database):
+    campaign = toys.campaign(numbers=1, checks={"share": 0.01})
+    first = toys.worker(campaign, "w1").enter()
+    while first.number in map(str, CHECKS):
+        first.decide("a")
+    late = toys.worker(campaign, "w2").enter()
+    toys.task.shown[toys.pages.seats.all(campaign)[1].id] = []  # as if the check were not there
+    toys.pages.campaigns.end(campaign, "enough")
+    assert (late.get(late.seat).kind, late.code) == ("message", "")
+    assert toys.pages.seats.all(campaign)[1].end is None
+    assert (toys.worker(campaign, "w3").get().status, entries(database)) == (403, 2)
+
+
+def test_a_new_person_reads_at_once_that_a_campaign_is_over(toys, database):
+    campaign = toys.campaign()
+    toys.pages.campaigns.end(campaign, "enough")
+    worker = toys.worker(campaign)
+    for tried in (worker.get(), worker.post(worker.link, {"consent": "yes"})):
+        assert tried.status == 403
+        assert "has all its answers" in tried.alert
+    assert entries(database) == 0
+
+
+def test_consent_taken_back_gives_no_code_on_any_platform(toys):
+    for number, platform in enumerate(({}, PROLIFIC, MTURK)):
+        campaign = toys.campaign(name=f"c{number}", **platform)
+        worker = toys.worker(campaign).enter().decide("a").send(act="withdraw")
+        (seat,) = toys.pages.seats.all(campaign)
+        assert (worker.title, worker.code, worker.back, worker.reply) == ("You took your consent back.", "", "", "")
+        assert seat.code not in worker.html
+        assert worker.get(worker.link).code == ""
+        assert (worker.send(answer="a").status, worker.code) == (409, "")
+
+
+def test_skipping_what_is_left_earns_nothing(toys):
+    worker = toys.worker(toys.campaign(numbers=4)).enter()
+    while worker.kind == "work":
+        if (
+            int(worker.number) in CHECKS
+            or not toys.task.progress(toys.pages.seats.all(toys.pages.campaigns.get("evens"))[0]).votes
+        ):
+            worker.decide("a")
+        else:
+            worker.send(skip="cannot judge")
+    assert (worker.kind, worker.code) == ("message", "")
+    assert worker.get(worker.seat).code == ""
+
+
+def test_a_worker_to_whom_nothing_is_left_is_paid(toys):
+    campaign = toys.campaign(numbers=4)
+    do_all(toys.worker(campaign, "w1").enter())
+    second = do_all(toys.worker(campaign, "w2").enter())
+    assert (second.kind, second.title) == ("end", "The campaign has all its answers.")
+    assert second.code
+
+
+# Addresses
+
+
+def test_a_seat_has_an_address_that_nobody_can_make(toys):
+    one, other = toys.campaign(), toys.campaign(name="odds")
+    worker = toys.worker(one).enter()
+    base, token = worker.seat.rsplit("/", 1)
+    number, _, signed = token.partition(".")
+    wrong = ["1", f"{number}.", f"{number}.{'0' * 32}", f"{int(number) + 1}.{signed}", f"{number}.{signed}0"]
+    wrong += [f"0{number}.{signed}", f"{number}.{signed.upper()}", f"{number}.{signed[:-1]}", f"{10**12}.{signed}"]
+    for tried in (*(f"{base}/{one}" for one in wrong), f"/c/{other.name}/{token}", f"/c/nobody/{token}"):
+        found = Worker(toys.client, tried)
+        assert found.get().status == 403, tried
+        assert found.post(tried, {"answer": "a"}).status == 403, tried
+        assert found.alert == "There is no such seat. Open the link as you were sent it."
+
+
+def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
+    monkeypatch.setattr(seats, "MOST_OF_NETWORK", 3)
+    campaign = toys.campaign(**PROLIFIC)
+    workers = [toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)]
+    assert [worker.status for worker in workers] == [200, 200, 200, 403, 403]
+    assert "the most for one network" in workers[3].alert
+    assert toys.worker(campaign, "p0", network="9.9.9.9").get().kind == "work", "who has a seat goes on"
+    assert toys.worker(campaign, "p9", network="8.8.4.4").enter().kind == "work"
+    assert entries(database) == 4
+
+
+# Unsigned links beside them
+
+
+def test_an_unsigned_link_does_not_open_a_signed_campaign(toys, database):
+    toys.campaign()
+    unsigned = UnsignedLinks(database, 5, toys.pages.campaigns.has)
+    with pytest.raises(UnsignedLinkError, match="links of its own"):
+        unsigned.seat(toys_voter(database), "evens", "w1", "1")
+    assert toys.worker(toys.campaign(name="odds")).enter().kind == "work"
+
+
+def test_a_campaign_does_not_take_the_name_of_unsigned_links(toys, database):
+    UnsignedLinks(database, 5).seat(toys_voter(database), "evens", "w1", "1")
+    with pytest.raises(CampaignError, match="unsigned; choose another name"):
+        toys.campaign()
+
+
+def toys_voter(database: Database) -> int:
+    return BattleStore(database).voter("a cookie")
+
+
+# Hostile forms
+
+
+def test_hostile_forms_change_nothing_and_break_nothing(toys):
+    worker = toys.worker(toys.campaign(**EXAMINED)).enter()
+    hostile = [
+        b"",
+        b"\xff\xfe\x00\x01" * 4000,
+        b"answer=" + b"a" * 60_000,
+        b"&".join(b"f%d=1" % number for number in range(5000)),
+        b"answer=%00&number=1.1",
+        b"answer=%ED%A0%80&number=%ED%A0%80",
+        b"number=1.1&answer=",
+        b"number=9.9&answer=a",
+        b"number=%C2%B2.%C2%B2&answer=a",
+        b"number=" + b"1" * 190 + b".1&answer=a",
+        b"number=1.1.1&answer=a",
+        b"act=finish",
+        b"act=undo&piece=%00",
+        b"skip=%00",
+        b"skip=offensive",
+    ]
+    for body in hostile:
+        worker.post(worker.seat, body)
+        assert worker.status in (200, 409), body[:40]
+        assert worker.get(worker.seat).lead == "Practice: question 1 of 3", body[:40]
+    take_exam(worker, True, True, True)
+    assert worker.get(worker.seat).kind == "work"
+    here = worker.number
+    for body in hostile:
+        worker.post(worker.seat, body + b"&piece=" + worker.hidden["piece"].encode())
+        if body != b"skip=offensive":
+            assert worker.get(worker.seat).number, body[:40]
+    assert here
+
+
+# Racing threads
+
+
+def race(toys: list[Toys], link, persons: int, times: int) -> list[str]:
+    """Enter as so many persons, each from several threads of several servers at once; return the seats' addresses."""
+    order = [person for person in range(persons) for _ in range(times)]
+    random.Random(1).shuffle(order)
+    start, threads = Barrier(16), 16
+
+    def enter(part: int) -> list[str]:
+        start.wait()
+        mine = order[part::threads]
+        return [f"{one} {Worker(toys[part % len(toys)].client, link(one)).enter().seat}" for one in mine]
+
+    with ThreadPoolExecutor(threads) as pool:
+        return [seat for found in pool.map(enter, range(threads)) for seat in found]
+
+
+@pytest.mark.parametrize("persons", [20, pytest.param(2500, marks=pytest.mark.soak)])
+def test_racing_entries_leave_one_seat_a_person(database, database_url, persons, monkeypatch):
+    monkeypatch.setattr(seats, "MOST_OF_NETWORK", 10**9)
+    task = Toys.on(database).task
+    with closing(Database(database_url)) as other:
+        servers = [Toys.on(database, task), Toys.on(other, task)]
+        campaign = servers[0].campaign(numbers=1000, **PROLIFIC)
+        found = race(servers, lambda one: servers[0].link(campaign, f"p{one}", f"s{one}"), persons, 4)
+    assert len(found) == 4 * persons
+    assert len(set(found)) == persons == entries(database)
+    with database.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(SEAT)) == persons
+    assert len(SeatStore(database).all(campaign)) == persons

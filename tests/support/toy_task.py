@@ -1,0 +1,137 @@
+"""A toy task for seats: is this number even? What seats give lies in memory; all else is what a campaign has."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import SystemRandom
+from typing import Annotated, Any
+
+from markupsafe import Markup
+
+from arena.errors import VoterError
+from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.seats import Seat
+from arena.seats.spec import CampaignSpec
+from arena.seats.task import ExamQuestion, Piece, Progress, Words
+from arena.validation import whole
+
+EXAM = "small numbers"
+CHECKS = range(100, 110)
+"""Numbers of the checks; others are work."""
+
+
+class ToySpec(CampaignSpec):
+    """Numbers from 1000 on, each given to one worker."""
+
+    numbers: Annotated[int, whole(1, 1000)] = 100
+
+
+@dataclass
+class Shown:
+    """A number that a seat was shown."""
+
+    number: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(8))
+    answer: str = ""
+    is_final: bool = False
+    is_skipped: bool = False
+
+    @property
+    def is_check(self) -> bool:
+        return self.number in CHECKS
+
+    @property
+    def is_right(self) -> bool:
+        return self.answer == right(self.number)
+
+
+def right(number: int) -> str:
+    return "ba"[number % 2 == 0]
+
+
+class ToyTask:
+    """See `seats.task.SeatTask`."""
+
+    def __init__(self) -> None:
+        self.shown: dict[int, list[Shown]] = {}
+        self._coin = SystemRandom()
+
+    def _of(self, seat: Seat) -> list[Shown]:
+        return self.shown.setdefault(seat.id, [])
+
+    def _find(self, seat: Seat, token: str) -> Shown:
+        found = next((one for one in self._of(seat) if one.token == token), None)
+        if found is None:
+            raise VoterError("This is none of your numbers.")
+        return found
+
+    def progress(self, seat: Seat) -> Progress:
+        given = [one for one in self._of(seat) if one.answer]
+        checks = [one for one in given if one.is_check]
+        skipped = sum(one.is_skipped for one in self._of(seat))
+        return Progress(len(given) - len(checks), len(checks), sum(not one.is_right for one in checks), skipped)
+
+    def checks_wanted(self, seat: Seat) -> int:
+        return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))
+
+    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+        last = next((one for one in self._of(seat) if not one.is_final and not one.is_skipped), None) or self._draw(
+            seat
+        )
+        if last is None:
+            return None
+        state = ("voted", words["chose"].format(last.answer.upper())) if last.answer else ("open", "")
+        return Piece(last.token, _page(last.number), last.token, *state, last.answer)
+
+    def _draw(self, seat: Seat) -> Shown | None:
+        if seat.campaign.ended_at is not None:
+            return None
+        given, votes = self.progress(seat), seat.campaign.spec.seat.votes
+        spec = seat.campaign.spec
+        assert isinstance(spec, ToySpec)
+        taken = {one.number for shown in self.shown.values() for one in shown}
+        had = {one.number for one in self._of(seat)}
+        work = [number for number in range(1000, 1000 + spec.numbers) if number not in taken]
+        checks_left = self.checks_wanted(seat) - given.checks
+        if checks_left > 0 and is_check_due(max(0, votes - given.votes), checks_left, self._coin):
+            drawn = self._coin.choice([number for number in CHECKS if number not in had])
+        elif given.votes < votes and work:
+            drawn = self._coin.choice(work)
+        else:
+            return None
+        self._of(seat).append(Shown(drawn))
+        return self._of(seat)[-1]
+
+    def take(self, seat: Seat, token: str, answer: str) -> None:
+        shown = self._find(seat, token)
+        if answer not in ("a", "b") or shown.is_final or shown.is_skipped or shown.answer not in ("", answer):
+            raise VoterError("This cannot be answered so.")
+        shown.answer = answer
+
+    def undo(self, seat: Seat, token: str) -> None:
+        shown = self._find(seat, token)
+        if shown.is_final:
+            raise VoterError("This is final.")
+        shown.answer = ""
+
+    def finish(self, seat: Seat, token: str) -> None:
+        shown = self._find(seat, token)
+        if not shown.answer:
+            raise VoterError("Choose first.")
+        shown.is_final = True
+
+    def skip(self, seat: Seat, token: str, reason: Any) -> None:
+        shown = self._find(seat, token)
+        if shown.answer:
+            raise VoterError("You already chose.")
+        shown.is_skipped = True
+
+    def exam_names(self, source: str) -> Sequence[str]:
+        return [str(number) for number in range(20)] if source == EXAM else []
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("even", "odd"))
+
+
+def _page(number: object) -> Markup:
+    return Markup('<p id="number">{}</p>').format(number)
