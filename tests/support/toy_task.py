@@ -130,7 +130,7 @@ class ToyTask:
         return [str(number) for number in range(20)] if source == EXAM else []
 
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("even", "odd"))
+        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
 
 
 def _page(number: object) -> Markup:

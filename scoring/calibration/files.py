@@ -1,0 +1,130 @@
+"""Files of calibration: what judges scored (a report's `-audit.jsonl`), and people's marks of the same answers."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from arena.io.strict_json import RowsError
+from arena.io.tables import Record, read_records
+from scoring.calibration.measures import GRADES
+from scoring.report import Question
+
+_COLUMNS = ("item", "marker", "score", "prediction_sha256")
+SHOWN = 5
+"""Rows named in a problem."""
+
+
+class JudgedAnswer(NamedTuple):
+    """An answer with a judge's mean score over its runs; None: unscored."""
+
+    question: Question
+    answer: str
+    score: float | None
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the answer: marks of another edition of a file are not taken for this one's."""
+        return hashlib.sha256(self.answer.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class JudgedFile(NamedTuple):
+    """One judge's scores of one file of answers."""
+
+    name: str
+    benchmark: str
+    answers: Mapping[str, JudgedAnswer]
+
+
+class PersonMark(NamedTuple):
+    """One person's mark of one answer, from 0 to 1 in tenths."""
+
+    item: str
+    marker: str
+    score: float
+    digest: str
+    row: int
+
+
+def read_audit(path: Path) -> JudgedFile:
+    """A judged report's audit file. Raises RowsError."""
+    with path.open("rb") as lines:
+        try:
+            head, *rows = (json.loads(line) for line in lines)
+            judge, benchmark = head["judge"]["model"], head["benchmark"]
+            found = {row["question"]["id"]: _judged(row) for row in rows if row["prediction"] is not None}
+        except (ValueError, KeyError, TypeError) as error:
+            told = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
+            raise RowsError(told, path.name) from error
+    return JudgedFile(f"{judge}, {head['protocol']}", benchmark, found)
+
+
+def _judged(row: Mapping) -> JudgedAnswer:
+    scores = [grade["score"] for grade in row["grades"] if grade["score"] is not None]
+    question = Question(**{**row["question"], "groups": tuple(row["question"]["groups"])})
+    return JudgedAnswer(question, row["prediction"], sum(scores) / len(scores) if scores else None)
+
+
+class ReadMarks(NamedTuple):
+    """Marks that can be used, and what was said against others: a file with some wrong rows loses those alone."""
+
+    marks: tuple[PersonMark, ...]
+    problems: tuple[str, ...]
+
+
+def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
+    """People's marks, in columns `item`, `marker`, `score` (0 to 1) and maybe `prediction_sha256`.
+
+    Raises RowsError for a file without these columns.
+    """
+    wrong: dict[str, list[int]] = {}
+    kept: dict[tuple[str, str], PersonMark] = {}
+    for record in read_records(path):
+        mark = _mark(record, path.name)
+        problem = _problem(mark, judged, kept)
+        if problem:
+            wrong.setdefault(problem, []).append(mark.row)
+        else:
+            kept[mark.item, mark.marker] = mark
+    return ReadMarks(tuple(kept.values()), tuple(_told(problem, rows) for problem, rows in wrong.items()))
+
+
+def _mark(record: Record, file: str) -> PersonMark:
+    cells = {
+        name: str(record.values.get(name, "")).strip() for name in ("item", "marker", "score", "prediction_sha256")
+    }
+    for name in ("item", "score"):
+        if name not in record.values:
+            raise RowsError("expected the columns item, marker and score", file, record.row)
+    try:
+        score = float(cells["score"])
+    except ValueError:
+        score = float("nan")
+    return PersonMark(cells["item"], cells["marker"], score, cells["prediction_sha256"], record.row)
+
+
+def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str], PersonMark]) -> str:
+    tenths = mark.score * (GRADES - 1)
+    if not (0 <= mark.score <= 1 and abs(tenths - round(tenths)) < 1e-6):
+        return "a score is 0, 0.1, ... 1"
+    if mark.item not in judged.answers:
+        return "no such answer was judged"
+    if mark.digest and mark.digest != judged.answers[mark.item].digest:
+        return "the mark is of another answer: prediction_sha256 differs"
+    return "this person marked this answer in a row before" if (mark.item, mark.marker) in kept else ""
+
+
+def _told(problem: str, rows: Sequence[int]) -> str:
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    named = ", ".join(map(str, rows[:SHOWN]))
+    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {named}{more}"
+
+
+def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
+    """Each judge's file, under a name of its own."""
+    seen: dict[str, int] = {}
+    for path in paths:
+        file = read_audit(path)
+        seen[file.name] = seen.get(file.name, 0) + 1
+        yield file if seen[file.name] == 1 else file._replace(name=f"{file.name} ({path.name})")

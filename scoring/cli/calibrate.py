@@ -1,0 +1,82 @@
+"""Command `calibrate`: how far judges are from people who marked the same answers, and a corrected mean."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from arena.io.csv_text import csv_text
+from scoring.calibration.calibrate import Calibration, JudgeCalibration, calibrate
+from scoring.calibration.corrected_mean import CorrectedMean
+from scoring.calibration.files import audits, read_marks
+from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, Measures
+
+app = Typer(rich_markup_mode=None)
+_COLUMNS = ("delta", "low", "high", "bias", "within 0.1", "Spearman", "ICC(2,1)", "kappa")
+
+
+@app.command("calibrate")
+def run(
+    marks: Annotated[Path, Argument(help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256")],
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="-audit.jsonl of reports on the same answers")],
+    out: Annotated[Path | None, Option(metavar="FILE", help="also write the table as CSV")] = None,
+) -> Iterator[str]:
+    judged = list(audits(files))
+    read = read_marks(marks, judged[0])
+    yield from read.problems
+    found = calibrate(judged, read.marks)
+    order = "" if found.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
+    yield f"{found.answers:,} marked answers of {len(judged[0].answers):,}{order}"
+    rows = list(_rows(found))
+    width = max(len(name) for name, _ in rows)
+    yield "  ".join([" " * width, *(f"{name:>10}" for name in _COLUMNS)])
+    for name, measures in rows:
+        yield "  ".join([f"{name:<{width}}", *(f"{cell:>10}" for cell in _cells(measures))])
+    yield from _said(found)
+    if out:
+        out.write_text(csv_text([("measured", *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]), "utf-8")
+        yield f"written: {out}"
+
+
+def _rows(found: Calibration) -> Iterator[tuple[str, Measures]]:
+    for judge in found.judges:
+        yield judge.name, judge.measures
+        yield from ((f"  {group}", measures) for group, measures in judge.groups.items())
+    if found.people:
+        yield "people, one against another", found.people
+    yield from found.baselines.items()
+
+
+def _cells(one: Measures) -> tuple[str, ...]:
+    numbers = (*one.delta, one.bias, one.near, one.spearman, one.icc, one.kappa)
+    return tuple("none" if number is None else f"{number:.3f}" for number in numbers)
+
+
+def _said(found: Calibration) -> Iterator[str]:
+    for judge in found.judges:
+        yield from _of_judge(judge)
+    if found.panel:
+        panel = found.panel
+        yield f"together: mean of the judges' deltas {panel.mean_of_deltas:.3f} (as MM-Vet's Table 7), "
+        yield f"  delta of their mean score {panel.delta_of_mean:.3f}, of their median {panel.delta_of_median:.3f}"
+    best, worst = min(PAPER_DELTAS.values()), max(PAPER_DELTAS.values())
+    keywords = PAPER_DELTAS["keyword matching"]
+    yield f"MM-Vet's Table 6, on other answers: GPT-4 (0613) {best:.3f}, keywords {keywords:.3f}, the worst {worst:.3f}"
+
+
+def _of_judge(judge: JudgeCalibration) -> Iterator[str]:
+    if judge.unscored:
+        yield f"{judge.name}: {judge.unscored} of the marked answers are unscored, and in no number"
+    if judge.mean is None:
+        yield f"{judge.name}: no corrected mean: too few marks, or answers without a score"
+        return
+    yield _mean(judge.name, judge.mean)
+    for group, mean in judge.group_means.items():
+        yield _mean(f"  {group}", mean)
+
+
+def _mean(name: str, mean: CorrectedMean) -> str:
+    corrected, alone = (f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone))
+    numbers = f"the judge's mean {100 * mean.judge:.1f}, corrected {corrected}, from the marks alone {alone}"
+    return f"{name}: {numbers}; {mean.marks} marks were worth {mean.worth:,.0f}"

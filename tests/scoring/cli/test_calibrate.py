@@ -1,0 +1,122 @@
+"""`calibrate`: judges beside people, from files; what a row of marks has wrong is named, and loses nothing else."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scoring.__main__ import main
+
+N = 40
+CAPABILITIES = ("rec", "ocr")
+
+
+def audit(path: Path, judge: str, scores: dict[str, float | None]) -> Path:
+    """An audit file as a judged report of made-up questions has it."""
+    head = {"benchmark": "mm-vet", "protocol": "hardened", "judge": {"model": judge}}
+    rows = [
+        {
+            "question": {
+                "id": item,
+                "text": f"What is {item}?",
+                "truth": "cat<AND>dog",
+                "groups": [CAPABILITIES[int(item[1:]) % 2]],
+            },
+            "prediction": f"a cat, {item}",
+            "grades": [{"question": item, "run": 0, "score": score}],
+        }
+        for item, score in scores.items()
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in (head, *rows)), "utf-8")
+    return path
+
+
+def table(path: Path, rows: list[tuple], columns: tuple[str, ...] = ("item", "marker", "score")) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return path
+
+
+@pytest.fixture
+def judged(tmp_path) -> tuple[list[Path], dict[str, float]]:
+    """A near judge and a far one, and the truth."""
+    coin = np.random.default_rng(1)
+    truth = {f"v{number}": int(coin.integers(0, 11)) / 10 for number in range(N)}
+    near = {
+        item: round(min(1, mark + 0.1), 1) if place % 8 == 0 else mark
+        for place, (item, mark) in enumerate(truth.items())
+    }
+    far = {item: float(coin.integers(0, 11)) / 10 for item in truth}
+    return [audit(tmp_path / "far.jsonl", "far", dict(far)), audit(tmp_path / "near.jsonl", "near", dict(near))], truth
+
+
+def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp_path, capsys):
+    files, truth = judged
+    rows = [(item, "anna", mark) for item, mark in truth.items()]
+    rows += [(item, "berta", mark) for item, mark in list(truth.items())[:10]]
+    assert (
+        main(["calibrate", str(table(tmp_path / "m.csv", rows)), *map(str, files), "--out", str(tmp_path / "t.csv")])
+        == 0
+    )
+    told = capsys.readouterr().out
+    found = {row["measured"].strip(): row for row in csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))}
+    assert list(found)[0] == "near, hardened" and "far, hardened" in found
+    assert 0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
+    assert float(found["people, one against another"]["delta"]) == 0
+    assert {"keywords", "the mean mark for all", "length", "rec", "ocr"} <= set(found)
+    assert f"{N} marked answers of {N}" in told and "marks were worth" in told and "Table 7" in told
+
+
+def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
+    files, truth = judged
+    rows = [(item, "anna", mark) for item, mark in list(truth.items())[:12]]
+    assert main(["calibrate", str(table(tmp_path / "m.csv", rows)), *map(str, files)]) == 0
+    told = capsys.readouterr().out
+    assert "below 30 judges are not put in an order" in told
+    assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
+
+
+def test_wrong_rows_are_named_and_lose_nothing_else(judged, tmp_path, capsys):
+    files, truth = judged
+    digest = hashlib.sha256(b"another answer").hexdigest()
+    rows = [(item, "anna", mark, "") for item, mark in truth.items()]
+    rows += [("v1", "anna", 0.5, ""), ("v2", "berta", 0.55, ""), ("v3", "berta", "good", ""), ("v4", "berta", 1.1, "")]
+    rows += [("v999", "berta", 1, ""), ("v5", "berta", 1, digest)]
+    columns = ("item", "marker", "score", "prediction_sha256")
+    assert main(["calibrate", str(table(tmp_path / "m.csv", rows, columns)), *map(str, files)]) == 0
+    told = capsys.readouterr().out
+    first = N + 2
+    assert f"left out, this person marked this answer in a row before: row {first}" in told
+    assert f"left out, a score is 0, 0.1, ... 1: rows {first + 1}, {first + 2}, {first + 3}" in told
+    assert f"left out, no such answer was judged: row {first + 4}" in told
+    assert f"left out, the mark is of another answer: prediction_sha256 differs: row {first + 5}" in told
+    assert f"{N} marked answers" in told
+
+
+def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
+    truth = {f"v{number}": 1.0 for number in range(8)}
+    file = audit(tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth})
+    rows = [(item, "anna", mark) for item, mark in truth.items()]
+    assert main(["calibrate", str(table(tmp_path / "m.csv", rows)), str(file), "--out", str(tmp_path / "t.csv")]) == 0
+    told = capsys.readouterr().out
+    assert "1 of the marked answers are unscored, and in no number" in told and "no corrected mean" in told
+    assert float(next(csv.DictReader((tmp_path / "t.csv").read_text("utf-8").splitlines()))["delta"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("marks", "judge", "told"),
+    [
+        ([("v1", "anna", 1), ("v2", "anna", 1)], None, "2 marked answers that every judge has"),
+        ([("v1", "anna", 1)], "[1, 2]\n", "expected the -audit.jsonl of a judged MM-Vet report"),
+    ],
+)
+def test_what_cannot_be_measured_ends_with_a_sentence(judged, tmp_path, capsys, marks, judge, told):
+    files, _ = judged
+    if judge:
+        files[0].write_text(judge, "utf-8")
+    assert main(["calibrate", str(table(tmp_path / "m.csv", marks)), *map(str, files)]) != 0
+    shown = capsys.readouterr()
+    assert told in shown.err + shown.out and "Traceback" not in shown.err
