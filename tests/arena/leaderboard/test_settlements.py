@@ -11,6 +11,9 @@ from sqlalchemy import delete, func, select
 
 from arena.battles.tables import VOTE, WINS
 from arena.database import Database
+from arena.formats.base import Battles, Vote, Winner, columns_of
+from arena.formats.native import STEREOSCOPE
+from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.ingest import Ingest
 from arena.items.store import MODEL
 from arena.leaderboard.board import Board, BoardKey
@@ -159,6 +162,21 @@ def test_votes_of_others_have_a_record_of_their_own(arena):
     opened(arena, BoardKey(1, False, everyone=True), rule)
     opened(arena, BoardKey(1, False), rule)
     assert {row[0] for row in rows(arena)} == {"bank, single, everyone: test"}, "nobody here logged in"
+
+
+@pytest.mark.parametrize("item", [None, "item"])
+def test_votes_that_do_not_tell_their_items_settle_nothing(arena, item):
+    """Each would count as an item of its own, and a gap as certain too soon."""
+    coin, said = random.Random(1), []
+    for number in range(400):
+        winner: Winner = "a" if coin.random() < 0.8 else "b"
+        key = None if number == 7 or item is None else f"{item} {coin.randrange(60)}"
+        said.append(Vote("m1", "m2", winner, item=key, conversation=str(number)))
+    battles = Battles("stereoscope", *columns_of(said), rows=tuple(map(STEREOSCOPE.row, said)))
+    VoteImporter(arena).add(battles, ImportRequest("elsewhere"))
+    board = opened(arena, BoardKey(1, False, kind="imported"))
+    assert board.votes == 400 and all(line.rank for line in board.standings)
+    assert told(board) == [] and rows(arena) == []
 
 
 def test_orders_are_looked_at_every_fifty_votes(arena):

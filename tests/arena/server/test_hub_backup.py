@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, func, select, update
 
@@ -23,14 +24,16 @@ from arena.budget import BUDGET, Budget
 from arena.database import SCHEMA_VERSION, Database, now
 from arena.fraud.eligibility import counting_voters, official_board, settle_official
 from arena.items.store import ANSWER, SOURCE, ItemBank
+from arena.leaderboard.settlements import BoardRecord, extend_record, read_record
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
+from arena.ratings.settled import Look
 from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
 from arena.server.hub_backup import EVERY, FOLD, MIRROR, BackupState, HubBackup, HubDataset, HubError, fold_due
 from arena.settings import CountSettings
 from arena.types import Secret
 from arena.web.backup_status import backup_line
-from tests.support.backup import Clock, FolderHub, backup_of, bank, copy_all, rows, use
+from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy_all, rows, use
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
 from tests.support.live_votes import SECRET, live_vote
@@ -550,6 +553,18 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
     with fresh.read() as connection:
         assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada"] * 3
         assert official_board(connection, logged_in) == "counted"
+
+
+def test_what_was_settled_on_a_board_comes_back(database, another, tmp_path):
+    hub, models = FolderHub(), len(MODELS)
+    bank(database)
+    seen = Look(350, np.zeros((models, models)), np.triu(np.ones((models, models), bool), 3))
+    record = extend_record(database, "one", BoardRecord(frozenset(), {}), range(1, models + 1), seen)
+    copy_all(backup_of(database, hub, tmp_path))
+    fresh = another()
+    backup_of(fresh, hub, tmp_path).restore()
+    with fresh.read() as connection:
+        assert read_record(connection, "one") == record and record.settled == {(1, 4): 350, (1, 5): 350, (2, 5): 350}
 
 
 @pytest.mark.parametrize(
