@@ -9,7 +9,7 @@ from arena.cli.lazy_group import Command, LazyGroup
 COMMANDS = {
     "items": Command("bring items and answers in", "arena.cli.items"),
     "models": Command("the models", "arena.cli.items"),
-    "campaign": Command("what the workers of a campaign link have done, as CSV", "arena.cli.items"),
+    "campaign": Command("paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"),
     "plan": Command("what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"),
     "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),

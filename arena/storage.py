@@ -50,9 +50,7 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
     if not settings.database_url.startswith("sqlite"):
         return f"{_postgresql(settings)}{copied}"
     file = file_of(settings.database_url)
-    mount = refuse_network(file, mounts)
-    fleeting = mount.kind in _FLEETING or (settings.space and mount.point == Path("/"))
-    if not fleeting:
+    if not _is_fleeting(settings, refuse_network(file, mounts)):
         return f"SQLite on a lasting disk, {file}{copied}"
     if copied:
         return f"SQLite on a disk that is wiped at a restart, {file}{copied}"
@@ -62,6 +60,17 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
         f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
         f"private dataset of the Hub), or DATABASE_URL (PostgreSQL){volume}"
     )
+
+
+def is_lost_at_restart(settings: Settings, mounts: Path = MOUNTS) -> bool:
+    """Whether a restart loses the votes: SQLite on a fleeting disk, without a copy."""
+    if settings.backup or not settings.database_url.startswith("sqlite"):
+        return False
+    return _is_fleeting(settings, mount_of(file_of(settings.database_url), mounts))
+
+
+def _is_fleeting(settings: Settings, mount: Mount) -> bool:
+    return mount.kind in _FLEETING or (settings.space and mount.point == Path("/"))
 
 
 def file_of(url: str) -> Path:

@@ -16,6 +16,9 @@ ActionKind = Literal[
     "took an upload down",
     "forgot a voter",
     "made a board the official one",
+    "made a campaign",
+    "ended a campaign",
+    "brought in a campaign's list of participants",
 ]
 
 ACT = Table(
@@ -39,7 +42,8 @@ class OperatorAction(NamedTuple):
     who: str
     deed: ActionKind
     about: str
-    """The item's key, the number of the upload or whose board it is; empty for other actions and a forgotten voter."""
+    """The item's key, the number of the upload, whose board it is or the campaign's name; empty for other actions and a
+    forgotten voter."""
     done_at: datetime
 
 

@@ -1,4 +1,4 @@
-"""Commands `items`, `models` and `campaign`: manage the database, also while the server runs."""
+"""Commands `items` and `models`: manage the database, also while the server runs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,9 +7,7 @@ from typing import Annotated
 from tqdm import tqdm
 from typer import Option, Typer
 
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
-from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
 from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
@@ -136,14 +134,3 @@ def retire(model: str) -> Iterator[str]:
     """Take a model out of the draw."""
     OpenBank().ingest.retire(model)
     yield f"{model} is retired; its votes stay."
-
-
-@app.command("campaign")
-def report_campaign(campaign: str) -> Iterator[str]:
-    """List each worker's progress in a campaign as CSV; a worker is given the code once complete."""
-    settings = Settings.from_env()
-    rows: list[tuple] = [("worker", "votes", "wanted", "complete", "code", "since")]
-    for row in UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(campaign):
-        complete = "yes" if row.votes >= row.wanted else "no"
-        rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
-    yield csv_text(rows).removesuffix("\n")

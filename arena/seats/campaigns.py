@@ -1,7 +1,7 @@
 """Campaigns: rows that an operator makes, and their end. A campaign that has ended stays ended."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +12,9 @@ from arena.database import Database, now
 from arena.seats.links import key_bytes
 from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
 from arena.seats.tables import CAMPAIGN, CAMPAIGN_END
+
+Note = Callable[[Connection], object]
+"""What else is stored in the transaction of a change, such as who made it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class CampaignStore:
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
         self._database, self._kinds = database, kinds
 
-    def create(self, task: str, spec: CampaignSpec) -> Campaign:
+    def create(self, task: str, spec: CampaignSpec, note: Note | None = None) -> Campaign:
         """Make a campaign, with a key of its own. Raises CampaignError for a name that another, or a link, has."""
         values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
         with self._database.write() as connection:
@@ -46,6 +49,8 @@ class CampaignStore:
             fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
             if connection.scalar(fresh.returning(CAMPAIGN.c.id)) is None:
                 raise CampaignError(f"There is a campaign named {spec.name!r} already; choose another name")
+            if note:
+                note(connection)
         return self.get(spec.name)
 
     def find(self, name: str) -> Campaign | None:
@@ -70,11 +75,15 @@ class CampaignStore:
             rows = connection.execute(_SELECT.order_by(CAMPAIGN.c.id.desc())).all()
         return [self._of(row) for row in rows]
 
-    def end(self, campaign: Campaign, reason: str) -> None:
-        """End a campaign; what is undecided still counts and is paid."""
+    def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
+        """End a campaign; what is undecided still counts and is paid. False where it has ended already."""
         with self._database.write() as connection:
             values = {"campaign_id": campaign.id, "reason": reason, "ended_at": now()}
-            connection.execute(self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing())
+            fresh = self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing()
+            ended = connection.scalar(fresh.returning(CAMPAIGN_END.c.campaign_id)) is not None
+            if ended and note:
+                note(connection)
+        return ended
 
     def _of(self, row: Row) -> Campaign:
         spec = stored_spec(self._kinds[row.task], row.spec)

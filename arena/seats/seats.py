@@ -16,7 +16,7 @@ from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT, VOTER
 from arena.battles.voters import lock
 from arena.database import Database, now
-from arena.seats.campaigns import Campaign, note_once
+from arena.seats.campaigns import Campaign, Note, note_once
 from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
 
@@ -154,13 +154,15 @@ class SeatStore:
         with self._database.read() as connection:
             return {person: status for person, status in connection.execute(mine)}
 
-    def bring_participants(self, campaign: Campaign, listed: dict[str, str]) -> None:
+    def bring_participants(self, campaign: Campaign, listed: dict[str, str], note: Note | None = None) -> None:
         """Replace the platform's list."""
         with self._database.write() as connection:
             connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
             rows = [{"campaign_id": campaign.id, "person": one, "status": status} for one, status in listed.items()]
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
+            if note:
+                note(connection)
 
     @staticmethod
     def _one(connection: Connection, campaign: Campaign, where) -> Seat | None:

@@ -99,8 +99,8 @@ class CampaignSpec(Part):
 AnySpec = TypeVar("AnySpec", bound=CampaignSpec)
 
 
-def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any]) -> AnySpec:
-    """A spec out of a TOML file's bytes or a form's values. Raises CampaignError."""
+def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: Any) -> AnySpec:
+    """A spec out of a TOML file's bytes or a form's values; `more` are others beside them. Raises CampaignError."""
     if isinstance(content, bytes):
         if len(content) > MOST_BYTES:
             raise CampaignError(f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines")
@@ -108,7 +108,7 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any]) -> AnySpe
             content = tomllib.loads(content.decode())
         except (ValueError, RecursionError) as error:
             raise CampaignError(f"The file is no TOML in UTF-8: {str(error)[:200]}") from None
-    return _checked(kind, lambda: kind.model_validate(content))
+    return _checked(kind, lambda: kind.model_validate({**content, **more}))
 
 
 def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:

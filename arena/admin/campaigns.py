@@ -1,0 +1,233 @@
+"""Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from math import isnan
+
+from arena.admin.actions import ActionKind, record_action
+from arena.campaign_battles.downloads import Rows, quality_table, votes_table
+from arena.campaign_battles.layout import layout_of
+from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
+from arena.campaign_battles.spec import TASK, BattleSpec
+from arena.campaign_battles.state import CampaignStates
+from arena.campaign_battles.votes import left_out_seats
+from arena.database import Database, now
+from arena.io.tables import Record, require_columns
+from arena.items.store import Bank, ItemBank, model_names
+from arena.seats.campaigns import Campaign, CampaignStore, Note
+from arena.seats.links import made_link
+from arena.seats.participants import listed_participants
+from arena.seats.seats import SeatStore
+from arena.seats.sheet import SheetRow, pay_sheet, state_of
+from arena.seats.spec import CampaignError, read_spec
+from arena.settings import Settings
+from arena.storage import is_lost_at_restart
+from arena.templates import plural
+from arena.types import item_key
+
+KINDS = {TASK: BattleSpec}
+"""The spec of each task that a campaign can be of."""
+TUPLE = ("item", "model_a", "model_b")
+VISIT = ("image_url", "instruction", "A_model", "B_model")
+"""Columns of a file of tuples, and of VisIT-Bench's, whose votes are tuples too."""
+
+
+@dataclass(frozen=True)
+class CampaignStanding:
+    """A campaign, and how far it is."""
+
+    campaign: Campaign
+    wanted: int
+    """Votes at which it stops."""
+    states: Mapping[str, int]
+    """Workers by state."""
+    listed: int
+    """People in the platform's list."""
+    votes: int = 0
+    full: int = 0
+    """Tuples that have all their votes."""
+    tuples: int = 0
+    settled: int = 0
+    """Neighbouring orders that are settled."""
+    neighbours: int = 0
+    half_width: float | None = None
+    """Mean of the models, in rating points."""
+    problem: str = ""
+    """Why the numbers of votes are missing."""
+
+
+class CampaignAdmin:
+    """What operators do with campaigns. The caller has checked that `who` is an operator."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        items: ItemBank,
+        campaigns: CampaignStore | None = None,
+        states: CampaignStates | None = None,
+    ) -> None:
+        self._settings, self._database, self._items = settings, database, items
+        self.store = campaigns or CampaignStore(database, KINDS)
+        self.seats = SeatStore(database)
+        self._states = states or CampaignStates(database, items, self.store)
+
+    def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
+        """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
+        more = {"tuples": [_tuple(record) for record in tuples]} if tuples is not None else {}
+        spec = read_spec(BattleSpec, content, **more)
+        if spec.seat.pay and is_lost_at_restart(self._settings):
+            raise CampaignError(
+                "A restart would lose this campaign's seats and votes, which are paid: SQLite lies on a disk that is "
+                "wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
+                "or pay = 0 to try it"
+            )
+        bank = self._items.bank()
+        with self._database.read() as connection:
+            layout = layout_of(spec, bank, model_names(connection))
+        if not layout.wanted.any():
+            raise CampaignError(f"No item of {spec.source!r} has answers of two of these models")
+        items = int(layout.wanted.any(0).sum())
+        if spec.seat.votes > items:
+            raise CampaignError(f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once")
+        _check_sources(spec, bank)
+        return self.store.create(TASK, spec, _noted(who, "made a campaign", spec.name))
+
+    def summary(self, campaign: Campaign) -> list[str]:
+        """What a campaign asks for, in sentences. Raises CampaignError."""
+        spec, layout = _spec(campaign), self._states.of(campaign).layout
+        most, seat = int(layout.wanted.sum()), spec.seat
+        workers, checks = (
+            -(-min(most, spec.stop.votes) // seat.votes),
+            _check_items(self._items.bank(), spec.checks.items),
+        )
+        return [
+            f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"
+            f", {plural(most, 'vote')} at most; it stops at {spec.stop.votes:,}.",
+            f"{plural(workers, 'worker')} of {plural(seat.votes, 'vote')}, for {seat.pay:g} {seat.currency} each"
+            f": {workers * seat.pay:,.2f} {seat.currency} without the platform's fee.",
+            f"{plural(checks, 'check item')} for attention."
+            if checks
+            else "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
+        ]
+
+    def link(self, campaign: Campaign, worker: str = "") -> str:
+        """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
+        until = now() + timedelta(days=campaign.spec.valid_days + 1)
+        return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+
+    def end(self, who: str, name: str) -> str:
+        """End a campaign, and say so. Raises CampaignError."""
+        campaign = self.store.get(name)
+        note = _noted(who, "ended a campaign", name)
+        if not self.store.end(campaign, "an operator ended it", note):
+            return f"{name} has ended already: {campaign.why_ended}."
+        return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
+
+    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
+        """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
+        campaign, listed = self.store.get(name), listed_participants(records)
+        note = _noted(who, "brought in a campaign's list of participants", name)
+        self.seats.bring_participants(campaign, listed, note)
+        came = {seat.person for seat in self.seats.all(campaign)}
+        return (
+            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came & listed.keys())} of them "
+            f"came; not in it: {plural(len(came - listed.keys()), 'worker')}."
+        )
+
+    def sheet(self, name: str) -> Rows:
+        """The pay sheet. Raises CampaignError."""
+        campaign = self.store.get(name)
+        seats = self.seats.all(campaign)
+        with self._database.read() as connection:
+            work = seat_work(connection, campaign, seats)
+        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+
+    def quality(self, name: str) -> Rows:
+        """How good each worker's answers are. Raises CampaignError."""
+        campaign = self.store.get(name)
+        try:
+            layout = self._states.of(campaign).layout
+        except CampaignError:  # the bank has lost what the campaign draws from
+            layout = None
+        with self._database.read() as connection:
+            return quality_table(quality(connection, campaign, self.seats.all(campaign), layout))
+
+    def votes(self, name: str) -> Rows:
+        """Every answer with its worker. Raises CampaignError."""
+        campaign = self.store.get(name)
+        seats = {seat.id: seat for seat in self.seats.all(campaign)}
+        with self._database.read() as connection:
+            out, given = left_out_seats(connection, campaign), judgements(connection, campaign)
+        return votes_table((one for one in given if one.seat in seats), seats, out)
+
+    def standings(self, most: int | None = None) -> list[CampaignStanding]:
+        """The campaigns, the newest first, each with how far it is."""
+        return [self.standing(campaign) for campaign in self.store.all()[:most]]
+
+    def standing(self, campaign: Campaign) -> CampaignStanding:
+        seats, at = self.seats.all(campaign), now()
+        with self._database.read() as connection:
+            last = last_answers(connection, campaign)
+        known = CampaignStanding(
+            campaign,
+            wanted=_spec(campaign).stop.votes,
+            states=Counter(state_of(seat, last.get(seat.id), at) for seat in seats),
+            listed=len(self.seats.participants(campaign)),
+        )
+        try:
+            state = self._states.of(campaign)
+        except CampaignError as error:
+            return replace(known, problem=str(error))
+        looked, wanted = state.looked, state.layout.wanted
+        orders = looked.orders if looked else ()
+        return replace(
+            known,
+            votes=state.votes,
+            full=int(((state.voted >= wanted) & (wanted > 0)).sum()),
+            tuples=int((wanted > 0).sum()),
+            settled=sum(one.state == "settled" for one in orders),
+            neighbours=len(orders),
+            half_width=looked.half_width if looked and not isnan(looked.half_width) else None,
+        )
+
+
+def _spec(campaign: Campaign) -> BattleSpec:
+    assert isinstance(campaign.spec, BattleSpec)
+    return campaign.spec
+
+
+def _noted(who: str, deed: ActionKind, name: str) -> Note:
+    return lambda connection: record_action(connection, who, deed, name)
+
+
+def _tuple(record: Record) -> dict[str, object]:
+    values = record.values
+    if "A_model" in values:  # VisIT-Bench's own file of preferences: a row for each vote
+        require_columns(record, VISIT)
+        item = item_key(str(values["instruction"]), [str(values["image_url"])])
+        return {"item": item, "model_a": values["A_model"], "model_b": values["B_model"]}
+    require_columns(record, TUPLE)
+    return {column: str(values[column]).strip() for column in TUPLE}
+
+
+def _check_items(bank: Bank, source: str) -> int:
+    """How many check items there are, of a source or, if that is empty, of all."""
+    named = {one.id for one in bank.sources if one.kind == "check" and source in ("", one.name)}
+    return sum(item.source in named for item in bank.items.values())
+
+
+def _check_sources(spec: BattleSpec, bank: Bank) -> None:
+    """Raise CampaignError for a source of check items that lacks what a campaign asks."""
+    needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
+    needs += [("qualify.items", spec.qualify.items, spec.qualify.asked)] if spec.qualify else []
+    for key, name, least in needs:
+        there = _check_items(bank, name)
+        if there < least:
+            known = ", ".join(one.name for one in bank.sources if one.kind == "check") or "none"
+            raise CampaignError(
+                f"{key} is {name!r}, which has {there} of the {least} check items that are asked; sources of check "
+                f"items: {known} (python -m arena items checks DIR brings more)"
+            )

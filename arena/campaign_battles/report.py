@@ -1,0 +1,190 @@
+"""Campaign report: what each worker gave, how far workers agree, every vote with its worker. For operators."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.campaign_battles.layout import Layout
+from arena.campaign_battles.votes import CHECK, counted_votes, left_out_seats
+from arena.fraud.detectors import Suspicion
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
+from arena.items.store import FAMILY, ITEM, MODEL, model_names
+from arena.ratings.dawid_skene import dawid_skene
+from arena.ratings.planner import Correlations, measured_correlations
+from arena.ratings.shares import Share, shares
+from arena.seats.campaigns import Campaign
+from arena.seats.overlap import agreement_with_rest, pairwise_agreement
+from arena.seats.seats import Seat
+from arena.seats.sheet import SeatWork
+from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
+from arena.types import UNRELATED
+
+
+class Judgement(NamedTuple):
+    """An answer of a worker, as it counts now."""
+
+    seat: int
+    item: str
+    """Its key."""
+    family: str
+    model_a: str
+    model_b: str
+    choice: str
+    shown_at: datetime
+    voted_at: datetime
+    draw: str
+    probability: float | None
+
+    @property
+    def winner(self) -> str:
+        return self.model_a if self.choice == "a" else self.model_b
+
+    @property
+    def is_check(self) -> bool:
+        return self.draw == CHECK
+
+    @property
+    def is_right(self) -> bool:
+        """Of a check."""
+        return self.winner != UNRELATED
+
+    @property
+    def tuple_of(self) -> tuple[str, str, str]:
+        return self.item, min(self.model_a, self.model_b), max(self.model_a, self.model_b)
+
+
+def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
+    """The answers under a campaign's seats, checks among them, in the order they came."""
+    names = model_names(connection)
+    query = BANK.counted_votes(
+        *(BATTLE.c.seat_id, ITEM.c.key, FAMILY.c.name, VOTE.c.winner, VOTE.c.loser, VOTE.c.choice),
+        *(BATTLE.c.served_at, VOTE.c.voted_at, BATTLE.c.draw, BATTLE.c.draw_probability),
+    ).where(
+        *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
+        *(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id),
+    )
+    found = []
+    for seat, item, family, winner, loser, choice, *rest in connection.execute(query.order_by(VOTE.c.id)):
+        sides = (names[winner], names[loser]) if choice == "a" else (names[loser], names[winner])
+        found.append(Judgement(seat, item, family, *sides, choice, *rest))
+    return found
+
+
+def seat_work(connection: Connection, campaign: Campaign, seats: Sequence[Seat]) -> dict[int, SeatWork]:
+    """What each seat gave, for the pay sheet."""
+    given = judgements(connection, campaign)
+    withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
+    agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
+    flags, last, mine = flags_in_words(connection), last_answers(connection, campaign), _by_seat(given)
+    found = {}
+    for seat in seats:
+        checks = [one.is_right for one in mine[seat.id] if one.is_check]
+        counts = (len(mine[seat.id]) - len(checks), len(checks), checks.count(False))
+        agreed = agreement.get(seat.id, (0, 0))
+        found[seat.id] = SeatWork(*counts, last.get(seat.id), *agreed, flags.get(seat.voter, ()))
+    return found
+
+
+def last_answers(connection: Connection, campaign: Campaign) -> dict[int, datetime]:
+    """When each seat gave its last answer, in the qualification too."""
+    mine = SEAT_ENTRY.c.campaign_id == campaign.id
+    tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
+    votes = BANK.counted_votes(BATTLE.c.seat_id, func.max(VOTE.c.voted_at)).group_by(BATTLE.c.seat_id)
+    asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
+    given = connection.execute(
+        votes.where(BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
+    )
+    return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
+
+
+def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
+    """The reasons for which each voter is flagged, on any board."""
+    found: dict[int, dict[str, None]] = defaultdict(dict)
+    for flags in (VOTER_FLAG, COUNTED_FLAG):
+        query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
+        for voter, reason, model in connection.execute(query.order_by(flags.c.voter_id, flags.c.reason)):
+            found[voter][f"{Suspicion[reason]}: {model}" if model else str(Suspicion[reason])] = None
+    return {voter: tuple(reasons) for voter, reasons in found.items()}
+
+
+@dataclass(frozen=True)
+class WorkerQuality:
+    """How good a worker's answers are, by checks, by others' answers and by Dawid-Skene."""
+
+    person: str
+    votes: int
+    checks: Share
+    """Checks that were passed, with Wilson's interval."""
+    agreed: int
+    others: int
+    shared: int
+    """Answers to tuples that others judged too: what the confusion is fitted to."""
+    confusion: tuple[float, float] | None
+    """How often he chooses the model with the first name where it is the better one, and the second where that is."""
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The quality of a campaign's answers."""
+
+    workers: Sequence[WorkerQuality]
+    agreement: float | None
+    """Share of pairs of answers to one tuple that agree."""
+    tuples: int
+    """Tuples that several workers judged."""
+    correlations: Correlations | None
+    """Of the votes that count; None while there are none."""
+
+
+def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], layout: Layout | None) -> Quality:
+    """How far a campaign's workers agree and pass its checks; those who took consent back are left out."""
+    people = [seat for seat in seats if seat.end != "withdrew"]
+    code = {seat.id: number for number, seat in enumerate(people)}
+    given = [one for one in judgements(connection, campaign) if one.seat in code]
+    out = left_out_seats(connection, campaign)
+    mine, answers = _by_seat(given), _answers(given)
+    several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}
+    agreement = agreement_with_rest(answers)
+    rows = [
+        (code[seat], number, int(winner == of[1]))
+        for number, (of, chosen) in enumerate(several.items())
+        for seat, winner in chosen
+    ]
+    worker, task, first = np.array(rows, np.int64).reshape(-1, 3).T
+    fitted, shared = dawid_skene(worker, task, first), np.bincount(worker, minlength=len(people))
+    checks = {seat: [one.is_right for one in mine[seat] if one.is_check] for seat in code}
+    passed = shares(np.array([sum(checks[seat]) for seat in code]), np.array([len(checks[seat]) for seat in code]))
+    told = []
+    for number, seat in enumerate(people):
+        knows = shared[number] > 0
+        says = (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0])) if knows else None
+        accuracy = float(fitted.accuracy[number]) if knows else None
+        votes = len(mine[seat.id]) - len(checks[seat.id])
+        agreed = agreement.get(seat.id, (0, 0))
+        told.append(WorkerQuality(seat.person, votes, passed[number], *agreed, int(shared[number]), says, accuracy))
+    counted = [[one for one in chosen if one[0] not in out] for chosen in several.values()]
+    votes = counted_votes(connection, campaign, layout, out) if layout else None
+    return Quality(
+        told, pairwise_agreement(counted), len(several), measured_correlations(votes) if votes and len(votes) else None
+    )
+
+
+def _by_seat(given: Iterable[Judgement]) -> Mapping[int, list[Judgement]]:
+    found: dict[int, list[Judgement]] = defaultdict(list)
+    for one in given:
+        found[one.seat].append(one)
+    return found
+
+
+def _answers(given: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:
+    """(worker, winner) by tuple, without checks."""
+    work = sorted((one for one in given if not one.is_check), key=lambda one: one.tuple_of)
+    return {of: [(one.seat, one.winner) for one in mine] for of, mine in groupby(work, lambda one: one.tuple_of)}

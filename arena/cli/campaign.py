@@ -1,0 +1,157 @@
+"""Commands `campaign ...`: make a campaign, its links, its pay sheet; and the report of unsigned links."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option, Typer
+from typer.core import TyperGroup
+
+from arena.admin.campaigns import CampaignAdmin
+from arena.battles.unsigned_links import UnsignedLinks
+from arena.campaign_battles.downloads import Rows
+from arena.cli.votes import COMMAND_LINE
+from arena.database import Database
+from arena.io.csv_text import csv_text
+from arena.io.strict_json import RowsError
+from arena.io.tables import COMMAND_LINE as ANY_LENGTH
+from arena.io.tables import read_lines, read_records
+from arena.items.store import ItemBank
+from arena.seats.spec import CampaignError
+from arena.settings import Settings
+
+
+class CampaignCommands(TyperGroup):
+    """Subcommands; a word that is none names a campaign of unsigned links."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        known = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if known else ["unsigned", *args])
+
+
+app, campaign = Typer(rich_markup_mode=None), Typer(cls=CampaignCommands)
+app.add_typer(campaign, name="campaign")
+
+
+def _admin() -> CampaignAdmin:
+    settings = Settings.from_env()
+    database = Database(settings.database_url)
+    return CampaignAdmin(settings, database, ItemBank(database, settings.image_hosts))
+
+
+def _address(given: str | None) -> str:
+    settings = Settings.from_env()
+    space = settings.oauth.host if settings.oauth else ""
+    return (given or (f"https://{space}" if space else f"http://127.0.0.1:{settings.port}")).rstrip("/")
+
+
+@contextmanager
+def _named(file: Path | None) -> Iterator[None]:
+    """Name the file in an error about its rows."""
+    try:
+        yield
+    except RowsError as error:
+        raise error.at(file=file.name if file else None) from error
+
+
+def _printed(rows: Rows) -> Iterator[str]:
+    yield csv_text(rows).removesuffix("\n")
+
+
+Address = Annotated[
+    str | None, Option(help="where workers reach this arena, as in https://arena.example.org; left out: this machine")
+]
+
+
+@campaign.command()
+def new(
+    file: Path,
+    tuples: Annotated[Path | None, Option(help="of design = 'fixed': a table of item (key), model_a, model_b")] = None,
+    address: Address = None,
+) -> Iterator[str]:
+    """Make a campaign of a TOML file."""
+    admin = _admin()
+    with _named(tuples):
+        made = admin.make(COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None)
+    yield from admin.summary(made)
+    if made.spec.platform.kind == "plain":
+        yield f"Links: python -m arena campaign links {made.name} --workers FILE"
+    else:
+        yield f"{_address(address)}{admin.link(made)}"
+
+
+@campaign.command()
+def links(
+    name: str,
+    workers: Annotated[Path | None, Option(help="of a plain campaign: a worker's name on each line")] = None,
+    address: Address = None,
+) -> Iterator[str]:
+    """Its signed links: a CSV of one for each worker, or the one for Prolific's or MTurk's form."""
+    admin = _admin()
+    found, here = admin.store.get(name), _address(address)
+    if found.spec.platform.kind != "plain":
+        if workers:
+            raise CampaignError(
+                f"{name} has one link: {found.spec.platform.kind} fills the worker in; leave out --workers"
+            )
+        yield f"{here}{admin.link(found)}"
+        return
+    if workers is None:
+        raise CampaignError(
+            f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
+        )
+    names = dict.fromkeys(line.strip() for line in read_lines(workers) if line.strip())
+    yield from _printed([("worker", "link"), *((one, f"{here}{admin.link(found, one)}") for one in names)])
+
+
+@campaign.command("list")
+def list_campaigns() -> Iterator[str]:
+    """The campaigns, with how far each is."""
+    for one in _admin().standings():
+        made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
+        stands = f"ended: {made.why_ended}" if made.ended_at else "running"
+        numbers = one.problem or f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
+        yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
+
+
+@campaign.command()
+def end(name: str) -> Iterator[str]:
+    """End a campaign; whoever is at work is told, and is paid."""
+    yield _admin().end(COMMAND_LINE, name)
+
+
+@campaign.command()
+def participants(name: str, file: Path) -> Iterator[str]:
+    """Bring in the platform's own list: Prolific's export, MTurk's batch results, or a table with `worker`."""
+    with _named(file):
+        yield _admin().bring_participants(COMMAND_LINE, name, read_records(file))
+
+
+@campaign.command()
+def sheet(name: str) -> Iterator[str]:
+    """Whom to pay, as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
+    return _printed(_admin().sheet(name))
+
+
+@campaign.command()
+def quality(name: str) -> Iterator[str]:
+    """How good answers are, as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
+    return _printed(_admin().quality(name))
+
+
+@campaign.command()
+def votes(name: str) -> Iterator[str]:
+    """Every answer with its worker, as CSV, for operators alone."""
+    return _printed(_admin().votes(name))
+
+
+@campaign.command(hidden=True)
+def unsigned(name: str) -> Iterator[str]:
+    """Each worker's progress under unsigned links, as CSV; a worker is given the code once complete."""
+    settings = Settings.from_env()
+    rows: Rows = [("worker", "votes", "wanted", "complete", "code", "since")]
+    for row in UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name):
+        complete = "yes" if row.votes >= row.wanted else "no"
+        rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
+    return _printed(rows)

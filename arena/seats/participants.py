@@ -1,0 +1,40 @@
+"""Participants: the platform's own list of who took part, out of the file that it gives its customers.
+
+Prolific: *Download demographic data* of a study, with `Participant id` and `Status`. MTurk: a batch's results, with
+`WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there is one, `status`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from arena.io.strict_json import RowsError
+from arena.io.tables import Record
+
+_PERSON, _STATUS = ("participantid", "workerid", "worker"), ("status", "assignmentstatus")
+_BETWEEN = re.compile(r"[^a-z0-9]+")
+
+
+def listed_participants(records: Iterable[Record]) -> dict[str, str]:
+    """Each person of a platform's list with the status that it gives; of several rows the last. Raises RowsError."""
+    found: dict[str, str] = {}
+    for row, values in records:
+        column = _column(values, _PERSON)
+        if column is None:
+            there = ", ".join(map(repr, values))
+            raise RowsError(
+                f"expected Prolific's column 'Participant id', MTurk's 'WorkerId' or 'worker', found {there}; upload "
+                "the file that the platform gave you",
+                row=row,
+            )
+        person, status = str(values[column]).strip(), _column(values, _STATUS)
+        if not person:
+            raise RowsError("expected a worker's id, found an empty cell; delete the row", row=row, column=column)
+        found[person] = str(values[status]).strip() if status else ""
+    if not found:
+        raise RowsError("expected a row for each worker, found a header alone; download the list anew")
+    return found
+
+
+def _column(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:
+    plain = {_BETWEEN.sub("", name.lower()): name for name in values}
+    return next((plain[name] for name in wanted if name in plain), None)

@@ -1,0 +1,146 @@
+"""Pay sheet: a row for each worker of a campaign, with what is proposed and why. Nobody is paid or refused by it.
+
+No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
+comprehension check. Who is not in the platform's own list is paid by nobody.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from arena.seats.campaigns import Campaign
+from arena.seats.seats import Seat
+from arena.seats.spec import CampaignSpec
+
+SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"]
+Proposal = Literal["approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"]
+_GIVEN_BACK = ("RETURNED", "TIMED-OUT", "TIMED OUT", "RESERVED")
+"""Prolific's words for who is not waiting to be paid."""
+_NOT_HANDED_IN = ("", "ACTIVE")
+
+
+class SeatWork(NamedTuple):
+    """What a seat gave."""
+
+    votes: int = 0
+    checks: int = 0
+    failed_checks: int = 0
+    last: datetime | None = None
+    """Time of the last answer, in the qualification too."""
+    agreed: int = 0
+    """Answers of others to the same pieces that were the same."""
+    others: int = 0
+    """Answers of others to the same pieces."""
+    flags: Sequence[str] = ()
+    """Reasons in words."""
+
+
+class SheetRow(NamedTuple):
+    """A row of the sheet; its fields are the columns of the file."""
+
+    person: str
+    session: str
+    state: SeatState | Literal["never came"]
+    in_platform_list: Literal["yes", "no", "not uploaded"]
+    platform_status: str
+    votes: int
+    votes_wanted: int
+    minutes: float | None
+    pay: float
+    currency: str
+    pay_per_hour: float | None
+    checks_failed: int
+    checks: int
+    agreed_with_others: int
+    answers_of_others: int
+    flags: str
+    code: str
+    proposal: Proposal
+    why: str
+
+
+def state_of(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
+    """Where a seat stands: *abandoned* is one without an answer for the seat's minutes, which may still come back."""
+    if seat.end is not None:
+        return seat.end if seat.end != "qualified" else "working"
+    idle = at - max(filter(None, (seat.arrived_at, last)))
+    return "abandoned" if idle > timedelta(minutes=seat.campaign.spec.seat.minutes) else "working"
+
+
+def pay_sheet(
+    campaign: Campaign, seats: Sequence[Seat], work: Mapping[int, SeatWork], listed: Mapping[str, str], at: datetime
+) -> list[SheetRow]:
+    """The rows of a campaign's sheet; `listed`: the status of each person in the platform's list, empty without one."""
+    rows = [_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
+    came = {seat.person for seat in seats}
+    return rows + [_absent(campaign.spec, person, listed[person]) for person in listed if person not in came]
+
+
+def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
+    spec, state, status = seat.campaign.spec, state_of(seat, work.last, at), listed.get(seat.person, "")
+    proposal, why = _proposal(seat, state, work, listed)
+    end = seat.ended_at or work.last
+    minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
+    pay = spec.seat.pay if proposal == "approve" or (proposal == "look" and state in ("done", "full")) else 0.0
+    return SheetRow(
+        person=seat.person,
+        session=seat.session,
+        state=state,
+        in_platform_list="not uploaded" if not listed else "yes" if seat.person in listed else "no",
+        platform_status=status,
+        votes=work.votes,
+        votes_wanted=spec.seat.votes,
+        minutes=minutes,
+        pay=pay,
+        currency=spec.seat.currency,
+        pay_per_hour=round(60 * pay / minutes, 2) if pay and minutes else None,
+        checks_failed=work.failed_checks,
+        checks=work.checks,
+        agreed_with_others=work.agreed,
+        answers_of_others=work.others,
+        flags="; ".join(work.flags),
+        code=seat.end_code,
+        proposal=proposal,
+        why=why,
+    )
+
+
+def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]) -> tuple[Proposal, str]:
+    if listed and seat.person not in listed:
+        return "unknown to the platform: pay nobody", "the platform's list does not name this worker"
+    spec, status = seat.campaign.spec, listed.get(seat.person, "").upper()
+    if status in _GIVEN_BACK:
+        return "none", f"{status.lower()} at the platform"
+    if state in ("working", "abandoned", "withdrew"):
+        return _unfinished(seat, state, work, status)
+    if spec.platform.kind != "plain" and not listed:
+        return "look", "upload the platform's list first: who is not in it is paid by nobody"
+    if state == "failed":
+        told = "did not pass the qualification, which is no ground for a rejection"
+        return ("ask to return" if spec.platform.kind == "prolific" else "approve"), told
+    many = work.failed_checks >= spec.checks.fail
+    reasons = [f"failed {work.failed_checks} of {work.checks} checks"] if many else []
+    reasons += work.flags
+    return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
+
+
+def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tuple[Proposal, str]:
+    given = _given(seat, work)
+    if state == "withdrew":
+        return "ask to return", "took consent back"
+    if status not in _NOT_HANDED_IN:
+        return "look", f"{given}, and handed in"
+    return ("wait", f"{given} so far") if state == "working" else ("ask to return", f"{given} and stopped")
+
+
+def _given(seat: Seat, work: SeatWork) -> str:
+    return f"gave {work.votes} of {seat.campaign.spec.seat.votes} votes"
+
+
+def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
+    """Who stands in the platform's list and has no seat: such a worker may have handed in a code of somebody else."""
+    gone = status.upper() in (*_GIVEN_BACK, "ACTIVE")
+    proposal: Proposal = "none" if gone else "ask to return"
+    why = f"{status.lower()} at the platform" if gone else "opened no link of this campaign"
+    work = (0, spec.seat.votes, None, 0.0, spec.seat.currency, None, 0, 0, 0, 0, "", "")
+    return SheetRow(person, "", "never came", "yes", status, *work, proposal, why)

@@ -1,0 +1,184 @@
+"""Campaigns as operators make, watch, end and pay them: what is refused, recorded, and told of whom."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import insert, select
+
+from arena.admin.actions import latest_actions
+from arena.admin.campaigns import CampaignAdmin
+from arena.battles.tables import SEAT
+from arena.database import now
+from arena.fraud.flags import VOTER_FLAG
+from arena.io.strict_json import RowsError
+from arena.io.tables import Record
+from arena.items.store import ItemBank
+from arena.ratings.agreement import share
+from arena.seats.spec import CampaignError
+from arena.settings import BackupSettings, Settings
+from arena.types import RIGHT, UNRELATED, Secret
+from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
+from tests.support.visitors import rows
+
+
+def acts(database) -> list[tuple[str, str, str]]:
+    with database.read() as connection:
+        return [(act.who, act.deed, act.about) for act in latest_actions(connection, 50)]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("test", "nothing"), "source is 'nothing'; there are: test"),
+        (('source = "test"', 'source = "test"\nmodels = ["m9"]'), "models: 'm9' is none of this source's"),
+        (('source = "test"', 'source = "test"\ndesign = "fixed"'), "name a file of them"),
+        (("pay = 5.0", "pay = -1"), "pay is '-1'; it must be a number from 0 to 10000"),
+        (("votes = 1000", "votess = 1000"), "votes is missing"),
+        (("votes = 3", "votes = 7"), "seat.votes is 7, and a worker gets each of the 6 items once"),
+        (("name =", "name =" * 2), "The file is no TOML in UTF-8"),
+    ],
+)
+def test_a_wrong_campaign_is_refused_in_one_line(bank, change, told):
+    admin = PaidCampaign(bank).admin
+    with pytest.raises(CampaignError) as refused:
+        admin.make("ada", TOML.replace(*change).encode())
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert len(acts(bank)) == 1, "only the first was made"
+
+
+def test_sources_of_check_items_must_hold_what_is_asked(bank):
+    admin = PaidCampaign(bank, checks=3).admin
+    asked = f'{TOML}qualify = {{ items = "checks", asked = 6, pass = 5 }}\n'.replace("pilot", "next")
+    with pytest.raises(CampaignError, match="qualify.items is 'checks', which has 3 of the 6 check items .* checks "):
+        admin.make("ada", asked.encode())
+    with pytest.raises(CampaignError, match="checks.items is 'other'"):
+        admin.make("ada", f'{TOML}checks = {{ items = "other" }}\n'.replace("pilot", "next").encode())
+    assert admin.make("ada", asked.replace("asked = 6, pass = 5", "asked = 3, pass = 3").encode()).name == "next"
+
+
+def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
+    settings = replace(Settings.from_env({"DATA_DIR": "/there-is-no-such-volume"}), space=True)
+    kept = replace(settings, backup=BackupSettings("ada/votes", Secret("hf")))
+    with pytest.raises(CampaignError, match=r"A restart would lose .* Set MIRROR .* or pay = 0"):
+        CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", TOML.encode())
+    assert acts(bank) == []
+    assert CampaignAdmin(kept, bank, ItemBank(bank)).make("ada", TOML.encode())
+    unpaid = TOML.replace("pilot", "trial").replace("5.0", "0")
+    assert CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", unpaid.encode())
+
+
+def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
+    admin, items = PaidCampaign(bank).admin, list(ItemBank(bank).bank().items.values())
+    fixed = TOML.replace("pilot", "fixed").replace("stop", 'design = "fixed"\nstop').replace("votes = 3", "votes = 1")
+    plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
+    made = admin.make("ada", fixed.encode(), plain)
+    assert "fixed: 3 models, 1 tuple, 1 vote at most; it stops at 1,000." in admin.summary(made)
+    visit = {"instruction": "What is in picture 4?", "image_url": "key-4-0", "A_model": "m2", "B_model": "m3"}
+    made = admin.make("ada", fixed.replace("fixed", "visit", 1).encode(), [Record(row, visit) for row in range(2, 7)])
+    assert "visit: 3 models, 1 tuple, 5 votes at most; it stops at 1,000." in admin.summary(made)
+    with pytest.raises(RowsError, match="'model_b'.* expected this column, found 'item', 'model_a'"):
+        admin.make("ada", fixed.encode(), [Record(2, {"item": "x", "model_a": "m1"})])
+
+
+def test_links_are_the_same_all_day_and_name_what_the_platform_fills_in(bank):
+    one = PaidCampaign(bank, TOML + PROLIFIC)
+    link = one.admin.link(one.campaign)
+    assert link == one.admin.link(one.campaign) and link.startswith("/c/pilot?n=3&until=")
+    assert link.endswith("&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")
+
+
+def test_what_operators_do_is_recorded_with_it(bank):
+    one = PaidCampaign(bank)
+    assert "1 person in the platform's list of pilot; 0 of them came" in one.admin.bring_participants(
+        "bob", "pilot", [Record(2, {"worker": "w1"})]
+    )
+    assert "has ended." in one.admin.end("eve", "pilot")
+    assert one.admin.end("eve", "pilot") == "pilot has ended already: an operator ended it."
+    with pytest.raises(CampaignError, match="no campaign named 'other'; there are: pilot"):
+        one.admin.end("eve", "other")
+    with pytest.raises(RowsError):
+        one.admin.bring_participants("bob", "pilot", [])
+    assert acts(bank) == [
+        ("eve", "ended a campaign", "pilot"),
+        ("bob", "brought in a campaign's list of participants", "pilot"),
+        ("ada", "made a campaign", "pilot"),
+    ]
+
+
+def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
+    one = PaidCampaign(bank, checks=4)
+    good, bad = one.answer("good", [RIGHT]), one.answer("bad", [UNRELATED])
+    one.answer("slow", most=1)
+    with bank.write() as connection:
+        flag = {"voter_id": bad.voter, "reason": "HASTY", "strength": 0.8, "raised_at": now()}
+        connection.execute(insert(VOTER_FLAG).values(flag))
+    found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
+    assert [found[name]["proposal"] for name in ("good", "bad", "slow")] == ["approve", "look", "wait"]
+    assert (found["good"]["votes"], found["good"]["checks"], found["good"]["checks_failed"]) == (3, 1, 0)
+    assert found["bad"]["checks_failed"] == 1 and "faster than the answers can be read" in found["bad"]["flags"]
+    assert found["good"]["code"] == good.code and found["slow"]["code"] == ""
+
+
+def test_quality_tells_who_passes_checks_and_who_agrees(bank):
+    """Four workers on the same six tuples, of whom one always chooses the other model than three."""
+    keys = [item.key for item in ItemBank(bank).bank().items.values()]
+    pairs = [f"[[tuples]]\nitem = '{key}'\nmodel_a = 'm{1 + n % 2}'\nmodel_b = 'm3'\n" for n, key in enumerate(keys)]
+    toml = "\n".join(["per_tuple = 4", "design = 'fixed'", TOML.replace("votes = 3", "votes = 6"), *pairs])
+    one = PaidCampaign(bank, toml, checks=3)
+    for name in ("w1", "w2", "w3"):
+        one.answer(name, [RIGHT, "m1", "m3"])
+    one.answer("odd", [UNRELATED, "m2", "m3"])
+    everyone, *workers = table(one.admin.quality("pilot"))
+    found = {row["person"]: row for row in workers}
+    assert (everyone["person"], everyone["votes"], everyone["agreement"]) == ("all workers", 24, "0.500")
+    assert (everyone["checks_passed"], everyone["checks"], everyone["shared_tuples"]) == (3, 4, 6)
+    assert float(str(everyone["correlation_within_tuple"])) == 0.0, "three to one, on each"
+    once, w1, odd = share(1, 1), found["w1"], found["odd"]
+    assert (w1["checks_low"], w1["checks_high"]) == (f"{once.low:.3f}", f"{once.high:.3f}"), "Wilson's"
+    assert (w1["checks_share"], odd["checks_share"]) == ("1.000", "0.000")
+    assert (w1["agreed_with_others"], w1["answers_of_others"], w1["agreement"]) == (12, 18, "0.667")
+    assert (odd["agreed_with_others"], odd["answers_of_others"], odd["agreement"]) == (0, 18, "0.000")
+    assert (w1["dawid_skene_accuracy"], odd["dawid_skene_accuracy"]) == ("1.000", "0.000")
+    assert w1["says_first_where_first_is_better"] == "1.000"
+
+
+def test_an_empty_campaign_has_empty_tables(bank):
+    one = PaidCampaign(bank)
+    assert table(one.admin.sheet("pilot")) == table(one.admin.votes("pilot")) == []
+    (everyone,) = table(one.admin.quality("pilot"))
+    assert (everyone["votes"], everyone["agreement"], everyone["correlation_within_tuple"]) == (0, "", "")
+
+
+def test_the_votes_name_their_worker_and_whether_they_count(bank):
+    one = PaidCampaign(bank, TOML.replace("stop", "checks = { fail = 1 }\nstop"), checks=4)
+    one.answer("good", [RIGHT, "m1"])
+    one.answer("bad", [UNRELATED, "m3"])
+    found = table(one.admin.votes("pilot"))
+    assert len(found) == 8 and {row["person"] for row in found} == {"good", "bad"}
+    of = {(row["person"], row["kind"]): row for row in found}
+    assert [of[name, "check"]["passed"] for name in ("good", "bad")] == ["yes", "no"]
+    assert [of[name, "work"]["counts"] for name in ("good", "bad")] == ["yes", "no"], "who failed is asked of others"
+    row = of["good", "work"]
+    winner = row["model_a"] if row["choice"] == "a" else row["model_b"]
+    assert winner == "m1" or "m1" not in (row["model_a"], row["model_b"])
+    assert row["session"] == "sitting" and row["item"] in {item.key for item in ItemBank(bank).bank().items.values()}
+
+
+def test_a_standing_counts_votes_tuples_workers_and_what_is_listed(bank):
+    one = PaidCampaign(bank)
+    one.answer("w1")
+    one.seat("w2")
+    one.admin.bring_participants("ada", "pilot", [Record(2, {"worker": "w1"})])
+    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank)).standings()
+    assert (found.votes, found.wanted, found.full, found.tuples) == (3, 1000, 3, 18)
+    assert (found.states, found.listed, found.settled) == ({"done": 1, "working": 1}, 1, 0)
+
+
+def test_a_standing_says_what_the_bank_lacks(bank):
+    one = PaidCampaign(bank)
+    with bank.write() as connection:
+        connection.execute(SEAT.metadata.tables["source"].update().values(name="renamed"))
+    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank)).standings()
+    assert found.problem == "source is 'test'; there are: renamed" and found.votes == 0
+    assert len(rows(bank, select(SEAT).subquery())) == 0

@@ -1,0 +1,118 @@
+"""`python -m arena campaign`: from a file to its pay sheet; the report of unsigned links as before."""
+
+import csv
+import io
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+import app  # noqa: F401 every table is there
+from arena.__main__ import main
+from arena.battles.unsigned_links import UnsignedLinks
+from arena.database import Database
+from arena.items.ingest import Ingest
+from arena.seats.links import arrival
+from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, written
+from tests.support.servers import drafts
+from tests.support.visitors import Visitor
+
+
+@pytest.fixture
+def arena(tmp_path, monkeypatch) -> Database:
+    """The database of the commands, with the source "test"."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("arena.admin.campaigns.is_lost_at_restart", lambda _: False)
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts())
+    return database
+
+
+def campaign(capsys, *words: object) -> tuple[int, str, str]:
+    code = main(["campaign", *map(str, words)])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
+    code, out, _ = campaign(capsys, "new", written(tmp_path, "c.toml", TOML))
+    assert code == 0 and out.splitlines() == [
+        "pilot: 3 models, 18 tuples, 18 votes at most; it stops at 1,000.",
+        "6 workers of 3 votes, for 5 USD each: 30.00 USD without the platform's fee.",
+        "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
+        "Links: python -m arena campaign links pilot --workers FILE",
+    ]
+    people = written(tmp_path, "people.txt", "w1\n\nw2\nw1\n")
+    code, out, _ = campaign(capsys, "links", "pilot", "--workers", people, "--address", "https://arena.example.org/")
+    made = read(out)
+    assert code == 0 and [row["worker"] for row in made] == ["w1", "w2"], "each once"
+    assert all(row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made)
+    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "w 1\n"))
+    assert (code, out) == (2, "") and "not 'w 1'" in err
+    code, _, err = campaign(capsys, "links", "pilot")
+    assert code == 2 and "give --workers FILE" in err
+
+
+def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path):
+    one = PaidCampaign(arena)
+    _, out, _ = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n"))
+    query = dict(parse_qsl(urlsplit(read(out)[0]["link"]).query))
+    made = one.campaign
+    assert arrival(made.key, made.spec, query, made.created_at).person == "w1"
+
+
+def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
+    _, out, _ = campaign(capsys, "new", written(tmp_path, "c.toml", TOML + PROLIFIC), "--address", "https://a.org")
+    link = out.splitlines()[-1]
+    assert link.startswith("https://a.org/c/pilot?") and link.endswith("SESSION_ID={{%SESSION_ID%}}")
+    assert campaign(capsys, "links", "pilot", "--address", "https://a.org")[1].strip() == link
+    code, _, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n"))
+    assert code == 2 and "prolific fills the worker in" in err
+
+
+def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):
+    for text, told in ((TOML.replace("test", "none"), "there are: test"), (TOML * 2, "The file is no TOML")):
+        code, out, err = campaign(capsys, "new", written(tmp_path, "c.toml", text))
+        assert (code, out, err.count("\n")) == (2, "", 1) and told in err
+    code, _, err = campaign(capsys, "new", tmp_path / "missing.toml")
+    assert code == 2 and "missing.toml" in err
+    tuples = written(tmp_path, "t.csv", "item,model_a\nx,m1\n")
+    code, _, err = campaign(capsys, "new", written(tmp_path, "c.toml", TOML), "--tuples", tuples)
+    assert code == 2 and "'model_b'" in err and "t.csv" in err
+
+
+def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
+    one = PaidCampaign(arena, TOML + PROLIFIC)
+    one.answer("5f01")
+    one.answer("5f02", most=1)
+    assert "pilot (prolific), running; 4 of 1,000 votes" in campaign(capsys, "list")[1]
+    export = "Submission id,Participant id,Status\n1,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
+    _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
+    assert out == "2 persons in the platform's list of pilot; 1 of them came; not in it: 1 worker.\n"
+    rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
+    assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
+        ("done", "approve"),
+        ("working", "unknown to the platform: pay nobody"),
+        ("never came", "ask to return"),
+    ]
+    assert rows["5f01"]["code"] == "C1DONE" and rows["5f02"]["code"] == ""
+    assert {row["person"] for row in read(campaign(capsys, "votes", "pilot")[1])} == {"5f01", "5f02"}
+    assert [row["person"] for row in read(campaign(capsys, "quality", "pilot")[1])] == ["all workers", "5f01", "5f02"]
+    assert "pilot has ended" in campaign(capsys, "end", "pilot")[1]
+    assert "pilot (prolific), ended: an operator ended it;" in campaign(capsys, "list")[1]
+    for word in ("sheet", "quality", "votes", "end", "links"):
+        code, _, err = campaign(capsys, word, "pilo")
+        assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")
+
+
+def test_the_report_of_unsigned_links_is_as_before(arena, capsys):
+    visitor = Visitor(arena, "cookie")
+    seat = UnsignedLinks(arena, 5).seat(visitor.id, "spring", "w1", "3")
+    for words in (("spring",), ("unsigned", "spring")):
+        (row,) = read(campaign(capsys, *words)[1])
+        assert (row["worker"], row["votes"], row["wanted"], row["complete"]) == ("w1", "0", "3", "no")
+        assert row["code"] == seat.code
+    assert campaign(capsys, "nobody")[1] == "worker,votes,wanted,complete,code,since\n"

@@ -1,0 +1,137 @@
+"""The pay sheet: every state with its proposal and reason, the platform's list, and text that no spreadsheet runs."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from arena.database import now
+from arena.io.csv_text import csv_text
+from arena.io.strict_json import RowsError
+from arena.io.tables import Record
+from arena.seats.campaigns import Campaign
+from arena.seats.participants import listed_participants
+from arena.seats.seats import Seat, SeatEvent
+from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
+from arena.seats.spec import CampaignSpec, read_spec
+
+AT = now()
+BEGAN = AT - timedelta(minutes=40)
+
+
+def campaign(kind: str = "plain") -> Campaign:
+    codes = {"study": "s", "done": "C1DONE", "failed": "C1FAIL", "full": "C1FULL"} if kind == "prolific" else {}
+    spec = {"name": "toy", "seat": {"votes": 20, "minutes": 25, "pay": 5}, "platform": {"kind": kind, **codes}}
+    return Campaign(1, "toy", read_spec(CampaignSpec, spec), b"key", BEGAN, None, "")
+
+
+def seat(kind: str = "plain", person: str = "ann", end: SeatEvent | None = "done", at: datetime = AT) -> Seat:
+    ended = at if end else None
+    return Seat(7, campaign(kind), 3, person, "sitting", "", "PAY4TOY", BEGAN, True, end, ended)
+
+
+def row(one: Seat, work: SeatWork | None = None, listed: dict[str, str] | None = None) -> SheetRow:
+    work = work or SeatWork(votes=20, checks=2, last=AT)
+    (found, *_) = pay_sheet(one.campaign, [one], {one.id: work}, listed or {}, AT)
+    return found
+
+
+def test_who_gave_all_is_paid_and_the_row_says_what_for():
+    found = row(seat(), SeatWork(20, 2, 1, AT, agreed=5, others=8))
+    assert (found.proposal, found.why, found.state) == ("approve", "gave 20 of 20 votes", "done")
+    assert (found.votes, found.votes_wanted, found.checks_failed, found.checks) == (20, 20, 1, 2)
+    assert (found.minutes, found.pay, found.currency, found.pay_per_hour) == (40.0, 5.0, "USD", 7.5)
+    assert (found.agreed_with_others, found.answers_of_others, found.code) == (5, 8, "PAY4TOY")
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "work", "status", "proposal", "why"),
+    [
+        ("prolific", "done", SeatWork(20, 2, 0, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
+        ("prolific", "full", SeatWork(9, 1, 0, AT), "AWAITING REVIEW", "approve", "gave 9 of 20"),
+        ("prolific", "failed", SeatWork(), "AWAITING REVIEW", "ask to return", "no ground for a rejection"),
+        ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
+        ("prolific", "withdrew", SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "ask to return", "took consent back"),
+        ("prolific", None, SeatWork(4, 0, 0, AT), "ACTIVE", "wait", "gave 4 of 20 votes so far"),
+        ("prolific", None, SeatWork(4, 0, 0, BEGAN), "ACTIVE", "ask to return", "gave 4 of 20 votes and stopped"),
+        ("prolific", None, SeatWork(4, 0, 0, BEGAN), "AWAITING REVIEW", "look", "gave 4 of 20 votes, and handed in"),
+        ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "and handed in"),
+        ("prolific", "done", SeatWork(20, 2, 2, AT), "AWAITING REVIEW", "look", "failed 2 of 2 checks"),
+        ("prolific", "done", SeatWork(20, 2, 1, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
+        ("prolific", "done", SeatWork(20, flags=["chooses too fast"]), "APPROVED", "look", "chooses too fast"),
+        ("prolific", "done", SeatWork(20, agreed=0, others=9), "APPROVED", "approve", "gave 20 of 20"),
+        ("prolific", "done", SeatWork(20), "RETURNED", "none", "returned at the platform"),
+    ],
+)
+def test_every_state_has_a_proposal_with_its_reason(kind, end, work, status, proposal, why):
+    found = row(seat(kind, end=end), work, {"ann": status})
+    assert found.proposal == proposal and why in found.why, found
+    assert found.in_platform_list == "yes" and found.platform_status == status
+    assert (found.pay > 0) == (proposal == "approve" or (proposal == "look" and end == "done"))
+
+
+def test_nobody_is_ever_to_be_rejected():
+    for kind in ("plain", "prolific", "mturk"):
+        for end in ("done", "full", "failed", "withdrew", None):
+            for listed in ({}, {"ann": "AWAITING REVIEW"}, {"bob": ""}):
+                work = SeatWork(3, 3, 3, BEGAN, 0, 9, ("chooses at random", "chooses faster than can be read"))
+                assert "reject" not in row(seat(kind, end=end), work, listed).proposal
+
+
+def test_who_is_not_in_the_platforms_list_is_paid_by_nobody():
+    found = row(seat("prolific"), listed={"bob": "APPROVED"})
+    assert (found.proposal, found.pay) == ("unknown to the platform: pay nobody", 0.0)
+    assert found.in_platform_list == "no"
+
+
+def test_without_the_list_nobody_of_a_platform_is_approved():
+    found = row(seat("prolific"))
+    assert (found.in_platform_list, found.proposal) == ("not uploaded", "look") and "upload" in found.why
+    assert row(seat("plain")).proposal == "approve", "its links name their worker"
+
+
+def test_who_is_in_the_list_and_never_came_is_seen():
+    """He may have handed in the code of somebody else: it is the same for all."""
+    one = seat("prolific")
+    found = pay_sheet(one.campaign, [one], {}, {"ann": "", "eve": "AWAITING REVIEW", "joe": "RETURNED"}, AT)
+    assert [(each.person, each.state, each.proposal, each.pay) for each in found[1:]] == [
+        ("eve", "never came", "ask to return", 0.0),
+        ("joe", "never came", "none", 0.0),
+    ]
+
+
+def test_a_seat_is_abandoned_after_its_minutes_without_an_answer():
+    fresh = AT - timedelta(minutes=24)
+    assert state_of(seat(end=None), None, AT) == "abandoned"
+    assert state_of(seat(end=None), fresh, AT) == "working"
+    assert state_of(seat(end=None), AT - timedelta(minutes=26), AT) == "abandoned"
+    assert state_of(seat(end="full"), None, AT) == "full"
+
+
+def test_no_spreadsheet_runs_what_a_worker_is_called():
+    found = row(seat(person="@SUM(A1)"), listed={"@SUM(A1)": "=1+1"})
+    text = csv_text([found])
+    assert "'@SUM(A1)" in text and "'=1+1" in text
+
+
+def test_the_lists_of_both_platforms_are_read():
+    prolific = {"Submission id": "1", "Participant id": "5f", "Status": "APPROVED", "Completion code": "C1"}
+    mturk = {"HITId": "3X", "WorkerId": "A2", "AssignmentStatus": "Submitted"}
+    older = {"participant_id": "5e", "status": "RETURNED"}
+    for values, expected in ((prolific, {"5f": "APPROVED"}), (mturk, {"A2": "Submitted"}), (older, {"5e": "RETURNED"})):
+        assert listed_participants([Record(2, values)]) == expected
+    assert listed_participants([Record(2, {"worker": " w1 "})]) == {"w1": ""}
+    rows = [Record(number, {"WorkerId": "A2", "AssignmentStatus": status}) for number, status in ((2, "x"), (3, "y"))]
+    assert listed_participants(rows) == {"A2": "y"}, "the last of several rows"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([], "found a header alone"),
+        ([Record(2, {"name": "x"})], "expected Prolific's column 'Participant id', .* found 'name'; upload"),
+        ([Record(2, {"WorkerId": " "})], "row 2, column 'WorkerId'.* found an empty cell; delete the row"),
+    ],
+)
+def test_a_wrong_list_says_what_was_expected(rows, told):
+    with pytest.raises(RowsError, match=told):
+        listed_participants(rows)
