@@ -51,7 +51,8 @@ class Question:
     groups: tuple[str, ...]
     """What the question tests; in MM-Vet, its capabilities."""
     image: str = ""
-    """File name of its image, as published."""
+    """File name of its image, as published; of several, the first."""
+    further_images: tuple[str, ...] = ()
 
 
 _ECHO = 20

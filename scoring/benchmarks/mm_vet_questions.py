@@ -136,7 +136,8 @@ def capabilities_of(id: str, fields: Mapping[str, JSON], path: Path, known: tupl
 
 
 def _digest(questions: tuple[Question, ...]) -> str:
-    written = json.dumps([asdict(question) for question in questions], ensure_ascii=False, sort_keys=True)
+    told = [{name: value for name, value in asdict(one).items() if value != ()} for one in questions]
+    written = json.dumps(told, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()
 
 

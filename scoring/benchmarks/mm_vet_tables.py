@@ -173,5 +173,5 @@ def _scored_answer(row: Row) -> ScoredAnswer:
         grade="not scored" if score is None else f"grade {score:.2g}",
         score=score,
         groups=tuple(map(capability_words, question.groups)),
-        pictures=(question.image,) if question.image else (),
+        pictures=(question.image, *question.further_images) if question.image else (),
     )

@@ -49,7 +49,7 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     pictures = [part for part in parts if part.endswith(_PICTURES)]
     shown = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
     groups = capabilities_of(id, fields, path, ALL_CAPABILITIES)
-    return Question(id, shown, truth, groups, pictures[0] if pictures else "")
+    return Question(id, shown, truth, groups, "".join(pictures[:1]), tuple(pictures[1:]))
 
 
 def _row(question: str, truth: str, prediction: str) -> str:

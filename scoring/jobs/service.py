@@ -139,8 +139,9 @@ class JobService:
         names = [name for name, questions in self.question_sets.items() if questions.benchmark == benchmark]
         if not names:
             raise JobServiceError(
-                f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server: score "
-                f"them with python -m scoring {benchmark} FILE --questions PATH"
+                f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server. Ask its "
+                f"host to add them, or score the file on your own machine: python -m scoring {benchmark} FILE "
+                "--questions PATH"
             )
         return names
 

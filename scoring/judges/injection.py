@@ -182,7 +182,7 @@ def swapped(question: Question, prediction: str, questions: Iterable[Question]) 
     others = (other for other in questions if other.id != question.id and _words(other.truth) - _words(question.truth))
     stranger = min(others, key=order, default=None)
     truth = stranger.truth if stranger else canaries()[0].question.truth
-    return Question(question.id, question.text, truth, question.groups, question.image)
+    return replace(question, truth=truth)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -102,7 +102,10 @@ def success(decisions: Iterable[Decision]) -> Success:
 def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
     """The problem that so many questions have no answer; `known` are those questions, None without a question file."""
     if known is None:
-        which = "only the question file tells which (--questions)"
+        which = (
+            "only the benchmark's own question file tells which; compare its column index with this file's, "
+            "add the answers that are missing and score the file again"
+        )
     else:
         ids = ", ".join(str(question.index) for question in known[:_SHOWN])
         which = f"index {ids}{', ... (all are in the file -missing.csv)' if len(known) > _SHOWN else ''}"

@@ -43,22 +43,25 @@ class Offer(NamedTuple):
     hindrance: str = ""
 
     @property
-    def value(self) -> str:
-        """What the browser sends for it: its label and the price that was told, in millionths of a US dollar."""
-        dollars = self.cost.dollars if self.cost else None
-        return self.label if dollars is None else f"{self.label}@{round(dollars * 1e6)}"
-
-    @property
     def text(self) -> str:
         """Its label and price, and below what it gives and how much that is, or what hinders it."""
         head = self.label if self.cost is None else f"{self.label} · {price_text(self.cost)}"
         return "\n".join(filter(None, (head, GIVES[self.label], self.hindrance)))
 
 
-def told(value: object) -> tuple[str, float | None]:
-    """Return the label of an offer's value, and the dollars that were told with it."""
-    label, _, micros = str(value or "").partition("@")
-    return label, int(micros) / 1e6 if micros.isdecimal() and len(micros) < 15 else None
+def prices_text(offers: Sequence[Offer]) -> str:
+    """Return what the browser keeps of the offers' prices, in millionths of a US dollar; unknown ones are left out."""
+    prices = {offer.label: offer.cost.dollars for offer in offers if offer.cost}
+    return "\n".join(f"{label}@{round(dollars * 1e6)}" for label, dollars in prices.items() if dollars is not None)
+
+
+def told(prices: object, label: object) -> float | None:
+    """Return the dollars that were told with an offer, from what the browser kept."""
+    for line in str(prices or "").splitlines():
+        name, _, micros = line.partition("@")
+        if name == label and micros.isdecimal() and len(micros) < 15:
+            return int(micros) / 1e6
+    return None
 
 
 def price_text(cost: Quote) -> str:
@@ -76,5 +79,5 @@ def dollars_text(dollars: float) -> str:
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:
     """Return the offer that was chosen, if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
-    same = [offer for offer in startable if offer.label == told(sent)[0]]
+    same = [offer for offer in startable if offer.label == sent]
     return (same or startable[-1:] or offers)[0]

@@ -60,6 +60,7 @@ class ScoringTab:
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
+        self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
         self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
         with gr.Column(elem_id="scoring"):
             self._build(copied)
@@ -110,17 +111,18 @@ class ScoringTab:
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         judge = {self.judge, self.url, self.model, self.key, self.try_out}
-        form = {self.token, self.link, self.stored, self.offers, self.benchmark, self.protocol, self.title}
+        form = {self.token, self.link, self.stored, self.offers, self.prices, self.benchmark, self.protocol, self.title}
         form |= {*judge, *self.parts.values()}
         job = [self.link, self.progress, self.confirm, self.rest, self.cancel, self.resume, self.delete]
         job += [self.mine, self.clock, self.problem]
-        choice = [self.offers, self.own, self.judge, self.details, self.check, self.stored, self.bank]
+        choice = [self.offers, self.prices, self.own, self.judge, self.details, self.check, self.stored, self.bank]
         started = [*job, *choice, self.token, self.found, self.key, self.benchmark, self.protocol, self.title]
         started += self.parts.values()
         self.arrived.click(self.on_arrived, form, started, **LATEST)
         self.bank.click(self.on_bank, form, started, **RAW)
         self.benchmark.input(self.on_benchmark, form, started, **RAW)
-        self.offers.input(self.on_offer, {self.offers, self.judge, self.key}, [self.own, self.judge], **LATEST)
+        offer = {self.offers, self.prices, self.judge, self.key}
+        self.offers.input(self.on_offer, offer, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
         chosen = [one.input for one in settings]
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
@@ -190,7 +192,8 @@ class ScoringTab:
 
     def on_offer(self, values: Values) -> Updates:
         """Show the fields of an own judge for what the operator does not pay."""
-        dollars, judge, operator = forms.told(values[self.offers])[1], values[self.judge], self._service.operator
+        dollars = forms.told(values[self.prices], values[self.offers])
+        judge, operator = values[self.judge], self._service.operator
         if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
             judge = forms.OWN
         elif operator and judge == forms.OWN and dollars is not None and not values[self.key]:
@@ -208,7 +211,8 @@ class ScoringTab:
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner, benchmark = self._owner(request), _known(self._names, values[self.benchmark])
-        label, dollars = forms.told(values[self.offers])
+        label = str(values[self.offers] or "")
+        dollars = forms.told(values[self.prices], label)
         token, title = str(values[self.token]), str(values[self.title] or "")
         if BENCHMARKS[benchmark].way == "rules first":
             job = self._service.extract(owner, token, benchmark, self._protocol(benchmark, values), title)
@@ -386,11 +390,12 @@ class ScoringTab:
         own = judge == forms.OWN
         named.append("judged by your own judge" if own or not operator else f"judged by {operator.spec.model}")
         info = unlent if operator else "This site pays for no judge: use a key of your own"
-        choice: dict[str, Any] = {"choices": [(offer.text, offer.value) for offer in offers], "info": info or None}
-        if chosen.value != values[self.offers]:  # else what was chosen since stays
-            choice["value"] = chosen.value
+        choice: dict[str, Any] = {"choices": [(offer.text, offer.label) for offer in offers], "info": info or None}
+        if chosen.label != values[self.offers]:  # else what was chosen since stays
+            choice["value"] = chosen.label
         return {
             self.offers: gr.update(visible=True, **choice),
+            self.prices: forms.prices_text(offers),
             self.own: gr.update(visible=own),
             self.judge: gr.update(visible=True, value=judge),
             self.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),

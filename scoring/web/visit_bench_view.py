@@ -9,12 +9,12 @@ from arena.drawings import svg
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
-from scoring.visit_bench.benchmark import boards, family_words
+from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
 from scoring.visit_bench.leaderboard import AutomaticBoard
 from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
-from scoring.web.report_parts import PARTS, REPORT, paged
+from scoring.web.report_parts import PARTS, REPORT, headline, paged
 from scoring.web.submissions_tab import VISIT, Beside, board_table, family_figure
 
 Outcome = Literal["won", "lost", "tied"] | None
@@ -66,10 +66,12 @@ class MatchesView:
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     """Return what was judged, and how steadily; with an own key it is on no public board."""
-    played = VISIT.played(len(report.matches))
+    head = VISIT_BENCH.headline(report)
+    won = REPORT.totals([headline(f"Win rate: {head.name}", head)])
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
-    return head_html(report, played, [PARTS.warning(private) if own_key else "", steady])
+    played = VISIT.played(len(report.matches))
+    return head_html(report, won, [PARTS.warning(private) if own_key else "", played, steady])
 
 
 def families_html(board: AutomaticBoard | None) -> str:

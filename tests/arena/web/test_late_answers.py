@@ -156,6 +156,20 @@ def test_a_late_price_leaves_what_a_button_said(service, page):
     expect(said).not_to_contain_text("We do not know")
 
 
+def test_a_late_price_leaves_the_way_chosen_since(service, page):
+    turn(page, "Score a model")
+    chosen(page, SAMPLE_PREDICTIONS)
+    expect(page.get_by_label("5 runs")).to_be_checked()
+    page.get_by_role("button", name="Details").click()
+    late = service.late(page, "on_change", "offers")
+    page.get_by_label("As in the paper", exact=True).check()  # which costs less
+    page.get_by_label("1 run").check()
+    late.wait()
+    late.come()
+    expect(page.get_by_label("1 run")).to_be_checked()
+    expect(page.locator("#details")).to_contain_text("As in the paper")
+
+
 # Battles and boards.
 @pytest.mark.soak
 def test_what_is_typed_quickly_is_searched_whole(page):

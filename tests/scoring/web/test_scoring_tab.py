@@ -318,7 +318,8 @@ def test_nothing_in_the_page_is_believed(scoring):
     """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
     with Voter(scoring.address) as voter:
         known = {"benchmark": "MM-Vet", "protocol": "Hardened", "missing": "Stop and tell me", "judge": "My own key"}
-        known |= {"offers": "1 run@1", "own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
+        known |= {"offers": "1 run", "told-prices": "1 run@1"}
+        known |= {"own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
         props = {part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]}
 
         def good(event: str) -> list[object]:
