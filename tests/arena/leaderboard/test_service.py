@@ -749,7 +749,7 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
         for index in ("wins_changed", "vote_tick", "live_vote_tick", "battle_of_pair"):
             connection.execute(text(f"DROP INDEX {index}"))
         draws = ("battle.draw", "battle.draw_probability", "live_battle.draw_probability")
-        added = ("hold.network", "job.network", "job.published")
+        added = ("hold.network", "job.network", "job.published", "job.score")
         payers = [name for name in added if inspect(connection).has_table(name.partition(".")[0])]
         for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick", *draws, *payers):
             connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
