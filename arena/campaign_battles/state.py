@@ -7,25 +7,23 @@ reached; two servers may notice at once, and a seat may go over by a vote.
 
 import logging
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import select
 
+from arena.battles.settlements import extend_record, read_record
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec
-from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
 from arena.campaign_battles.votes import collected, counted_votes
-from arena.database import Database, DatabaseError, now
+from arena.database import Database
 from arena.items.store import ItemBank, model_names
 from arena.ratings.assignment import Served, aim
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.intervals import Intervals, intervals
-from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, Settlement, look, neighbouring_orders, recorded
+from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, Settlement, look, neighbouring_orders
 from arena.ratings.votes import Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
@@ -121,8 +119,7 @@ class CampaignStates:
             return running
 
     def _state(self, campaign: Campaign) -> None:
-        begun, spec = time.monotonic(), campaign.spec
-        assert isinstance(spec, BattleSpec)
+        begun, spec = time.monotonic(), _spec(campaign)
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
@@ -134,8 +131,7 @@ class CampaignStates:
             votes, before = int(voted.sum()), known.looked if known else None
             due = votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0)
             cast = counted_votes(connection, campaign, layout, out) if due else None
-            record = self._record(connection, campaign, layout) if due else ()
-        looked = self._look(campaign, layout, cast, record, before) if cast is not None else before
+        looked = self._look(campaign, layout, cast, before) if cast is not None else before
         served = Served(len(layout.models), held, held < layout.wanted)
         ended = time.monotonic()
         self._states[campaign.id] = CampaignState(
@@ -144,42 +140,28 @@ class CampaignStates:
         if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
             self._campaigns.end(campaign, why)
 
-    def _record(self, connection, campaign: Campaign, layout: Layout) -> tuple[Settlement, ...]:
-        rows = connection.execute(select(CAMPAIGN_SETTLEMENT).where(CAMPAIGN_SETTLEMENT.c.campaign_id == campaign.id))
-        code = layout.model_code
-        here = [row for row in rows if row.above in code and row.below in code]
-        return tuple(Settlement(code[row.above], code[row.below], row.votes) for row in here)
-
-    def _look(
-        self,
-        campaign: Campaign,
-        layout: Layout,
-        votes: Votes,
-        record: tuple[Settlement, ...],
-        before: Looked | None,
-    ) -> Looked:
+    def _look(self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None) -> Looked:
         start = before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
         fit = bradley_terry(win_matrix(votes), start=start)
-        found = intervals(fit, votes, "item")
-        spec = campaign.spec
-        assert isinstance(spec, BattleSpec)
-        seen = look(fit, found, votes, len(layout.models), spec.stop.settled or ALPHA)
-        grown = recorded(seen, record)
-        if new := grown[len(record) :]:
-            try:
-                self._keep(campaign, layout, new)
-            except DatabaseError as error:  # the next look settles them again
-                log.warning("settled orders of %s are not stored yet: %s", campaign.name, error)
-                grown = record
-        standings = [code for code in np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()]
-        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, grown))
+        found, board = intervals(fit, votes, "item"), f"campaign {campaign.name}"
+        with self._database.read() as connection:
+            record = read_record(connection, board)
+        ever = len(record.models.union(layout.models))
+        seen = look(fit, found, votes, ever, _spec(campaign).stop.settled or ALPHA)
+        record = extend_record(self._database, board, record, layout.models, seen)
+        code = layout.model_code
+        settled = [
+            Settlement(code[above], code[below], at)
+            for (above, below), at in record.settled.items()
+            if above in code and below in code
+        ]
+        standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
+        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, settled))
 
-    def _keep(self, campaign: Campaign, layout: Layout, new: Sequence[Settlement]) -> None:
-        with self._database.write() as connection:
-            for one in new:
-                values = {"campaign_id": campaign.id, "above": layout.models[one.above], "votes": one.votes}
-                values |= {"below": layout.models[one.below], "settled_at": now()}
-                connection.execute(self._database.insert(CAMPAIGN_SETTLEMENT).values(values).on_conflict_do_nothing())
+
+def _spec(campaign: Campaign) -> BattleSpec:
+    assert isinstance(campaign.spec, BattleSpec)
+    return campaign.spec
 
 
 def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:

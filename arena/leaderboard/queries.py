@@ -30,14 +30,14 @@ from arena.database import EPOCH
 from arena.fraud.eligibility import counting_voters
 from arena.fraud.flags import flagged_voters, flags_of
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
-from arena.items.store import ANSWER, ITEM
+from arena.items.store import ANSWER, ITEM, SOURCE
 from arena.leaderboard.board import BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
 from arena.leaderboard.win_counts import summed_counts
 from arena.live.votes import LIVE_OPEN, live_outside, live_vote_rows
 from arena.ratings.clusters import effective_number
 from arena.ratings.votes import Outcome, Votes, integers
-from arena.settings import CountSettings
+from arena.settings import CountRule, CountSettings
 
 _DAY = 24 * 3600 * 1_000_000
 _LEFT = case((VOTE.c.choice == "a", 1), else_=0)
@@ -315,3 +315,15 @@ def _narrowed(query: Select, key: BoardKey, family: ColumnElement, voted_at: Col
     if key.until is not None:
         query = query.where(voted_at < datetime.combine(key.until + timedelta(days=1), time.min, UTC))
     return query
+
+
+def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
+    """Return the name under which a board has its record; None for one that somebody narrowed.
+
+    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
+    """
+    if key.narrowed or not key.unflagged:
+        return None
+    source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
+    name = connection.scalar(select(source.name).where(source.id == key.source)) if source else key.source
+    return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"

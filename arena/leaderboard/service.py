@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
+from arena.battles.settlements import extend_record, read_record
 from arena.battles.tables import LAST_LIVE_VOTE, LAST_VOTE, LIVE_VOTE, VOTE, WINS
 from arena.clock import ChangesSeen, keep_time
 from arena.database import META, Database
@@ -40,6 +41,7 @@ from arena.leaderboard.board_state import BoardHealth, BoardState, Version
 from arena.leaderboard.queries import (
     LostBattle,
     Table,
+    board_name,
     counts_of,
     flagged_counts,
     history_of,
@@ -52,7 +54,6 @@ from arena.leaderboard.queries import (
     wanted,
 )
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
-from arena.leaderboard.settlements import board_name, extend_record, read_record
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
 from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, func, select
 
+from arena.battles.settlements import BOARD_MODEL, SETTLEMENT, BoardRecord, extend_record
 from arena.battles.tables import VOTE, WINS
 from arena.database import Database
 from arena.formats.base import Battles, Vote, Winner, columns_of
@@ -21,7 +22,6 @@ from arena.leaderboard.chart import board_chart
 from arena.leaderboard.downloads import board_csv, plots_json
 from arena.leaderboard.headline import headline, orders_in_words
 from arena.leaderboard.service import EVERYONE, Leaderboard
-from arena.leaderboard.settlements import BOARD_MODEL, SETTLEMENT, BoardRecord, extend_record
 from arena.leaderboard.statistics import Statistics
 from arena.ratings.settled import LOOK_EVERY, Look, Order
 from arena.settings import CountSettings

@@ -16,6 +16,7 @@ from sqlalchemy import delete, func, select, update
 from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
+from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
 from arena.battles.unsigned_links import UnsignedLinks
@@ -24,7 +25,6 @@ from arena.budget import BUDGET, Budget
 from arena.database import SCHEMA_VERSION, Database, now
 from arena.fraud.eligibility import counting_voters, official_board, settle_official
 from arena.items.store import ANSWER, SOURCE, ItemBank
-from arena.leaderboard.settlements import BoardRecord, extend_record, read_record
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
 from arena.ratings.settled import Look

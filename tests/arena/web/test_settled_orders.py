@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 from sqlalchemy import insert, select
 
+from arena.battles.settlements import SETTLEMENT
 from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import MODEL
-from arena.leaderboard.settlements import SETTLEMENT
 from arena.types import REFERENCE
 from tests.support.planting import Planted, plant
 from tests.support.screens import DESK, TABLET, fresh_page, shoot, turn

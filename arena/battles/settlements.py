@@ -1,8 +1,8 @@
-"""Settlements: when the order of two models was first settled on a board, kept for good.
+"""Settlements: when the order of two models was first settled on a board or in a campaign, kept for good.
 
-Only whole boards without flagged voters, which visitors find without choosing anything, have a record. Of every model
-that such a board ever had is known that it was there, since each pair ever shown shares the errors that a board may
-make. Nothing is taken out: what later votes turn is shown as contradicted.
+Boards that visitors find without choosing anything have a record. Of every model that one ever had is known that it was
+there, since each pair ever shown shares the errors that it may make. Nothing is taken out: what later votes turn is
+shown as contradicted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, select
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
-from arena.imports.tables import IMPORTED_SOURCE
-from arena.items.store import SOURCE
-from arena.leaderboard.board import BoardKey
 from arena.ratings.settled import Look, Settlement, recorded
-from arena.settings import CountRule
 
 SETTLEMENT = Table(
     "settlement",
@@ -46,18 +42,6 @@ class BoardRecord(NamedTuple):
     models: frozenset[int]
     settled: Mapping[tuple[int, int], int]
     """The board's votes when the first model, by code, was settled above the second."""
-
-
-def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
-    """Return the name under which a board has its record; None for one that somebody narrowed.
-
-    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
-    """
-    if key.narrowed or not key.unflagged:
-        return None
-    source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
-    name = connection.scalar(select(source.name).where(source.id == key.source)) if source else key.source
-    return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"
 
 
 def read_record(connection: Connection, board: str) -> BoardRecord:
