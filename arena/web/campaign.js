@@ -11,6 +11,8 @@
     }
     target.textContent = target.dataset.copied;
   });
+  const status = document.querySelector("#status [data-phase]");
+  if (status) status.dataset.phase = status.dataset.phase;  // the other scripts watch for a change: here the page comes with it
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });

@@ -94,7 +94,7 @@ class CampaignPages:
             raise CampaignLinkError("There is no such seat. Open the link as you were sent it.")
         return found
 
-    def do(self, seat: Seat, form: Mapping[str, str]) -> str:
+    def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
         task, act, piece = self.tasks[seat.campaign.task], form.get("act", ""), form.get("piece", "")
         if seat.end is not None:
@@ -102,7 +102,7 @@ class CampaignPages:
         if act == "withdraw":
             self.seats.note(seat, "withdrew")
         elif seat.must_qualify:
-            return self._answer_exam(seat, task, form)
+            return self._answer_exam(seat, task, form, words)
         elif act == "undo":
             task.undo(seat, piece)
         elif act == "finish":
@@ -113,11 +113,11 @@ class CampaignPages:
             task.take(seat, piece, form.get("answer", ""))
         return ""
 
-    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
+    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words) -> str:
         number = form.get("number", "")
         if self.qualification.standing(seat) is None:  # sent again after the last question
             return ""
-        stands, question = self._exam(seat, task, {})
+        stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = form.get("answer", "")
@@ -282,7 +282,7 @@ class _Routes:
         def act() -> Response:
             seat, visit = self.pages.seat(name, token), self._visit(request)
             try:
-                return _to(seat, self.pages.do(seat, form))
+                return _to(seat, self.pages.do(seat, form, visit.words))
             except (VoterError, UnknownBattleError) as error:
                 return _answered(self.pages.shown(seat, visit, problem=said(error, visit.words)), 409)
 

@@ -19,7 +19,7 @@ _FACTS = {
     "title": re.compile(r"<h1>([^<]*)"),
     "problem": re.compile(r'<p class="problem">([^<]*)'),
     "number": re.compile(r'<p id="number">([^<]*)'),
-    "lead": re.compile(r'<p class="lead">([^<]*)'),
+    "lead": re.compile(r'<h1 class="lead">([^<]*)'),
     "alert": re.compile(r'<p role="alert">([^<]*)'),
     "back": re.compile(r'<a class="primary" href="([^"]*)"'),
     "reply": re.compile(r'<form method="post" action="(http[^"]*)"'),

@@ -89,7 +89,7 @@ class ToyTask:
         given, votes = self.progress(seat), seat.campaign.spec.seat.votes
         spec = seat.campaign.spec
         assert isinstance(spec, ToySpec)
-        taken = {one.number for shown in self.shown.values() for one in shown}
+        taken = {one.number for shown in list(self.shown.values()) for one in shown}
         had = {one.number for one in self._of(seat)}
         work = [number for number in range(1000, 1000 + spec.numbers) if number not in taken]
         checks_left = self.checks_wanted(seat) - given.checks

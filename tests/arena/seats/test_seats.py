@@ -1,6 +1,7 @@
 """Seats by the toy task's pages: entry, work, ends and codes; one seat a person, whatever the browser."""
 
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
@@ -13,6 +14,7 @@ from arena.battles.tables import SEAT
 from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks
 from arena.database import Database
 from arena.seats import seats
+from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY
@@ -284,29 +286,44 @@ def test_hostile_forms_change_nothing_and_break_nothing(toys):
 # Racing threads
 
 
-def race(toys: list[Toys], link, persons: int, times: int) -> list[str]:
-    """Enter as so many persons, each from several threads of several servers at once; return the seats' addresses."""
-    order = [person for person in range(persons) for _ in range(times)]
+def race(enter: Callable[[int, int], str], persons: int) -> list[str]:
+    """Enter as so many persons, each four times from any of 16 threads at once; return who got which seat."""
+    order = [person for person in range(persons) for _ in range(4)]
     random.Random(1).shuffle(order)
     start, threads = Barrier(16), 16
 
-    def enter(part: int) -> list[str]:
+    def begin(part: int) -> list[str]:
         start.wait()
-        mine = order[part::threads]
-        return [f"{one} {Worker(toys[part % len(toys)].client, link(one)).enter().seat}" for one in mine]
+        return [f"{one} {enter(part, one)}" for one in order[part::threads]]
 
     with ThreadPoolExecutor(threads) as pool:
-        return [seat for found in pool.map(enter, range(threads)) for seat in found]
+        return [seat for found in pool.map(begin, range(threads)) for seat in found]
 
 
-@pytest.mark.parametrize("persons", [20, pytest.param(2500, marks=pytest.mark.soak)])
-def test_racing_entries_leave_one_seat_a_person(database, database_url, persons, monkeypatch):
-    monkeypatch.setattr(seats, "MOST_OF_NETWORK", 10**9)
-    task = Toys.on(database).task
+def test_racing_browsers_of_two_servers_leave_one_seat_a_person(database, database_url):
     with closing(Database(database_url)) as other:
-        servers = [Toys.on(database, task), Toys.on(other, task)]
-        campaign = servers[0].campaign(numbers=1000, **PROLIFIC)
-        found = race(servers, lambda one: servers[0].link(campaign, f"p{one}", f"s{one}"), persons, 4)
+        servers = [Toys.on(one) for one in (database, other)]
+        campaign = servers[0].campaign(**PROLIFIC)
+
+        def enter(part: int, person: int) -> str:
+            link = servers[0].link(campaign, f"p{person}", f"s{part % 3}")
+            return Worker(servers[part % 2].client, link).enter().seat
+
+        found = race(enter, 12)
+    assert len(set(found)) == 12 == entries(database)
+
+
+@pytest.mark.parametrize("persons", [50, pytest.param(2500, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
+def test_racing_entries_leave_one_seat_a_person(database, database_url, persons):
+    """10,000 entries in the soak."""
+    with closing(Database(database_url)) as other:
+        stores = [SeatStore(database), SeatStore(other)]
+        campaign = Toys.on(database).campaign(**PROLIFIC)
+
+        def enter(part: int, person: int) -> str:
+            return stores[part % 2].enter(campaign, Arrival(f"p{person}", f"s{part % 3}"), None).token
+
+        found = race(enter, persons)
     assert len(found) == 4 * persons
     assert len(set(found)) == persons == entries(database)
     with database.read() as connection:

@@ -1,0 +1,562 @@
+"""A campaign in a real browser: framed as at MTurk and linked as at Prolific, by touch and by keys alone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Frame, Page, Route, expect
+from sqlalchemy import select
+
+from arena.battles.tables import BATTLE, SEAT, VOTE
+from arena.database import Database, now
+from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.items.store import IMAGE, MODEL
+from arena.seats.campaigns import Campaign, CampaignStore
+from arena.seats.links import made_link
+from arena.seats.spec import read_spec
+from arena.types import RIGHT, UNRELATED
+from arena.web.campaign_setup import KINDS
+from tests.arena.web.test_accessibility import faults
+from tests.support.blindness import told
+from tests.support.platforms import Platform, platform
+from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.servers import AppServer
+from tests.support.visitors import rows
+
+PRACTICE, CHECKS = "practice", "strewn"
+VOTES, PIECES = 3, 4
+"""Of a worker; the check comes on top."""
+INSTRUCTIONS = (
+    "Two models looked at the same picture. **Choose the better answer**: the one that is right, that helps and that "
+    "says what matters.\n\n- Look at the picture first.\n- Read both answers to the end."
+)
+
+
+def fill(database: Database) -> None:
+    """Add practice questions and checks that show a picture of the demo bank."""
+    with database.read() as connection:
+        pictures = connection.execute(select(IMAGE.c.sha256, IMAGE.c.suffix).distinct().limit(8)).all()
+    for source, number in ((PRACTICE, 5), (CHECKS, 6)):
+        drafts = [
+            ItemDraft(
+                instruction=f"What does picture {one} of {source} show? Say it in a sentence.",
+                family="Checks",
+                images=(ImageDraft(f"{source}-{one}", f"{source}-{one}.png", sha256=sha, suffix=suffix),),
+                answers={
+                    RIGHT: f"It shows what was asked, number {one}.",
+                    UNRELATED: "Bread rises by yeast.",
+                },
+            )
+            for one, (sha, suffix) in enumerate(pictures[:number])
+        ]
+        Ingest(database).add_items(source, "check", drafts)
+
+
+def add_campaign(database: Database, kind: str, **changes) -> Campaign:
+    values = {
+        "name": kind,
+        "instructions": INSTRUCTIONS,
+        "source": "demo bank",
+        "design": "settle",
+        "per_tuple": 50,
+        "stop": {"votes": 100_000},
+        "seat": {"votes": VOTES, "minutes": 25, "pay": 5},
+        "qualify": {"items": PRACTICE, "asked": 2, "pass": 1},
+        "checks": {"items": CHECKS},
+        "platform": {"kind": kind, "study": "S1", "done": "C1DONE", "failed": "C1FAILED", "full": "C1FULL"},
+    }
+    if kind != "prolific":
+        values["platform"] = {"kind": kind}
+    return CampaignStore(database, KINDS).create("battles", read_spec(KINDS["battles"], {**values, **changes}))
+
+
+def link_of(server: AppServer, campaign: Campaign, worker: str = "") -> str:
+    return server.address + made_link(campaign.key, campaign.spec, now() + timedelta(days=1), worker)
+
+
+@contextmanager
+def database_of(server: AppServer) -> Iterator[Database]:
+    with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Platform]:
+    with platform() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, site) -> Iterator[AppServer]:
+    """An app whose pages the platform may frame, with a campaign of each kind."""
+    folder = tmp_path_factory.mktemp("campaigns") / "data"
+    running = AppServer(folder, MTURK_HOSTS=site.address, MTURK_FRAMES=site.address)
+    with database_of(running) as database:
+        fill(database)
+        for kind in ("mturk", "prolific", "plain"):
+            add_campaign(database, kind)
+        add_campaign(database, "plain", name="hard", qualify={"items": PRACTICE, "asked": 2, "pass": 2, "tries": 2})
+        add_campaign(database, "plain", name="over", qualify=None)
+    yield running
+    running.stop()
+
+
+def campaign_of(server: AppServer, name: str) -> Campaign:
+    with database_of(server) as database:
+        return CampaignStore(database, KINDS).get(name)
+
+
+def begin_hit(page: Page, server: AppServer, site: Platform, worker: str) -> Frame:
+    """Accept a HIT; the frame of the work."""
+    site.link = link_of(server, campaign_of(server, "mturk"))
+    site.assignment = f"assignment-of-{worker}"
+    page.goto(site.hit(worker, site.assignment))
+    return work_frame(page)
+
+
+def work_frame(page: Page) -> Frame:
+    page.wait_for_function("frames.length === 1")
+    (frame,) = page.main_frame.child_frames
+    return frame
+
+
+def begin_study(page: Page, server: AppServer, site: Platform, worker: str) -> Frame:
+    """Open a study's link from its page at the platform."""
+    site.link = link_of(server, campaign_of(server, "prolific"))
+    page.goto(site.study(worker, f"session-of-{worker}"))
+    page.get_by_role("link").click()
+    expect(page.locator("main")).to_be_visible()
+    return page.main_frame
+
+
+def begin_plain(page: Page, server: AppServer, worker: str, name: str = "plain") -> Frame:
+    page.goto(link_of(server, campaign_of(server, name), worker))
+    return page.main_frame
+
+
+BEGIN: dict[str, Callable[[Page, AppServer, Platform, str], Frame]] = {"mturk": begin_hit, "prolific": begin_study}
+
+
+READY = '#dock[data-wait=""] #choose-a'
+"""The button, once the page's script has seen that its pictures are there and both answers were shown."""
+
+
+class Hands:
+    """A worker who taps on a phone."""
+
+    def __init__(self, page: Page, frame: Frame) -> None:
+        self.page, self.frame = page, frame
+
+    def consent(self) -> None:
+        self.frame.locator(".consent").tap()
+        self.frame.get_by_role("button", name="Begin").tap()
+
+    def choose(self, side: str) -> None:
+        self.see()
+        self.frame.locator(f"#choose-{side}").tap()
+
+    def see(self) -> None:
+        expect(self.frame.locator("#dock[data-wait=answers]")).to_be_visible()
+        self.frame.locator("#item [data-show=b]").tap()
+        expect(self.frame.locator(READY)).to_be_enabled()
+
+    def undo(self) -> None:
+        self.frame.locator("#undo").tap()
+
+    def on(self) -> None:
+        self.frame.locator("#reveal, #next").locator("visible=true").tap()
+
+    def copy(self) -> None:
+        self.frame.locator("#copy").tap()
+
+    def back(self) -> None:
+        self.frame.locator(".end .primary").tap()
+
+
+class Keys(Hands):
+    """A worker who has a keyboard alone."""
+
+    def _to(self, selector: str) -> None:
+        """Press Tab until the focus is there."""
+        for _ in range(30):
+            if self.frame.locator(selector).evaluate("one => one === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    def consent(self) -> None:
+        self._to("[name=consent]")
+        self.page.keyboard.press("Space")
+        self._to("button.primary")
+        self.page.keyboard.press("Enter")
+
+    def see(self) -> None:
+        expect(self.frame.locator(READY)).to_be_enabled()
+
+    def choose(self, side: str) -> None:
+        self.see()
+        self.page.keyboard.press(side)
+
+    def undo(self) -> None:
+        self.page.keyboard.press("z")
+
+    def on(self) -> None:
+        self.page.keyboard.press("n")
+
+    def copy(self) -> None:
+        self._to("#copy")
+        self.page.keyboard.press("Enter")
+
+    def back(self) -> None:
+        self._to(".end .primary")
+        self.page.keyboard.press("Enter")
+
+
+def kind(frame: Frame, expected: str) -> None:
+    expect(frame.locator(f"main[data-kind={expected}]")).to_be_visible()
+
+
+def lead(frame: Frame, text: str) -> None:
+    expect(frame.locator(".lead")).to_have_text(text)
+
+
+def pass_practice(hands: Hands) -> None:
+    for number in (1, 2):
+        lead(hands.frame, f"Practice: question {number} of 2")
+        right = right_side(hands)
+        hands.choose(right)
+        expect(hands.frame.locator("#status")).to_contain_text(f"Right: {right.upper()} is the better answer.")
+        hands.on()
+    kind(hands.frame, "work")
+
+
+def right_side(hands: Hands) -> str:
+    expect(hands.frame.locator("#answer-a")).to_contain_text(" ")
+    return "b" if "yeast" in hands.frame.locator("#answer-a").inner_text() else "a"
+
+
+def work_on(hands: Hands, first: int, last: int = PIECES) -> None:
+    for number in range(first, last + 1):
+        lead(hands.frame, f"{number} of {PIECES}")
+        hands.choose("a")
+        expect(hands.frame.locator("#status [data-phase=voted]")).to_be_visible()
+        hands.on()
+
+
+# The whole way
+
+
+@pytest.mark.parametrize("hand, width", [(Hands, PHONE), (Keys, DESK)], ids=["phone-taps", "desk-keys"])
+@pytest.mark.parametrize("at", BEGIN)
+def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
+    browser: Browser, server, site, at, hand, width
+):
+    worker, wire = f"{at}-{width}", Wire()
+    with fresh_page(browser, width, has_touch=width == PHONE, permissions=["clipboard-read"]) as page:
+        page.route("https://app.prolific.com/**", lambda route: route.fulfill(body=f"at {route.request.url}"))
+        page.route(f"{server.address}/**", wire.without_cookies)
+        hands = hand(page, BEGIN[at](page, server, site, worker))
+        kind(hands.frame, "entry")
+        hands.consent()
+        pass_practice(hands)
+        lead(hands.frame, f"1 of {PIECES}")
+        hands.choose("b")
+        hands.undo()
+        expect(hands.frame.locator("#status")).to_contain_text("Taken back")
+        work_on(hands, 1, 2)
+        goes_on_after_a_reload(hands, at)
+        work_on(hands, 3)
+        kind(hands.frame, "end")
+        code = hands.frame.locator("#code").inner_text()
+        hands.copy()
+        expect(hands.frame.locator("#copy")).to_have_text("Copied")
+        assert_back(hands, site, code)
+    assert_given(server, worker)
+    assert wire.bytes
+    assert told(names_of(server), wire.bytes) == set()
+
+
+class Wire:
+    """What the app sends to a browser that keeps no cookies."""
+
+    def __init__(self) -> None:
+        self.bytes = b""
+
+    def without_cookies(self, route: Route) -> None:
+        headers = {name: value for name, value in route.request.headers.items() if name != "cookie"}
+        answer = route.fetch(headers=headers, max_redirects=0)
+        self.bytes += f"{answer.url}{answer.headers}".encode() + answer.body()
+        kept = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
+        route.fulfill(response=answer, headers=kept)
+
+
+def names_of(server: AppServer) -> set[str]:
+    with database_of(server) as database:
+        return {name for row in rows(database, MODEL) for name in (row.name, row.display) if name}
+
+
+def goes_on_after_a_reload(hands: Hands, at: str) -> None:
+    lead(hands.frame, f"3 of {PIECES}")
+    before = hands.frame.locator("#answer-a").inner_text()
+    hands.page.reload()
+    if at == "mturk":
+        hands.frame = work_frame(hands.page)
+    lead(hands.frame, f"3 of {PIECES}")
+    assert hands.frame.locator("#answer-a").inner_text() == before
+    if at == "mturk" and isinstance(hands, Keys):
+        hands.page.keyboard.press("Tab")  # into the frame
+
+
+def assert_back(hands: Hands, site: Platform, code: str) -> None:
+    """Go back, and the platform has the code."""
+    hands.back()
+    if hands.frame == hands.page.main_frame:
+        told_ = f"at https://app.prolific.com/submissions/complete?cc={code}"
+        expect(hands.page.locator("body")).to_contain_text(told_)
+        assert code == "C1DONE"
+        return
+    expect(hands.frame.locator("h1")).to_have_text("Submitted")
+    sent = {"path": "/mturk/externalSubmit", "assignmentId": site.assignment, "code": code, "end": "done"}
+    assert site.submitted[-1] == sent
+
+
+def assert_given(server: AppServer, worker: str) -> None:
+    """The worker's seat has its votes and its check, each once."""
+    with database_of(server) as database:
+        (seat,) = [row for row in rows(database, SEAT) if row.worker == worker]
+        battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat.id]
+        assert len(battles) == PIECES
+        assert {row.battle_id for row in rows(database, VOTE)} >= set(battles)
+
+
+# What happens on the way
+
+
+def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Browser, server, site):
+    site.link = link_of(server, campaign_of(server, "mturk"))
+    with fresh_page(browser, DESK) as page:
+        page.goto(site.hit())
+        frame = work_frame(page)
+        expect(frame.locator(".warning")).to_have_text("This is a preview. Accept the HIT to begin.")
+        expect(frame.locator("form, button, input")).to_have_count(0)
+
+
+def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
+    with fresh_page(browser, DESK) as page:
+        keys = Keys(page, begin_plain(page, server, "patient"))
+        keys.consent()
+        pass_practice(keys)
+        keys.choose("a")
+        expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
+        lead(keys.frame, f"2 of {PIECES}")
+
+
+def test_a_reason_skips_a_battle(browser: Browser, server):
+    with fresh_page(browser, PHONE, has_touch=True) as page:
+        hands = Hands(page, begin_plain(page, server, "unsure"))
+        hands.consent()
+        pass_practice(hands)
+        hands.see()
+        page.locator("#skip").tap()
+        page.locator("#skip-judge").tap()
+        lead(hands.frame, f"1 of {PIECES}")
+        work_on(hands, 1)
+        kind(hands.frame, "end")
+
+
+def test_a_server_that_dies_and_comes_back_goes_on_where_it_was(browser: Browser, server):
+    with fresh_page(browser, DESK) as page:
+        keys = Keys(page, begin_plain(page, server, "survivor"))
+        keys.consent()
+        pass_practice(keys)
+        work_on(keys, 1, 2)
+        lead(keys.frame, f"3 of {PIECES}")
+        before = page.locator("#answer-a").inner_text()
+        server.kill()
+        server.start()
+        page.reload()
+        assert page.locator("#answer-a").inner_text() == before
+        work_on(keys, 3)
+        kind(keys.frame, "end")
+    assert_given(server, "survivor")
+
+
+def test_a_second_server_knows_the_seat(browser: Browser, start_server, postgresql_pool):
+    with postgresql_pool.database() as url:
+        one, two = (start_server(DATABASE_URL=url) for _ in range(2))
+        with closing(Database(url)) as database:
+            fill(database)
+            campaign = add_campaign(database, "plain", qualify=None)
+        with fresh_page(browser, DESK) as page:
+            page.goto(link_of(one, campaign, "w1"))
+            keys = Keys(page, page.main_frame)
+            keys.consent()
+            for number in range(1, PIECES + 1):
+                lead(keys.frame, f"{number} of {PIECES}")
+                page.goto(page.url.replace(*((one.address, two.address) if number % 2 else (two.address, one.address))))
+                keys.choose("ab"[number % 2])
+                expect(page.locator("#status [data-phase=voted]")).to_be_visible()
+                keys.on()
+            kind(keys.frame, "end")
+
+
+# Who may frame it
+
+
+def policy(address: str) -> str:
+    return httpx.get(address, headers={"accept": "text/html"}).headers["content-security-policy"]
+
+
+def test_only_a_campaigns_pages_may_stand_in_mturks_frame_and_post_to_it(server, site):
+    own = policy(link_of(server, campaign_of(server, "mturk")))
+    assert f"frame-ancestors 'self' https://huggingface.co {site.address}" in own
+    assert f"form-action 'self' {site.address};" in own
+    assert policy(f"{server.address}/c/nobody/1.{'0' * 32}") == own
+    for page in ("/", "/results", "/run", "/terms", "/campaign/style.css", "/c", "/cc/x", "/you"):
+        assert site.address not in policy(server.address + page), page
+
+
+# How it looks
+
+
+def entry(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    begin_study(page, server, site, who)
+    kind(page.main_frame, "entry")
+
+
+def preview(page: Page, server: AppServer, site: Platform, _who: str) -> None:
+    page.goto(f"{link_of(server, campaign_of(server, 'mturk'))}&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
+    kind(page.main_frame, "entry")
+
+
+def exam(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    begin_plain(page, server, who, "hard")
+    consent(page)
+    see(page)
+
+
+def consent(page: Page) -> None:
+    page.check("[name=consent]")
+    page.click("button.primary")
+
+
+def see(page: Page) -> None:
+    kind(page.main_frame, "exam") if page.locator("main[data-kind=exam]").count() else kind(page.main_frame, "work")
+    if page.viewport_size["width"] < 700:
+        expect(page.locator("#dock[data-wait=answers]")).to_be_visible()
+        page.locator("#item [data-show=b]").click()
+    expect(page.locator(READY)).to_be_enabled()
+
+
+def choose(page: Page, rightly: bool) -> None:
+    see(page)
+    right = "b" if "yeast" in page.locator("#answer-a").inner_text() else "a"
+    page.click(f"#choose-{right if rightly else {'a': 'b', 'b': 'a'}[right]}")
+    expect(page.locator("#next")).to_be_visible()
+
+
+def told_right(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    exam(page, server, site, who)
+    choose(page, True)
+
+
+def told_wrong(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    exam(page, server, site, who)
+    choose(page, False)
+
+
+def second_try(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    told_wrong(page, server, site, who)
+    page.click("#next")
+    choose(page, True)
+    page.click("#next")
+    see(page)
+
+
+def failed(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    second_try(page, server, site, who)
+    for _ in range(2):
+        choose(page, False)
+        page.click("#next")
+    kind(page.main_frame, "end")
+
+
+def work(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    begin_plain(page, server, who, "over")
+    consent(page)
+    see(page)
+
+
+def voted(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    work(page, server, site, who)
+    page.evaluate("window.setTimeout = () => 0")
+    page.route("**/c/*/*", lambda route: route.continue_() if route.request.method == "GET" else stay(route))
+    page.click("#choose-b")
+    expect(page.locator("#undo")).to_be_visible()
+
+
+def stay(route: Route) -> None:
+    route.continue_() if "answer=" in (route.request.post_data or "") else route.abort()
+
+
+def asking(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    work(page, server, site, who)
+    page.click("#skip")
+    expect(page.locator("#skip-judge")).to_be_visible()
+
+
+def leaving(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    work(page, server, site, who)
+    for details in page.locator("details summary").all():
+        details.click()
+
+
+def withdrew(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    leaving(page, server, site, who)
+    page.click("[value=withdraw]")
+    kind(page.main_frame, "end")
+
+
+def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    work(page, server, site, who)
+    for number in range(1, PIECES + 1):
+        lead(page.main_frame, f"{number} of {PIECES}")
+        see(page)
+        page.click("#choose-a")
+        expect(page.locator("#status [data-phase=voted]")).to_be_visible()
+        page.click("#reveal")
+    kind(page.main_frame, "end")
+
+
+def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
+    page.goto(f"{server.address}/c/plain?n=3")
+    kind(page.main_frame, "message")
+
+
+SCREENS = (entry, preview, exam, told_right, told_wrong, second_try, failed, work, voted, asking, leaving, withdrew)
+SCREENS += (done, no_entry)
+FIRST = (entry, exam, told_wrong, work, done)
+
+
+@pytest.mark.parametrize(
+    "width, theme, locale",
+    [
+        (PHONE, "light", "en-GB"),
+        *(
+            pytest.param(*one, marks=pytest.mark.soak)
+            for one in ((DESK, "dark", "zh-CN"), (DESK, "light", "en-GB"), (PHONE, "dark", "zh-CN"))
+        ),
+    ],
+    ids=lambda one: str(one)[:5],
+)
+@pytest.mark.parametrize(
+    "screen", [pytest.param(one, id=one.__name__, marks=[] if one in FIRST else pytest.mark.soak) for one in SCREENS]
+)
+def test_axe_finds_nothing_and_every_screen_fits(browser: Browser, server, site, screen, width, theme, locale):
+    who = f"{screen.__name__}-{width}-{theme}"
+    with fresh_page(browser, width, color_scheme=theme, locale=locale) as page:
+        screen(page, server, site, who)
+        assert faults(page) == []
+        shoot(page, f"campaign-{screen.__name__}-{theme}-{locale[:2]}", whole=True)
