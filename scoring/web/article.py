@@ -122,7 +122,7 @@ def published_table(board: PublishedBoard, title: str) -> str:
     rows = [(row.model, row.scores, None) for row in board.rows] + [(title, board.own, "own")]
     rows.sort(key=lambda row: -(row[1].get(board.columns[0]) or 0))
     shown = [
-        TableRow((name, *(number(scores.get(column)) for column in board.columns)), {"class": own})
+        TableRow((REPORT.name(name), *(number(scores.get(column)) for column in board.columns)), {"class": own})
         for name, scores, own in rows
     ]
     columns = {"Model": "name", **dict.fromkeys(board.columns, "")}

@@ -93,7 +93,8 @@ def _share(times: int, of: int, most: float) -> str:
 
 
 def success_html(heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
-    rows = [TableRow((name, *("–" if rate is None else f"{rate:.1f}%" for rate in given))) for name, given in rates]
+    cells = [(name, ["–" if rate is None else f"{rate:.1f}%" for rate in given]) for name, given in rates]
+    rows = [TableRow((REPORT.name(name), *shares)) for name, shares in cells]
     rows[0] = rows[0]._replace(attributes={"class": "own"})
     columns = {"Model": "name", **dict.fromkeys(heads, "")}
     return REPORT.together([REPORT.table(NUMBERS, "Answers read after each step", columns, rows), PARTS.note(note)])

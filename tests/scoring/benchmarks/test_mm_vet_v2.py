@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from scoring.benchmarks.predictions import UploadError, fill, read_predictions
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import Ask, Reply
 from scoring.report import Filled, Question
+from tests.scoring.web.test_article import mm_vet_report
 from tests.support.commands import Command, Done
 from tests.support.judging_process import SPEC
 from tests.support.openai_server import OpenAIServer
@@ -71,6 +73,15 @@ def test_a_request_is_the_scripts_to_the_byte(tmp_path):
     ]
     assert (grade.score, grade.flags) == (0.0, ("unreadable",)), "the sixth reply is paid for and never read"
     assert asked(question, "", iter(["0.4 or so"]))[1].score == 0.4
+
+
+def test_a_question_keeps_all_its_pictures(tmp_path):
+    one, *_, several = load_mm_vet_v2(questions_file(tmp_path, 8)).questions[1:5]
+    assert (one.image, one.further_images) == ("v2_1.png", ())
+    assert (several.image, several.further_images) == ("v2_7_0.jpg", ("v2_7_1.png",))
+    report = mm_vet_report()
+    report = replace(report, rows=(replace(report.rows[0], question=several),))
+    assert MM_VET_V2.scored_answers(report)[0].pictures == ("v2_7_0.jpg", "v2_7_1.png")
 
 
 def test_a_refused_question_counts_as_in_the_script():

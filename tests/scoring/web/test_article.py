@@ -37,6 +37,7 @@ from scoring.web.article import (
     published_drawing,
     trust_html,
     trust_lines,
+    wrong_html,
 )
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import REPORT
@@ -215,6 +216,16 @@ def test_the_database_decides_who_publishes(tmp_path):
             jobs.publish(stranger, link, True)
     assert jobs.publish(cookie_hash(OWNER), link, True).published and jobs.find(link).published
     database.close()
+
+
+def test_a_question_shows_its_pictures_and_says_how_many_are_not_here():
+    report = mm_vet_report(0.2)
+    question = replace(report.rows[0].question, image="a.png", further_images=("b.png", "c.png"))
+    report = replace(report, rows=(replace(report.rows[0], question=question),))
+    shown = wrong_html(report, lambda one: one.pictures[:2])
+    assert shown.count("<img") == 2 and "2 of its 3 pictures: this server does not have the others." in shown
+    assert 'alt="Picture of question v1_0, 2 of 3"' in shown
+    assert "does not have the others" not in wrong_html(report, lambda one: one.pictures)
 
 
 class DownDatabase:

@@ -58,6 +58,8 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     page.locator("#check").click()
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("#report-heading")).to_contain_text(title, timeout=20_000)
+    won = re.compile(r"% of decided matches won against the human-verified reference\s*\d+\.\d\s*95% interval")
+    expect(page.locator("#report-head .totals")).to_contain_text(won)
     expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
     expect(page.get_by_text("Judge: test-judge at the operator's own server")).to_be_visible()
     expect(page.locator("#match-boards .model", has_text=MODELS[0])).to_be_visible()
