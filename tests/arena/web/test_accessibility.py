@@ -6,11 +6,11 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from arena.database import Database, now
 from arena.items.store import ItemBank
+from tests.support.axe import faults
 from tests.support.leaderboard_page import choose_plot
 from tests.support.live_pages import live_app, phase, photo
 from tests.support.planting import Planted, plant
@@ -136,12 +136,6 @@ SCREENS: list[tuple[str, Callable[[Page], None]]] = [
     *(("/results", screen) for screen in (board, model)),
     *(("/battle/1", battle), ("/score", scoring), ("/run", run_page), ("/terms", static), ("/you", static)),
 ]
-
-
-def faults(page: Page) -> list[str]:
-    """What axe-core finds, each with the first parts of the page that it concerns."""
-    found = Axe().run(page).response["violations"]
-    return [f"{one['id']}: {one['help']}: {[node['target'] for node in one['nodes'][:4]]}" for one in found]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.types import RIGHT, UNRELATED
 from arena.web.campaign_setup import KINDS
-from tests.arena.web.test_accessibility import faults
+from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
 from tests.support.screens import DESK, PHONE, fresh_page, shoot

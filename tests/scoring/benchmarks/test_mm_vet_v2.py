@@ -19,9 +19,9 @@ from scoring.benchmarks.predictions import UploadError, fill, read_predictions
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import Ask, Reply
 from scoring.report import Filled, Question
-from tests.scoring.web.test_article import mm_vet_report
 from tests.support.commands import Command, Done
 from tests.support.judging_process import SPEC
+from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.openai_server import OpenAIServer
 
 SEQUENCE = "First <IMG>v2_7_0.jpg<IMG>, then\n<IMG>v2_7_1.png<IMG>which is older?"

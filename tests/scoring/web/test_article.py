@@ -27,7 +27,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
-from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine
+from scoring.report import Grade, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import (
     comparison_html,
@@ -42,25 +42,11 @@ from scoring.web.article import (
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import REPORT
 from scoring.web.report_tab import ReportTab
+from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
 
 OWNER = "o" * 32
-INNER = "http://10.7.7.7:8123/v1"
-CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
-
-
-def mm_vet_report(score: float = 0.5, **changes: Any) -> Report:
-    """A judged report on 60 questions, ten of each capability; the later a capability, the better."""
-    rows = []
-    for number in range(60):
-        question = Question(f"v1_{number}", f"What is {number}?", f"truth {number}", (CAPABILITIES[number // 10],))
-        given = round(score + number // 10 / 20, 2)
-        rows.append(Row(question, f"answer {number}", (Grade(question.id, 0, given, replies=(str(given),)),)))
-    judge = JudgeStamp("gpt-4-0613", ("gpt-4-0613",), INNER, "c0ffee" * 10, "mm-vet first token 1")
-    questions = QuestionSet("mm-vet", "MM-Vet", "d1ge57", True, ())
-    made = ("A <b>model</b>", "m.json", "2026-11-21T12:00:00+00:00")
-    return replace(Report("mm-vet", questions, "paper", judge, 1, False, *made, tuple(rows)), **changes)
 
 
 def test_the_sentence_is_written_from_the_numbers():
