@@ -19,6 +19,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
+from arena.admin.campaigns import CampaignAdmin
 from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
@@ -46,6 +47,7 @@ from arena.templates import macros, script
 from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
+from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
 from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
@@ -137,10 +139,11 @@ class AppContext:
         self.outcomes = Outcomes(database, closed_sources)
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
-        self.campaigns = build_campaigns(settings, database, self.items, live.battles.scaled, self.terms.version)
+        campaigns = CampaignAdmin(settings, database, self.items)
+        self.campaigns = build_campaigns(settings, database, campaigns, live.battles.scaled, self.terms.version)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
-        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues)
+        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues, campaigns)
 
     def _known_since(self, owner: str) -> datetime | None:
         """When somebody first voted, logged in or scored with a cookie of this hash."""
@@ -208,7 +211,7 @@ def create_app(context: AppContext) -> FastAPI:
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
-    uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES}
+    uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     guarded = {

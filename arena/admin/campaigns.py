@@ -61,18 +61,10 @@ class CampaignStanding:
 class CampaignAdmin:
     """What operators do with campaigns. The caller has checked that `who` is an operator."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        items: ItemBank,
-        campaigns: CampaignStore | None = None,
-        states: CampaignStates | None = None,
-    ) -> None:
-        self._settings, self._database, self._items = settings, database, items
-        self.store = campaigns or CampaignStore(database, KINDS)
-        self.seats = SeatStore(database)
-        self._states = states or CampaignStates(database, items, self.store)
+    def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
+        self._settings, self._database, self.items = settings, database, items
+        self.store, self.seats = CampaignStore(database, KINDS), SeatStore(database)
+        self.states = CampaignStates(database, items, self.store)
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
@@ -84,7 +76,7 @@ class CampaignAdmin:
                 "wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
                 "or pay = 0 to try it"
             )
-        bank = self._items.bank()
+        bank = self.items.bank()
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))
         if not layout.wanted.any():
@@ -97,11 +89,11 @@ class CampaignAdmin:
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
-        spec, layout = _spec(campaign), self._states.of(campaign).layout
+        spec, layout = _spec(campaign), self.states.of(campaign).layout
         most, seat = int(layout.wanted.sum()), spec.seat
         workers, checks = (
             -(-min(most, spec.stop.votes) // seat.votes),
-            _check_items(self._items.bank(), spec.checks.items),
+            _check_items(self.items.bank(), spec.checks.items),
         )
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"
@@ -117,6 +109,11 @@ class CampaignAdmin:
         """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
         until = now() + timedelta(days=campaign.spec.valid_days + 1)
         return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+
+    def links(self, standings: Iterable[CampaignStanding]) -> dict[str, str]:
+        """The link of each campaign of a platform, which fills its workers in, by the campaign's name."""
+        campaigns = (one.campaign for one in standings)
+        return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
 
     def end(self, who: str, name: str) -> str:
         """End a campaign, and say so. Raises CampaignError."""
@@ -149,7 +146,7 @@ class CampaignAdmin:
         """How good each worker's answers are. Raises CampaignError."""
         campaign = self.store.get(name)
         try:
-            layout = self._states.of(campaign).layout
+            layout = self.states.of(campaign).layout
         except CampaignError:  # the bank has lost what the campaign draws from
             layout = None
         with self._database.read() as connection:
@@ -178,7 +175,7 @@ class CampaignAdmin:
             listed=len(self.seats.participants(campaign)),
         )
         try:
-            state = self._states.of(campaign)
+            state = self.states.of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
         looked, wanted = state.looked, state.layout.wanted

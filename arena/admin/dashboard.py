@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Connection, Row, func, select, type_coerce
 
 from arena.admin.actions import OperatorAction, latest_actions
+from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
@@ -21,6 +22,7 @@ from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FlagService
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
+from arena.seats.tables import CAMPAIGN
 from arena.server.hub_backup import BackupState, HubBackup
 from arena.settings import BoardVoters, CountSettings, Settings
 
@@ -31,7 +33,7 @@ _DAY = timedelta(days=1)
 
 
 class CampaignProgress(NamedTuple):
-    """A campaign and its seats in order of arrival, each with its votes."""
+    """A campaign of unsigned links, and its seats in order of arrival, each with its votes."""
 
     name: str
     counts: bool
@@ -57,7 +59,10 @@ class Dashboard:
     """On the official board; not all, where there are many."""
     every_flagged: frozenset[int]
     """All of them."""
-    campaigns: tuple[CampaignProgress, ...]
+    campaigns: tuple[CampaignStanding, ...]
+    links: Mapping[str, str]
+    """Path and query of the one link of each campaign that has one."""
+    unsigned: tuple[CampaignProgress, ...]
     disk_bytes: int
     """Size of the disk of the data folder, as this server sees it."""
     free_bytes: int
@@ -81,6 +86,7 @@ class DashboardService:
     budget_of: Mapping[str, Budget]
     queues: Mapping[str, Callable[[], int]]
     live_models: int
+    campaigns: CampaignAdmin
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
@@ -90,7 +96,8 @@ class DashboardService:
         budgets = {name: budget.total() for name, budget in self.budget_of.items()}
         queues = {name: length() for name, length in self.queues.items()}
         copy = self.backup.state() if self.backup else None
-        campaigns, who = self._campaigns(), self.settings.counted
+        campaigns = tuple(self.campaigns.standings(MOST_CAMPAIGNS))
+        unsigned, who = self._unsigned(), self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
             flags = FlagService(self.database, who if official == "counted" else CountSettings()).flagged(connection)
@@ -105,6 +112,8 @@ class DashboardService:
                 flagged=with_votes(connection, flags),
                 every_flagged=frozenset(flag.voter for flag in flags),
                 campaigns=campaigns,
+                links=self.campaigns.links(campaigns),
+                unsigned=unsigned,
                 disk_bytes=disk.total,
                 free_bytes=disk.free,
                 copy=copy,
@@ -116,16 +125,17 @@ class DashboardService:
                 read_at=present,
             )
 
-    def _campaigns(self) -> tuple[CampaignProgress, ...]:
-        """Return the campaigns that have workers, the newest first, and then those that wait for their first."""
-        counting, campaigns = (
-            self.settings.counts.campaigns,
-            UnsignedLinks(self.database, self.settings.voters_per_pair),
-        )
-        newest = select(SEAT.c.campaign).group_by(SEAT.c.campaign).order_by(func.max(SEAT.c.id).desc())
+    def _unsigned(self) -> tuple[CampaignProgress, ...]:
+        """Return those that have workers, the newest first, and then those that wait for their first."""
+        counting = self.settings.counts.campaigns
+        campaigns = UnsignedLinks(self.database, self.settings.voters_per_pair)
+        signed = select(CAMPAIGN.c.name)
+        newest = select(SEAT.c.campaign).where(SEAT.c.campaign.not_in(signed)).group_by(SEAT.c.campaign)
+        newest = newest.order_by(func.max(SEAT.c.id).desc())
         with self.database.read() as connection:
             names = connection.scalars(newest.limit(MOST_CAMPAIGNS)).all()
-        named = dict.fromkeys((*names, *counting))
+            others = set(connection.scalars(signed))
+        named = dict.fromkeys((*names, *(name for name in counting if name not in others)))
         return tuple(CampaignProgress(name, name in counting, campaigns.report(name)) for name in named)
 
 

@@ -27,6 +27,7 @@ from arena.budget import BUDGET
 from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
+from arena.seats.tables import PARTICIPANT, SEAT_ENTRY
 from arena.server.change_log import VOTER_KEY
 
 FORGOTTEN = "forgotten"
@@ -45,6 +46,9 @@ OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
 _GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_SEAT = re.compile(r"seat([0-9]{1,9})")
+_END_CODE = re.compile(r"[0-9a-f]{10}")
+"""A worker's code at the end, where the platform has none."""
 
 
 class UnknownVoterError(LookupError):
@@ -59,18 +63,28 @@ class Erasure:
         self._images = images
 
     def find(self, name: str) -> int:
-        """Return the voter of a number or of a code, as a visitor's page shows it. Raises UnknownVoterError."""
+        """Return the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
+
+        Raises UnknownVoterError.
+        """
         text = _GAPS.sub("", name.lower())
         with self._database.read() as connection:
             found: set[int] = set()
             if _NUMBER.fullmatch(text):
                 found = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
+            elif seat := _SEAT.fullmatch(text):
+                found = set(connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1]))))
+            elif _END_CODE.fullmatch(text):
+                found = set(connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())))
             elif _CODE.fullmatch(text):
                 guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
                 found = {*connection.scalars(people)} or {*connection.scalars(guests)}
         if len(found) != 1:
-            raise UnknownVoterError(f"There is no visitor {name[:40]!r}; the page /you tells visitors their code")
+            raise UnknownVoterError(
+                f"There is no visitor {name[:40]!r}; the page /you tells visitors their code, and a worker of a "
+                "campaign is found by the code at the end, or as in seat 17"
+            )
         return found.pop()
 
     def forget(self, voter: int, who: str) -> None:
@@ -98,7 +112,7 @@ def _forget(connection: Connection, voter: int) -> None:
     asked, answered = LIVE_QUESTION.c.battle_id.in_(battles), LIVE_TURN.c.battle_id.in_(battles)
     connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
     connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
-    connection.execute(update(SEAT).where(SEAT.c.voter_id == voter).values(worker=_nobody(), code=_nobody()))
+    _forget_worker(connection, voter)
     connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))
     _disown(connection, voter)
     for field in DROPPED:
@@ -108,8 +122,22 @@ def _forget(connection: Connection, voter: int) -> None:
     for field in HANDED_OVER:
         connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
     connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
-    account = (VOTER.c.id == voter) & VOTER.c.cookie_hash.startswith("person:")
+    named = VOTER.c.cookie_hash.startswith("person:") | VOTER.c.cookie_hash.startswith("worker:")
+    account = (VOTER.c.id == voter) & named
     connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+
+
+def _forget_worker(connection: Connection, voter: int) -> None:
+    """Make the seats of a voter nobody's, and take the worker out of the platforms' lists."""
+    for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
+        connection.execute(update(SEAT).where(SEAT.c.id == seat).values(worker=_nobody(), code=_nobody()))
+        entry = connection.execute(select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)).one_or_none()
+        if entry is None:
+            continue
+        listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (PARTICIPANT.c.person == entry.person)
+        connection.execute(delete(PARTICIPANT).where(listed))
+        nobody = {"person": _nobody(), "session": _nobody(), "reply_to": ""}
+        connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(nobody))
 
 
 def _disown(connection: Connection, voter: int) -> None:

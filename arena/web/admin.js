@@ -9,24 +9,46 @@ const operatorEnter = async () => {
 };
 addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());
 
-// Its buttons and lines tell a hidden button of the page what to do, and about what.
+// Its buttons and lines tell a hidden button of the page what to do, and about what. A form with an address posts its field
+// there; what comes back stands beside its button, or above the page, which is looked at anew.
 const operatorOrder = (() => {
   let order = ["", ""];
-  const give = (element, about) => {
-    const sure = element.dataset.sure;
-    if (sure && !confirm(sure)) return;
-    order = [element.dataset.order, about];
+  const isSure = ({ dataset }) => !dataset.sure || confirm(dataset.sure);
+  const press = (...next) => {
+    order = next;
     document.getElementById("operator-do").click();
+  };
+  const give = (element, about) => isSure(element) && press(element.dataset.order, about);
+  const post = async (form) => {
+    if (!isSure(form)) return;
+    const field = form.elements.body, file = field?.files?.[0], told = form.querySelector("output");
+    const action = form.dataset.post + (file ? `&file=${encodeURIComponent(file.name)}` : "");
+    const answer = await fetch(action, { method: "POST", body: file ?? field?.value ?? "" }).catch(() => null);
+    const text = answer ? await answer.text() : "The server does not answer. Try again.";
+    if (answer?.ok && !("keep" in form.dataset)) return press("look", text);
+    told.textContent = text;
+    told.className = answer?.ok ? "kept" : "problem";
+  };
+  const copy = async (button) => {
+    const link = button.previousElementSibling;
+    try { await navigator.clipboard.writeText(link.textContent); } catch {
+      getSelection().selectAllChildren(link);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
   };
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("#operator button[data-order]");
     if (button) give(button, button.dataset.about);
+    const link = event.target.closest?.("#operator button[data-copy]");
+    if (link) copy(link);
   });
   document.addEventListener("submit", (event) => {
-    const form = event.target.closest?.("#operator form[data-order]");
+    const form = event.target.closest?.("#operator form");
     if (!form) return;
     event.preventDefault();
-    give(form, form.elements.about.value);
+    if (form.dataset.post) post(form);
+    else give(form, form.elements.about.value);
   });
   return () => order;
 })();

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
+from arena.admin.campaigns import CampaignAdmin
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
@@ -13,7 +14,7 @@ from arena.database import Database, DatabaseError
 from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
-from arena.web import export_api
+from arena.web import admin_campaigns, export_api
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import NO_STORE, cookie_header, over_https
 from arena.web.live_setup import LiveSetup
@@ -30,15 +31,17 @@ class AdminSetup:
         backup: HubBackup | None,
         live: LiveSetup,
         queues: Mapping[str, Callable[[], int]],
+        campaigns: CampaignAdmin,
     ) -> None:
         """`queues` maps a queue's name to a function that returns its length."""
         judge, images = settings.judge, live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         self.operators, self.service = operators, AdminService(database, images, settings.counted)
-        self.watch = DashboardService(database, settings, backup, budgets, queues, len(live.chats.vlms))
+        self.watch = DashboardService(database, settings, backup, budgets, queues, len(live.chats.vlms), campaigns)
         files = PublicFiles(database, settings.public_dir)
-        self.routers = (operator_routes(images, operators), export_api.routes(files))
+        of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, operators))
+        self.routers = (*of_operators, export_api.routes(files))
 
 
 def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:

@@ -9,12 +9,13 @@ from arena.leaderboard.overview import Overview
 from arena.settings import settings_read
 from arena.templates import macros
 from arena.web.admin_auth import Operators
+from arena.web.admin_campaigns import address
 from arena.web.admin_view import HTML, dashboard_html
 from arena.web.events import EACH, RAW, Updates
 
 PARTS = macros("parts.html")
 LOOK = "look"
-"""The action that changes nothing."""
+"""The action that changes nothing; it is about what a route has done, in words."""
 
 
 class AdminTab:
@@ -45,7 +46,8 @@ class AdminTab:
             return {self.view: HTML.refused()}
         try:
             settings = settings_read(self._watch.settings)
-            return {self.view: dashboard_html(self._watch.overview(), self._boards.health(), settings)}
+            health, here = self._boards.health(), address(request.request) if request.request else ""
+            return {self.view: dashboard_html(self._watch.overview(), health, settings, here)}
         except (DatabaseError, OSError) as error:
             return {self.view: PARTS.alert(error)}
 
@@ -54,7 +56,8 @@ class AdminTab:
         if who is None:
             return {self.said: HTML.refused()}
         try:
-            said = "" if order == LOOK else HTML.done(self._service.do(who, order, about))
+            told = about if order == LOOK else self._service.do(who, order, about)
+            said = HTML.done(told) if told else ""
         except ADMIN_ERRORS as error:
             said = PARTS.alert(error)
         return {self.said: said}

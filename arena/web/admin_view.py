@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import NormalDist
 
+from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import Dashboard
 from arena.admin.flagged import FlaggedVoter
 from arena.drawings import counts_drawing, svg
@@ -20,7 +21,10 @@ MOST_SEATS = 200
 """Seats of a campaign that are shown, the latest; the command line lists all."""
 
 
-def dashboard_html(seen: Dashboard, boards: Sequence[BoardHealth], settings: Sequence[SettingRead]) -> str:
+def dashboard_html(
+    seen: Dashboard, boards: Sequence[BoardHealth], settings: Sequence[SettingRead], address: str = ""
+) -> str:
+    """`address`: where this arena is reached, for the links of campaigns."""
     copied = "nothing yet"
     if seen.copy and seen.copy.copied_at:
         copied = f"all until {ago(seen.read_at - seen.copy.copied_at)} ago"
@@ -33,7 +37,8 @@ def dashboard_html(seen: Dashboard, boards: Sequence[BoardHealth], settings: Seq
         HTML.copy(seen, copied, late),
         HTML.running(seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]),
         HTML.flagged([_flagged(one) for one in seen.flagged], len(seen.every_flagged)),
-        HTML.campaigns(seen.campaigns, MOST_SEATS, seen.every_flagged),
+        HTML.campaigns([_campaign(one, seen, address) for one in seen.campaigns]),
+        HTML.unsigned(seen.unsigned, MOST_SEATS, seen.every_flagged),
         HTML.official(seen, COUNTED.get(seen.who.rule)),
         HTML.moderation(seen),
         HTML.settings([(one.name, one.value, "environment" if one.given else "default") for one in settings]),
@@ -48,6 +53,21 @@ def _votes(seen: Dashboard) -> str:
     drawing = counts_drawing("Votes by day", told, days, counts)
     table = PlotTable(("Day (UTC)", "Votes"), [(day, f"{n:,}") for day, n in zip(days, counts, strict=True)][::-1])
     return HTML.votes(told, svg(drawing, "votes-by-day"), table)
+
+
+def _campaign(one: CampaignStanding, seen: Dashboard, address: str) -> tuple[CampaignStanding, str, Sequence[tuple]]:
+    """A campaign, its link and how far it is, as rows of a table."""
+    path = seen.links.get(one.campaign.name)
+    workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
+    settled = f"{one.settled} of {one.neighbours}" if one.neighbours else "no look yet"
+    rows = [
+        ("Votes", f"{one.votes:,} of {one.wanted:,}"),
+        ("Tuples with all their votes", f"{one.full:,} of {one.tuples:,}"),
+        ("Workers", workers or "none yet"),
+        ("Settled orders of neighbours", settled),
+        ("Mean half width", f"±{one.half_width:.1f} points" if one.half_width is not None else "no look yet"),
+    ]
+    return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]
 
 
 def _board(one: BoardHealth) -> tuple[str, ...]:

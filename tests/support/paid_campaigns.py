@@ -4,14 +4,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from arena.admin.campaigns import KINDS, CampaignAdmin
+from arena.admin.campaigns import CampaignAdmin
 from arena.battles.store import BattleStore
-from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank, model_names
-from arena.seats.campaigns import CampaignStore
 from arena.seats.links import Arrival
 from arena.seats.seats import Seat
 from arena.settings import Settings
@@ -35,12 +33,10 @@ class PaidCampaign:
             folder = drafts(100 + checks, (RIGHT, UNRELATED))[100:]
             Ingest(database).add_items("checks", "check", folder)
         self.database, self.items = database, ItemBank(database)
-        store = CampaignStore(database, KINDS)
-        states = CampaignStates(database, self.items, store)
         settings = Settings.from_env({"DATA_DIR": os.environ["DATA_DIR"], "DATABASE_URL": "postgresql://u:p@h/d"})
-        self.admin = CampaignAdmin(settings, database, self.items, store, states)
+        self.admin = CampaignAdmin(settings, database, self.items)
         self.campaign = self.admin.make("ada", toml.encode())
-        self.work = BattleWork(database, BattleStore(database), self.items, states)
+        self.work = BattleWork(database, BattleStore(database), self.items, self.admin.states)
 
     def seat(self, person: str, session: str = "sitting") -> Seat:
         return self.admin.seats.enter(self.campaign, Arrival(person, session), None)

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
+from arena.admin.public_export import write_export
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
@@ -24,6 +25,7 @@ from arena.settings import CountSettings
 from scoring.visit_bench.store import SUBMISSION
 from tests.support.judging_process import Bench
 from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
+from tests.support.paid_campaigns import PaidCampaign, table
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
 
@@ -156,6 +158,38 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
 def test_every_table_that_has_an_owner_is_served_with():
     owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
     assert owned == {table.name for table in OWNED}
+
+
+def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platforms_list(bank, forgetting):
+    one = PaidCampaign(bank)
+    seat, stays = one.answer("ann-worker"), one.answer("bob-worker")
+    one.admin.seats.bring_participants(one.campaign, {"ann-worker": "APPROVED", "bob-worker": "APPROVED"})
+    for name in (f"Seat {seat.id}", seat.code, f" {seat.code.lower()} "):
+        assert forgetting.find(name) == seat.voter
+    for name in ("seat 0", "seat", f"seat {seat.id}x", "0" * 10):
+        with pytest.raises(UnknownVoterError):
+            forgetting.find(name)
+    before = counted(bank)
+    forgetting.forget(seat.voter, "ada")
+    told = everything(bank)
+    assert "ann-worker" not in told and seat.code not in told and "bob-worker" in told and stays.code in told
+    assert counted(bank) == before, "what was voted stays"
+    kept, sheet = one.admin.seats.participants(one.campaign), table(one.admin.sheet("pilot"))
+    assert kept == {"bob-worker": "APPROVED"}
+    assert str(sheet[0]["person"]).startswith("forgotten ") and sheet[0]["votes"] == 3
+    again = one.seat("ann-worker")
+    assert again.voter != seat.voter and again.id != seat.id, "who comes again is new"
+
+
+def test_no_public_file_names_a_campaigns_worker(bank, tmp_path):
+    one = PaidCampaign(bank)
+    seat = one.answer("ann-worker")
+    one.admin.end("ada", "pilot")
+    assert write_export(bank, tmp_path / "public").votes == 3
+    for path in (tmp_path / "public").iterdir():
+        content = path.read_bytes()
+        for secret in ("ann-worker", "sitting", seat.code, seat.token.partition(".")[2], one.campaign.key.hex()):
+            assert secret.encode() not in content, path.name
 
 
 def test_nobody_is_found_by_what_is_no_code(bank, forgetting):

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from arena.admin.actions import AdminCommandError, latest_actions
+from arena.admin.campaigns import CampaignAdmin
 from arena.admin.dashboard import LEAST_DAYS, Dashboard, DashboardService
 from arena.admin.erasure import UnknownVoterError, code_of
 from arena.admin.service import AdminService
@@ -63,7 +64,8 @@ def watch(
     settings = Settings.from_env({"DATA_DIR": str(folder), **environ})
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
     budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
-    return DashboardService(database, settings, backup, budgets, queues, live_models)
+    campaigns = CampaignAdmin(settings, database, ItemBank(database))
+    return DashboardService(database, settings, backup, budgets, queues, live_models, campaigns)
 
 
 def page_of(seen: Dashboard) -> str:

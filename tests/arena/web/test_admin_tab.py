@@ -17,6 +17,7 @@ from sqlalchemy import insert, select
 
 import app
 from arena.admin.actions import ACT
+from arena.admin.campaigns import CampaignAdmin
 from arena.admin.dashboard import DashboardService
 from arena.admin.erasure import code_of
 from arena.admin.public_export import PublicFiles
@@ -33,6 +34,7 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.live.images import OwnImages
 from arena.settings import CountSettings, Settings
+from arena.web import admin_campaigns
 from arena.web.addresses import RUN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_setup import operator_routes
@@ -41,12 +43,19 @@ from arena.web.chinese import CHINESE
 from arena.web.cookies import cookie_hash
 from arena.web.export_api import routes as public_routes
 from tests.support.live_votes import bring, live_vote
+from tests.support.paid_campaigns import written
 from tests.support.screens import DESK, Late, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor, rows
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
+CAMPAIGN = """
+name = "pilot"
+source = "test"
+stop = { votes = 300 }
+seat = { votes = 2, minutes = 25, pay = 0 }
+"""
 HOSTILE = ("", "pause", "resume", "hide", "forget", "take down", None, 0, [], {}, ["pause"], "x" * 100_000, "\u0000")
 
 
@@ -57,6 +66,7 @@ class Arena(NamedTuple):
     database: Database
     operators: Operators
     images: OwnImages
+    settings: Settings
 
 
 @pytest.fixture
@@ -66,7 +76,8 @@ def arena(tmp_path) -> Iterator[Arena]:
     images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
-    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2)
+    campaigns = CampaignAdmin(settings, database, ItemBank(database))
+    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns)
     boards = Leaderboard(database)
     with app.Page() as page:
         gr.HTML("<p>Vote here.</p>")
@@ -74,6 +85,7 @@ def arena(tmp_path) -> Iterator[Arena]:
         AdminTab(watch, AdminService(database, images, CountSettings()), operators, Overview(boards)).listen(page)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))
+    served.include_router(admin_campaigns.routes(campaigns, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena/web/page.css"]
     gr.mount_gradio_app(served, page, path="/", head=app.HEAD, css_paths=css, ssr_mode=False)
@@ -83,7 +95,7 @@ def arena(tmp_path) -> Iterator[Arena]:
     while not server.started:
         time.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield Arena(f"http://127.0.0.1:{port}", database, operators, images)
+    yield Arena(f"http://127.0.0.1:{port}", database, operators, images, settings)
     server.should_exit = True
     thread.join()
     boards.close()
@@ -247,6 +259,65 @@ def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena
                 answer = client.post("/gradio_api/run/predict", json={"data": [deed, about], **order})
                 assert "for the operators" in answer.json()["data"][0] and "Nothing was changed" in answer.text
         assert client.get("/operators/uploads/1").status_code == 404
+    assert stored(arena.database) == before
+
+
+def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, tmp_path):
+    view, said = signed_in(arena, screen), screen.locator("#operator-said")
+    form = view.locator("#campaigns form").first
+    form.locator("textarea").fill(CAMPAIGN.replace("test", "nothing"))
+    form.get_by_role("button", name="Make it").click()
+    expect(form.locator("output")).to_contain_text("source is 'nothing'; there are: test", timeout=30_000)
+    assert "nothing" in form.locator("textarea").input_value(), "what was written is still there to mend"
+    form.locator("textarea").fill(CAMPAIGN)
+    form.get_by_role("button", name="Make it").click()
+    expect(said).to_contain_text("pilot: 3 models, 9 tuples, 9 votes at most", timeout=30_000)
+    made = view.locator(".campaign", has_text="running since")
+    expect(made).to_contain_text("pilot, plain links", timeout=30_000)
+    for row in ("Votes0 of 300", "Tuples with all their votes0 of 9", "Workersnone yet", "Mean half widthno look yet"):
+        expect(made.locator("tr", has_text=row)).to_be_visible()
+    made.get_by_label("Workers, a name").fill("ann\nbob\n")
+    made.get_by_role("button", name="Make the links").click()
+    expect(made.locator("output.kept")).to_contain_text(f"ann,{arena.address}/c/pilot?n=2&until=", timeout=30_000)
+    shoot(screen, "operator-campaigns", whole=True)
+    made.get_by_label("The platform's list").set_input_files(written(tmp_path, "list.csv", "name\nann\n"))
+    made.get_by_role("button", name="Upload", exact=True).click()
+    problem = made.locator("output.problem")
+    expect(problem).to_contain_text("list.csv, row 2: expected Prolific's column 'Participant id'", timeout=30_000)
+    made.get_by_label("The platform's list").set_input_files(written(tmp_path, "list.csv", "worker\nann\n"))
+    made.get_by_role("button", name="Upload", exact=True).click()
+    expect(said).to_contain_text("1 person in the platform's list of pilot; 0 of them came", timeout=30_000)
+    expect(made).to_contain_text("list of participants: 1 person", timeout=30_000)
+    with screen.expect_download() as sheet:
+        made.get_by_role("link", name="Pay sheet").click()
+    assert sheet.value.suggested_filename == "pilot-sheet.csv"
+    assert "ann,,never came,yes" in sheet.value.path().read_text("utf-8")
+    made.get_by_role("button", name="End it").click()
+    expect(said).to_contain_text("pilot has ended", timeout=30_000)
+    ended = view.locator("summary", has_text="pilot, plain links: ended")
+    expect(ended).to_contain_text("an operator ended it", timeout=30_000)
+    with arena.database.read() as connection:
+        done = connection.execute(select(ACT.c.who, ACT.c.deed).order_by(ACT.c.id)).all()
+    deeds = ("made a campaign", "brought in a campaign's list of participants", "ended a campaign")
+    assert done == [("link", deed) for deed in deeds]
+
+
+def test_a_stranger_makes_ends_and_downloads_no_campaign(arena):
+    CampaignAdmin(arena.settings, arena.database, ItemBank(arena.database)).make("ada", CAMPAIGN.encode())
+    before = stored(arena.database)
+    mine = {"cookie": f"{OPERATOR_COOKIE}={arena.operators.redeem(code(arena))}"}
+    with httpx.Client(base_url=arena.address, timeout=60) as client:
+        for path in ("", "/pilot/links", "/pilot/end", "/nobody/end"):
+            answer = client.post(f"/operators/campaigns{path}", content=CAMPAIGN.replace("pilot", "more"))
+            assert (answer.status_code, answer.text) == (404, "There is nothing here.")
+        list_of = {"campaign": "pilot", "file": "list.csv"}
+        assert client.post("/operators/participants", params=list_of, content="worker\nann\n").status_code == 404
+        for name in ("sheet", "quality", "votes", "key"):
+            assert client.get(f"/operators/campaigns/pilot/{name}.csv").status_code == 404
+            known = client.get(f"/operators/campaigns/pilot/{name}.csv", headers=mine)
+            assert known.status_code == (404 if name == "key" else 200)
+            assert name == "key" or "no-store" in known.headers["cache-control"]
+        assert client.get("/operators/campaigns/other/sheet.csv", headers=mine).status_code == 422
     assert stored(arena.database) == before
 
 

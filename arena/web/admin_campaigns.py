@@ -1,0 +1,110 @@
+"""Admin campaigns: what the campaigns' section of the operators' page sends and downloads; anybody else gets 404."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from starlette.concurrency import run_in_threadpool
+
+from arena.admin.campaigns import CampaignAdmin
+from arena.campaign_battles.downloads import Rows
+from arena.database import DatabaseError
+from arena.io.csv_text import csv_text
+from arena.io.strict_json import PAGE, RowsError
+from arena.io.tables import read_records
+from arena.seats.links import CampaignLinkError
+from arena.seats.spec import CampaignError
+from arena.web.admin_auth import Operators
+from arena.web.cookies import NO_STORE, over_https
+
+PARTICIPANTS = "/operators/participants"
+MOST_LIST = 5_000_000
+"""Most bytes of a platform's list of participants."""
+_ERRORS = (CampaignError, CampaignLinkError, RowsError, OSError)
+
+
+class _CampaignOrders:
+    """What the routes do; each answers with a text, or with what is to be mended and status 422."""
+
+    def __init__(self, campaigns: CampaignAdmin, operators: Operators) -> None:
+        self.campaigns, self.operators = campaigns, operators
+
+    async def makes(self, request: Request) -> Response:
+        body = await request.body()
+
+        def act(who: str) -> str:
+            return "\n".join(self.campaigns.summary(self.campaigns.make(who, body)))
+
+        return await run_in_threadpool(self._tried, request, act)
+
+    async def links(self, campaign: str, request: Request) -> Response:
+        """A CSV of the signed links of workers, whose names come one a line."""
+        names = dict.fromkeys((await request.body()).decode(errors="replace").split())
+        here = address(request)
+
+        def act(_: str) -> str:
+            found = self.campaigns.store.get(campaign)
+            return csv_text([("worker", "link"), *((one, f"{here}{self.campaigns.link(found, one)}") for one in names)])
+
+        return await run_in_threadpool(self._tried, request, act)
+
+    async def ends(self, campaign: str, request: Request) -> Response:
+        return await run_in_threadpool(self._tried, request, lambda who: self.campaigns.end(who, campaign))
+
+    async def lists(self, campaign: str, file: str, request: Request) -> Response:
+        """Take the platform's list of participants, a file of this name."""
+        body = await request.body()
+
+        def act(who: str) -> str:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"list{Path(file).suffix}"
+                path.write_bytes(body)
+                try:
+                    return self.campaigns.bring_participants(who, campaign, read_records(path, PAGE, name=file))
+                except RowsError as error:
+                    raise error.at(file=file) from error
+
+        return await run_in_threadpool(self._tried, request, act)
+
+    def downloads(self, campaign: str, table: str, request: Request) -> Response:
+        tables: dict[str, Callable[[str], Rows]] = {
+            "sheet": self.campaigns.sheet,
+            "quality": self.campaigns.quality,
+            "votes": self.campaigns.votes,
+        }
+        if table not in tables:
+            return PlainTextResponse("There is no such table.", status_code=404)
+        answer = self._tried(request, lambda _: csv_text(tables[table](campaign)))
+        if answer.status_code == 200:
+            answer.headers["content-type"] = "text/csv; charset=utf-8"
+            answer.headers["content-disposition"] = f'attachment; filename="{campaign}-{table}.csv"'
+        return answer
+
+    def _tried(self, request: Request, act: Callable[[str], str]) -> Response:
+        try:
+            who = self.operators.of(request.headers)
+            if who is None:
+                return PlainTextResponse("There is nothing here.", status_code=404)
+            return PlainTextResponse(act(who), headers=NO_STORE)
+        except DatabaseError as error:
+            return PlainTextResponse(str(error), status_code=503, headers=NO_STORE)
+        except _ERRORS as error:
+            return PlainTextResponse(str(error), status_code=422, headers=NO_STORE)
+
+
+def routes(campaigns: CampaignAdmin, operators: Operators) -> APIRouter:
+    router, does = APIRouter(), _CampaignOrders(campaigns, operators)
+    router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
+    router.add_api_route("/operators/campaigns/{campaign}/links", does.links, methods=["POST"])
+    router.add_api_route("/operators/campaigns/{campaign}/end", does.ends, methods=["POST"])
+    router.add_api_route(PARTICIPANTS, does.lists, methods=["POST"])
+    router.add_api_route("/operators/campaigns/{campaign}/{table}.csv", does.downloads, methods=["GET"])
+    return router
+
+
+def address(request: Request) -> str:
+    """The address under which a browser reached this arena."""
+    scheme = "https" if over_https(request.scope, request.headers) else "http"
+    return f"{scheme}://{request.headers.get('host', '')}"
