@@ -1,6 +1,7 @@
 """Campaign downloads: the quality of a campaign's workers and its votes as tables, for operators alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from typing import NamedTuple
 
 from arena.campaign_battles.report import Judgement, Quality
@@ -89,4 +90,4 @@ def votes_table(given: Iterable[Judgement], seats: Mapping[int, Seat], left_out:
 
 
 def _digits(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None or isnan(value) else f"{value:.3f}"

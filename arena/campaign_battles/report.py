@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.types import UNRELATED
+
+_UNKNOWN = Correlations(nan, nan, nan)
 
 
 class Judgement(NamedTuple):
@@ -141,7 +144,7 @@ class Quality:
     tuples: int
     """Tuples that several workers judged."""
     correlations: Correlations | None
-    """Of the votes that count; None while there are none."""
+    """Of the votes that count, NaN where no two votes tell; None while there are none."""
 
 
 def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], layout: Layout | None) -> Quality:
@@ -172,9 +175,8 @@ def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], l
         told.append(WorkerQuality(seat.person, votes, passed[number], *agreed, int(shared[number]), says, accuracy))
     counted = [[one for one in chosen if one[0] not in out] for chosen in several.values()]
     votes = counted_votes(connection, campaign, layout, out) if layout else None
-    return Quality(
-        told, pairwise_agreement(counted), len(several), measured_correlations(votes) if votes and len(votes) else None
-    )
+    rho = measured_correlations(votes, _UNKNOWN) if votes and len(votes) else None
+    return Quality(told, pairwise_agreement(counted), len(several), rho)
 
 
 def _by_seat(given: Iterable[Judgement]) -> Mapping[int, list[Judgement]]:

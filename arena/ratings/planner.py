@@ -112,8 +112,8 @@ def expected_strengths(models: int, spread: float = SPREAD) -> Floats:
     return quantile / quantile.std() * spread / ELO.points
 
 
-def measured_correlations(votes: Votes) -> Correlations:
-    """Correlations of these votes; the defaults' where no two votes tell.
+def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()) -> Correlations:
+    """Correlations of these votes; those given where no two votes tell.
 
     Raises `VotesError` if the votes do not name their items.
     """
@@ -123,7 +123,7 @@ def measured_correlations(votes: Votes) -> Correlations:
     known = {"within_tuple": items.same, "within_item": items.other}
     if votes.voters is not None:
         known["within_worker"] = _shared(votes, residual, cluster_codes(votes, "voter")).other
-    return replace(Correlations(), **{name: max(0.0, rho) for name, rho in known.items() if rho is not None})
+    return replace(otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None})
 
 
 class _Shared(NamedTuple):

@@ -11,6 +11,7 @@ from arena.figures import PlotTable
 from arena.fraud.detectors import CHECKS, Suspicion
 from arena.fraud.flags import FlagRow
 from arena.leaderboard.board_state import BoardHealth
+from arena.ratings.settled import LOOK_EVERY
 from arena.settings import SettingRead
 from arena.templates import macros, plural
 from arena.web.backup_status import ago, is_late
@@ -19,6 +20,7 @@ from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
 HTML = macros("admin.html")
 MOST_SEATS = 200
 """Seats of a campaign that are shown, the latest; the command line lists all."""
+_UNSEEN = f"known from {LOOK_EVERY} votes on"
 
 
 def dashboard_html(
@@ -59,13 +61,13 @@ def _campaign(one: CampaignStanding, seen: Dashboard, address: str) -> tuple[Cam
     """A campaign, its link and how far it is, as rows of a table."""
     path = seen.links.get(one.campaign.name)
     workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
-    settled = f"{one.settled} of {one.neighbours}" if one.neighbours else "no look yet"
+    settled = f"{one.settled} of {one.neighbours}" if one.neighbours else _UNSEEN
     rows = [
         ("Votes", f"{one.votes:,} of {one.wanted:,}"),
         ("Tuples with all their votes", f"{one.full:,} of {one.tuples:,}"),
         ("Workers", workers or "none yet"),
         ("Settled orders of neighbours", settled),
-        ("Mean half width", f"±{one.half_width:.1f} points" if one.half_width is not None else "no look yet"),
+        ("Mean half width", f"±{one.half_width:.1f} points" if one.half_width is not None else _UNSEEN),
     ]
     return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]
 

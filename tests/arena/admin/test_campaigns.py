@@ -143,6 +143,13 @@ def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     assert w1["says_first_where_first_is_better"] == "1.000"
 
 
+def test_no_correlation_is_told_that_no_two_votes_tell(bank):
+    one = PaidCampaign(bank)
+    one.answer("w1", most=1)
+    (everyone, _) = table(one.admin.quality("pilot"))
+    assert everyone["votes"] == 1 and [value for name, value in everyone.items() if "correlation" in name] == [""] * 3
+
+
 def test_an_empty_campaign_has_empty_tables(bank):
     one = PaidCampaign(bank)
     assert table(one.admin.sheet("pilot")) == table(one.admin.votes("pilot")) == []

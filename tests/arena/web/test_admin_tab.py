@@ -274,7 +274,12 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
     expect(said).to_contain_text("pilot: 3 models, 9 tuples, 9 votes at most", timeout=30_000)
     made = view.locator(".campaign", has_text="running since")
     expect(made).to_contain_text("pilot, plain links", timeout=30_000)
-    for row in ("Votes0 of 300", "Tuples with all their votes0 of 9", "Workersnone yet", "Mean half widthno look yet"):
+    for row in (
+        "Votes0 of 300",
+        "Tuples with all their votes0 of 9",
+        "Workersnone yet",
+        "Mean half widthknown from 50 votes on",
+    ):
         expect(made.locator("tr", has_text=row)).to_be_visible()
     made.get_by_label("Workers, a name").fill("ann\nbob\n")
     made.get_by_role("button", name="Make the links").click()
