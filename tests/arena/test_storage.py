@@ -11,7 +11,7 @@ import pytest
 
 from arena.database import Database, DatabaseError
 from arena.settings import BackupSettings, Settings
-from arena.storage import StorageError, file_of, mount_of, refuse_network, storage_line
+from arena.storage import StorageError, file_of, is_lost_at_restart, mount_of, refuse_network, storage_line
 from arena.types import Secret
 from tests.support.disks import small_disk
 from tests.support.servers import ROOT
@@ -58,6 +58,7 @@ def at(folder: str, **changes) -> Settings:
 def test_the_line_says_what_becomes_of_a_vote(chosen, words, mounts):
     told = storage_line(chosen, mounts)
     assert re.search(words, told) and "\n" not in told and "canary" not in told
+    assert is_lost_at_restart(chosen, mounts) == ("ALL VOTES ARE LOST" in told)
     assert told.startswith("WARNING") == ("LOST" in words)
 
 
