@@ -11,8 +11,7 @@
     }
     target.textContent = target.dataset.copied;
   });
-  const status = document.querySelector("#status [data-phase]");
-  if (status) status.dataset.phase = status.dataset.phase;  // the other scripts watch for a change: here the page comes with it
+  document.body.append("");  // the other scripts wait for a change; this page came whole
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });
