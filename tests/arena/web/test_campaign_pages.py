@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select
 
+from arena.admin.campaigns import KINDS
 from arena.battles.tables import BATTLE, SEAT, VOTE
 from arena.database import Database, now
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
@@ -17,7 +18,6 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.types import RIGHT, UNRELATED
-from arena.web.campaign_setup import KINDS
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
