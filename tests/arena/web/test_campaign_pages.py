@@ -319,12 +319,12 @@ def names_of(server: AppServer) -> set[str]:
 
 def goes_on_after_a_reload(hands: Hands, at: str) -> None:
     lead(hands.frame, f"3 of {PIECES}")
-    before = hands.frame.locator("#answer-a").inner_text()
+    before = hands.frame.locator("#answer-a .formatted").inner_text()
     hands.page.reload()
     if at == "mturk":
         hands.frame = work_frame(hands.page)
     lead(hands.frame, f"3 of {PIECES}")
-    assert hands.frame.locator("#answer-a").inner_text() == before
+    assert hands.frame.locator("#answer-a .formatted").inner_text() == before
     if at == "mturk" and isinstance(hands, Keys):
         hands.page.keyboard.press("Tab")  # into the frame
 
@@ -405,11 +405,11 @@ def test_a_server_that_dies_and_comes_back_goes_on_where_it_was(browser: Browser
         pass_practice(keys)
         work_on(keys, 1, 2)
         lead(keys.frame, f"3 of {PIECES}")
-        before = page.locator("#answer-a").inner_text()
+        before = page.locator("#answer-a .formatted").inner_text()
         server.kill()
         server.start()
         page.reload()
-        assert page.locator("#answer-a").inner_text() == before
+        assert page.locator("#answer-a .formatted").inner_text() == before
         work_on(keys, 3)
         kind(keys.frame, "end")
     assert_given(server, "survivor")
