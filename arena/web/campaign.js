@@ -12,6 +12,8 @@
     target.textContent = target.dataset.copied;
   });
   document.body.append("");  // the other scripts wait for a change; this page came whole
+  const { choice } = document.querySelector("#status [data-phase]")?.dataset ?? {};
+  if (choice) setTimeout(() => document.querySelector(`[data-show="${choice}"]`).click());  // a phone shows one answer
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });

@@ -235,7 +235,8 @@ class CampaignPages:
 
     @staticmethod
     def _page(title: str, kind: str, visit: Visit, *parts: str) -> str:
-        return HTML.document(title, visit.language, VERSION, _LANGUAGES, kind, parts)
+        words = {"en": _LANGUAGES[visit.language]}  # the page is in its language already: its script translates nothing
+        return HTML.document(title, visit.language, VERSION, words, kind, parts)
 
 
 _LANGUAGES = page_words(EVERYWHERE)

@@ -1,5 +1,6 @@
 """A campaign in a real browser: framed as at MTurk and linked as at Prolific, by touch and by keys alone."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -525,6 +526,8 @@ def voted(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
     page.click("#choose-b")
     expect(page.locator("#undo")).to_be_visible()
+    if page.viewport_size["width"] < 700:
+        expect(page.locator("#card-b")).to_be_visible()
 
 
 def asking(page: Page, server: AppServer, site: Platform, who: str) -> None:
@@ -548,7 +551,7 @@ def withdrew(page: Page, server: AppServer, site: Platform, who: str) -> None:
 def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
     for number in range(1, PIECES + 1):
-        lead(page.main_frame, f"{number} of {PIECES}")
+        expect(page.locator(".lead")).to_have_text(re.compile(rf"^\D*{number}\D"))
         see(page)
         page.click("#choose-a")
         expect(page.locator(VOTED)).to_be_visible()
