@@ -238,7 +238,7 @@ def build_page(context: AppContext) -> gr.Blocks:
         with gr.Column() as form:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(context.scoring.jobs, context.question_pictures)
+            report = ReportTab(context.scoring.jobs, context.question_pictures, context.scoring.delete)
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):

@@ -311,7 +311,8 @@ class JobService:
     def _judge(self, owner: str, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
             if not own.model or not own.address.key.reveal():
-                raise JobServiceError("Give the name of your judge's model, as its server calls it, and its key")
+                lacks = "key" if own.model else "model, as its server calls it, and its key"
+                raise JobServiceError(f"Give your judge's {lacks}, above, and press again")
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
                 raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again")

@@ -73,7 +73,7 @@ class ChoiceView:
             with gr.Row():
                 with gr.Column(min_width=300):
                     self.letters = gr.HTML(elem_id="letters", padding=False)
-                with gr.Column(min_width=300):
+                with gr.Column(min_width=420):
                     self.success = gr.HTML(elem_id="success", padding=False)
         self.shown = [self.split, self.levels, self.worst, self.more, self.success, self.letters]
 

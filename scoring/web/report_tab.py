@@ -1,6 +1,6 @@
 """Report: the article under a report's link, its benchmark's view, its publication, and its comparison with another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +25,8 @@ from scoring.web.vqa_view import MarksView
 
 _LINK = '() => [(window.location.pathname.match(/^\\/report\\/([^/]+)/) ?? [])[1] ?? ""]'
 """In the browser: the link in the address `/report/LINK`."""
+_GONE = '(gone) => gone && location.assign("/score")'
+"""In the browser: a page whose report was deleted goes to the list of the others."""
 OTHER = "One of your reports, or the link of any other"
 NO_REPORT: str = PARTS.empty('Open a report from "Score a model", or by its link.')
 
@@ -65,14 +67,18 @@ class PublishedReports:
 class ReportTab:
     """Components of the tab as attributes, event handlers as methods; anybody who has a report's link may read it."""
 
-    def __init__(self, jobs: Jobs, pictures: QuestionPictures) -> None:
-        self._jobs, self._pictures = jobs, pictures
+    def __init__(self, jobs: Jobs, pictures: QuestionPictures, delete: Callable[[str, str], None]) -> None:
+        """`delete` deletes an owner's report by its link."""
+        self._jobs, self._pictures, self._delete = jobs, pictures, delete
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
+        self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
         with gr.Row(visible=False, elem_id="publication") as self.owned:
             self.publication = gr.HTML(padding=False)
             self.publish = gr.Button("Publish", elem_id="publish", size="sm", min_width=120)
             self.unpublish = gr.Button("Make private again", elem_id="unpublish", size="sm", min_width=120)
+            self.delete = gr.Button("Delete", elem_id="delete-report", size="sm", min_width=120)
+            self.sure = gr.Button("Delete for good", elem_id="delete-surely", size="sm", variant="stop", visible=False)
         self.figure = gr.HTML(elem_id="report-figure", padding=False)
         mm_vet, choices, marks = MMVetView(jobs), ChoiceView(jobs), MarksView(jobs)
         self._plain: View = TablesView()
@@ -112,6 +118,9 @@ class ReportTab:
         loaded.then(self.on_open, self.link, shown, **RAW)
         self.publish.click(self.on_publish, self.link, owned, **RAW)
         self.unpublish.click(self.on_unpublish, self.link, owned, **RAW)
+        self.delete.click(self.on_delete, None, [self.delete, self.sure], **RAW)
+        self.sure.click(self.on_sure, self.link, [self.gone, self.publication], **RAW)
+        self.gone.change(None, self.gone, None, js=_GONE)
         self.compare.click(self.on_compare, [self.link, self.second], self.comparison, **LATEST)
 
     def on_load(self, link: object) -> tuple[Any, Any, Any]:
@@ -149,6 +158,14 @@ class ReportTab:
 
     def on_unpublish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, False, request)
+
+    def on_delete(self) -> Updates:
+        return {self.delete: gr.update(visible=False), self.sure: gr.update(visible=True)}
+
+    @shows_report_errors("publication")
+    def on_sure(self, link: object, request: gr.Request) -> Updates:
+        self._delete(owner_of(request), str(link))
+        return {self.gone: str(link)}
 
     @shows_report_errors("comparison")
     def on_compare(self, link: object, second: object) -> Updates:

@@ -46,11 +46,12 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
     if not job.model:
         kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
         return SCORING.progress(job, "read by rules alone", None, kept, ())
+    host = "" if job.own_key else " If it stops again, tell whoever runs this site."
     words = {
         "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
         "judging": _pace(job),
         "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
-        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest.",
+        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest.{host}",
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
     share = job.done / job.total if job.total else 0

@@ -79,7 +79,8 @@ def families_html(board: AutomaticBoard | None) -> str:
     figure = family_figure(board) if board else None
     if figure is None or figure.drawing is None:
         return ""
-    return REPORT.together([REPORT.scrolled(svg(figure.drawing, "families")), PARTS.note(figure.note)])
+    heading, drawing = REPORT.heading("By family of instructions"), REPORT.scrolled(svg(figure.drawing, "families"))
+    return REPORT.together([heading, drawing, PARTS.note(figure.note)])
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:

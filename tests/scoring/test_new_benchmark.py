@@ -191,7 +191,7 @@ class Person:
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),
-                ReportTab(self.bench.jobs, pictures),
+                ReportTab(self.bench.jobs, pictures, self.service.delete),
             )
         app = FastAPI()
         app.include_router(report_routes(self.bench.jobs, pictures))
@@ -214,11 +214,22 @@ class Person:
     def reads(self, file: Path) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Upload a file; return what the page shows of it, and what the browser sends then."""
         tab = self.tab
-        fields = (tab.link, tab.stored, tab.offers, tab.benchmark, tab.protocol, tab.title, tab.judge, tab.url)
+        fields = (
+            tab.link,
+            tab.stored,
+            tab.offers,
+            tab.benchmark,
+            tab.protocol,
+            tab.title,
+            tab.judge,
+            tab.url,
+            tab.prices,
+        )
         fields += (tab.model, tab.key, tab.try_out, *tab.parts.values())
         sent = {field: field.value for field in fields} | {tab.token: self.brings(file)}
         form = self.in_thread(tab.on_arrived, sent, self.request)
-        return form, sent | {field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())}
+        shown = {field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())}
+        return form, {**sent, **shown, tab.prices: form.get(tab.prices, "")}
 
     def checks(self, file: Path, benchmark: str) -> str:
         """Upload a file, see that it is recognised, press the button; return the job's link."""
@@ -264,8 +275,8 @@ def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
 )
 def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, state):
     form, sent = person.reads(SAMPLE_PREDICTIONS)
-    assert sent[person.tab.offers].startswith("5 runs@")
-    pressed = person.tab.on_check({**sent, person.tab.offers: told}, person.request)
+    assert sent[person.tab.offers] == "5 runs" and "\n5 runs@" in sent[person.tab.prices]
+    pressed = person.tab.on_check({**sent, person.tab.prices: told}, person.request)
     assert person.bench.jobs.find(pressed[person.tab.link]).state == state
     assert ("105 calls" in pressed[person.tab.progress]) == (state == "quoted")
 

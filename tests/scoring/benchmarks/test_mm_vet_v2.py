@@ -4,7 +4,6 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,9 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, QUESTIONS, edition, load_mm_
 from scoring.benchmarks.predictions import UploadError, fill, read_predictions
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import Ask, Reply
-from scoring.report import Filled, Question
+from scoring.report import Filled, JudgeStamp, Question, Report, Row
 from tests.support.commands import Command, Done
 from tests.support.judging_process import SPEC
-from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.openai_server import OpenAIServer
 
 SEQUENCE = "First <IMG>v2_7_0.jpg<IMG>, then\n<IMG>v2_7_1.png<IMG>which is older?"
@@ -79,8 +77,9 @@ def test_a_question_keeps_all_its_pictures(tmp_path):
     one, *_, several = load_mm_vet_v2(questions_file(tmp_path, 8)).questions[1:5]
     assert (one.image, one.further_images) == ("v2_1.png", ())
     assert (several.image, several.further_images) == ("v2_7_0.jpg", ("v2_7_1.png",))
-    report = mm_vet_report()
-    report = replace(report, rows=(replace(report.rows[0], question=several),))
+    questions, judge = load_mm_vet_v2(tmp_path), JudgeStamp("judge", (), "https://api.example.org/v1", "p", "r")
+    made = ("m", "m.json", "2026-11-25T12:00:00+00:00", (Row(several, "said", ()),))
+    report = Report("mm-vet-v2", questions, "paper", judge, 1, False, *made)
     assert MM_VET_V2.scored_answers(report)[0].pictures == ("v2_7_0.jpg", "v2_7_1.png")
 
 

@@ -112,7 +112,7 @@ def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts
         expect(page.locator("#own")).to_be_visible()
         page.locator("#check").click()
         told = page.locator("#scoring-problem")
-        expect(told).to_contain_text("Give the name of your judge's model")
+        expect(told).to_contain_text("Give your judge's model, as its server calls it, and its key")
         expect(told).to_be_in_viewport()
         shoot(page, "scoring-refused", whole=True)
         page.get_by_label("5 samples").check()
@@ -250,8 +250,10 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
     upload(visitor, SAMPLE_PREDICTIONS)
     unfold(visitor)
     visitor.get_by_label("My own key").check()
-    for label, value in (("Judge model", "unknown-judge"), ("Key", "sk-own-1122334455")):
-        visitor.get_by_label(label, exact=label == "Key").fill(value)
+    visitor.get_by_label("Judge model").fill("unknown-judge")
+    visitor.locator("#check").click()
+    expect(visitor.locator("#scoring-problem")).to_contain_text("Give your judge's key, above")
+    visitor.get_by_label("Key", exact=True).fill("sk-own-1122334455")
     for address, told in (
         ("http://api.example.org/v1", "https"),
         ("https://me:pass@api.example.org/v1", "without user"),
@@ -295,6 +297,23 @@ def test_a_report_is_deleted_by_its_owner_only(browser, visitor, scoring):
     expect(visitor.locator("#mine")).not_to_contain_text("mm_vet_sample_predictions")
     visitor.goto(f"{scoring.address}/{href}")
     expect(visitor.locator("#report-head")).to_contain_text("There is no such report.")
+
+
+def test_a_report_can_be_deleted_from_its_page_at_any_time(browser, visitor, scoring):
+    href = judged(visitor)
+    with fresh_page(browser, DESK) as stranger:
+        stranger.goto(f"{scoring.address}/{href}")
+        expect(stranger.locator("#report-heading")).to_be_visible(timeout=30_000)
+        expect(stranger.locator("#delete-report, #delete-surely").filter(visible=True)).to_have_count(0)
+    with Voter(scoring.address) as voter:
+        assert "no such job of yours" in str(voter.call("on_sure", href.removeprefix("report/")))
+    visitor.goto(f"{scoring.address}/{href}")
+    visitor.locator("#delete-report").click(timeout=30_000)
+    visitor.locator("#delete-surely").click()
+    expect(visitor).to_have_url(f"{scoring.address}/score")
+    expect(visitor.locator("#mine")).to_contain_text("Your reports will be listed here", timeout=20_000)
+    visitor.goto(f"{scoring.address}/{href}")
+    expect(visitor.locator("#report-head")).to_contain_text("There is no such report.", timeout=30_000)
 
 
 def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
