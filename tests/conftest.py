@@ -36,13 +36,12 @@ LOCKS_AND_DIALECT = {
         "test_importer",
         "test_lending",
         "test_migrations",
-        "test_seats",
         "test_service",
         "test_settlements",
         "test_store",
         "test_store_races",
     ),
-    *("test_votes", "test_write_batch"),
+    *("test_draws", "test_seats", "test_votes", "test_write_batch"),
 }
 """Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
 

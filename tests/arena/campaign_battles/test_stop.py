@@ -1,0 +1,147 @@
+"""The stop: a campaign ends by votes, by every tuple, by settled orders or by width, and an open seat is paid."""
+
+import numpy as np
+import pytest
+
+from arena.campaign_battles.layout import Layout
+from arena.campaign_battles.spec import BattleSpec
+from arena.campaign_battles.state import Looked, stop_reached
+from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
+from arena.database import Database
+from arena.items.ingest import Ingest
+from arena.ratings.bradley_terry import bradley_terry, win_matrix
+from arena.ratings.intervals import intervals
+from arena.seats.campaigns import Campaign
+from arena.seats.spec import CampaignError, read_spec
+from arena.types import Battle
+from tests.arena.ratings.test_votes import table_3
+from tests.support.battle_campaigns import Battles, votes_by_tuple
+from tests.support.servers import drafts
+from tests.support.visitors import rows
+
+
+@pytest.fixture
+def duel(database: Database) -> Battles:
+    """120 items that two models answered."""
+    Ingest(database).add_items("test", "folder", drafts(120, ("m1", "m2")))
+    return Battles(database)
+
+
+def judged(battles: Battles, campaign: Campaign, seats: int) -> Campaign:
+    """The campaign after so many seats said in nine of ten battles that m1 is better, or until it ended."""
+
+    def choose(battle: Battle) -> str:
+        return battles.better(battle, ("m1", "m2") if battle.item % 10 else ("m2", "m1"))
+
+    for number in range(seats):
+        battles.do(battles.seat(campaign, f"w{number}"), choose)
+        campaign = battles.again(campaign)
+        if campaign.ended_at is not None:
+            break
+    return campaign
+
+
+def test_a_campaign_ends_with_its_votes_and_no_seat_goes_beyond_its_quota(duel):
+    campaign = judged(duel, duel.campaign(stop={"votes": 40}), 9)
+    assert campaign.why_ended == "40 votes of 40 are there"
+    assert len(votes_by_tuple(duel.database, campaign)) == 40
+
+
+def test_a_campaign_ends_when_every_tuple_has_its_votes(duel):
+    campaign = judged(duel, duel.campaign(), 9)
+    assert campaign.why_ended == "every tuple has its votes"
+    assert len(votes_by_tuple(duel.database, campaign)) == 120
+
+
+def test_a_campaign_ends_when_its_orders_are_settled_and_keeps_that(duel):
+    small = {"votes": 4, "minutes": 20, "pay": 1}
+    campaign = judged(duel, duel.campaign(seat=small, stop={"votes": 1000, "settled": 0.2}), 30)
+    assert campaign.why_ended == "every two neighbours are settled after 100 votes"
+    (kept,) = rows(duel.database, CAMPAIGN_SETTLEMENT)
+    names = [model.name for model in duel.items.models()]
+    assert (names[kept.above - 1], names[kept.below - 1], kept.votes) == ("m1", "m2", 100)
+
+
+def test_a_campaign_of_alike_models_is_not_settled(duel):
+    campaign = duel.campaign(stop={"votes": 1000, "settled": 0.05})
+    for number in range(3):
+        duel.do(duel.seat(campaign, f"w{number}"), lambda battle: "ab"[battle.id % 2])
+        assert duel.again(campaign).ended_at is None
+    assert rows(duel.database, CAMPAIGN_SETTLEMENT) == []
+
+
+def test_a_campaign_ends_when_its_intervals_are_narrow():
+    votes = table_3()
+    fit = bradley_terry(win_matrix(votes))
+    found = Looked(len(votes), fit, intervals(fit, votes, "vote"), ())
+    wanted = np.full((21, 4), 10**6, np.int32)
+    layout = Layout(tuple(range(7)), (), wanted, ())
+    for width, ended in ((found.half_width + 0.1, True), (found.half_width - 0.1, False)):
+        spec = spec_of(stop={"votes": 10**6, "width": width})
+        why = stop_reached(spec, layout, np.zeros_like(wanted), found)
+        assert why == (f"the mean half width is {found.half_width:.1f} points after 5,011 votes" if ended else "")
+        assert stop_reached(spec, layout, np.zeros_like(wanted), None) == ""
+
+
+def test_a_campaign_that_ended_draws_nothing_and_what_is_undecided_still_counts(duel):
+    campaign = duel.campaign()
+    seat, fresh = duel.seat(campaign, "w"), duel.seat(campaign, "fresh")
+    duel.do(seat, most=2)
+    battle = duel.next(seat)
+    assert battle
+    duel.campaigns.end(campaign, "by hand")
+    assert duel.next(fresh) is None
+    assert duel.next(seat).token == battle.token
+    duel.decide(seat, battle, "b")
+    assert duel.next(seat) is None
+    assert len(votes_by_tuple(duel.database, campaign)) == 3
+    assert duel.states.fresh(campaign).votes == 3
+
+
+def test_a_campaign_stays_ended_and_keeps_its_first_reason(duel):
+    campaign = duel.campaign()
+    for reason in ("by hand", "again"):
+        duel.campaigns.end(campaign, reason)
+    assert duel.again(campaign).why_ended == "by hand"
+
+
+# What cannot be
+
+
+def spec_of(**changes) -> BattleSpec:
+    values = {"name": "pilot", "source": "test", "stop": {"votes": 10}, "seat": {"votes": 2, "minutes": 5, "pay": 1}}
+    return read_spec(BattleSpec, {**values, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"design": "fixed"}, "there are no tuples"),
+        ({"tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]}, "they belong to design = 'fixed'"),
+        ({"design": "clever"}, "design"),
+        ({"name": "a b"}, "name"),
+        ({"seat": {"votes": 0, "minutes": 5, "pay": 1}}, "votes is '0'"),
+        ({"qualify": {"items": "x", "asked": 3, "pass": 4}}, "more than the 3 questions asked"),
+        ({"platform": {"kind": "prolific"}}, "platform.study is missing"),
+        ({"prize": 1}, "prize"),
+    ],
+)
+def test_a_spec_with_a_mistake_says_which(changes, told):
+    with pytest.raises(CampaignError, match=told):
+        spec_of(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"source": "nowhere"}, "source is 'nowhere'; there are: test"),
+        ({"families": ["Opera"]}, "families: 'Opera' is none of this source's"),
+        ({"models": ["m1", "m9"]}, "models: 'm9' is none of this source's"),
+        ({"models": ["m1"]}, "answers of 1 of these models; a battle takes two"),
+        ({"design": "fixed", "tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]}, "the item of tuple 1"),
+    ],
+)
+def test_a_layout_that_the_bank_lacks_says_what_is_there(duel, changes, told):
+    campaign = duel.campaign(**changes)
+    with pytest.raises(CampaignError, match=told):
+        duel.states.of(campaign)
