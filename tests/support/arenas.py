@@ -94,3 +94,24 @@ def votes_of_wins(wins: Floats) -> Votes:
     won, lost = np.nonzero(wins)
     count = wins[won, lost].astype(int)
     return decided(np.repeat(won, count), np.repeat(lost, count), len(wins))
+
+
+REFERENCE, SINGLE = 0, (1439, 1462, 1507, 1345, 1315, 1513, 1441)
+AGAINST = ((244, 0.2623), (259, 0.2741), (214, 0.1495), (194, 0.1237), (299, 0.1472), (229, 0.1048))
+
+
+def table_3() -> Votes:
+    """Votes with the totals of Table 3's single-image board: who met whom as often as the totals leave."""
+    winners, losers = [], []
+    for model, (met, rate) in enumerate(AGAINST, 1):
+        won = round(met * rate)
+        winners += [model] * won + [REFERENCE] * (met - won)
+        losers += [REFERENCE] * won + [model] * (met - won)
+    left = {model: total - AGAINST[model - 1][0] for model, total in enumerate(SINGLE) if model}
+    while any(left.values()):
+        first, second = sorted(left, key=lambda model: -left[model])[:2]
+        winners.append(first)
+        losers.append(second)
+        left[first] -= 1
+        left[second] -= 1
+    return decided(winners, losers, len(SINGLE))

@@ -15,7 +15,7 @@ from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.seats.campaigns import Campaign
 from arena.types import UNRELATED, Phase
-from tests.arena.ratings.test_votes import SINGLE, table_3
+from tests.support.arenas import SINGLE, table_3
 from tests.support.battle_campaigns import (
     Battles,
     at_once,

@@ -14,7 +14,7 @@ from arena.ratings.intervals import intervals
 from arena.seats.campaigns import Campaign
 from arena.seats.spec import CampaignError, read_spec
 from arena.types import Battle
-from tests.arena.ratings.test_votes import table_3
+from tests.support.arenas import table_3
 from tests.support.battle_campaigns import Battles, votes_by_tuple
 from tests.support.servers import drafts
 from tests.support.visitors import rows

@@ -18,7 +18,7 @@ from arena.ratings.votes import (
     elo,
     win_loss_counts,
 )
-from tests.support.arenas import decided, even_votes
+from tests.support.arenas import AGAINST, REFERENCE, SINGLE, decided, even_votes, table_3
 
 
 def published_elo(battles: list[tuple[str, str, str]], k=4, scale=400, base=10, start=1000) -> dict[str, float]:
@@ -179,27 +179,6 @@ def test_win_loss_counts_have_every_battle_of_a_model():
     assert counted.losses.tolist() == [1, 1, 0, 0]
     assert counted.ties.tolist() == [1, 1, 2, 0]
     assert counted.battles.tolist() == [3, 2, 3, 0]
-
-
-REFERENCE, SINGLE = 0, (1439, 1462, 1507, 1345, 1315, 1513, 1441)
-AGAINST = ((244, 0.2623), (259, 0.2741), (214, 0.1495), (194, 0.1237), (299, 0.1472), (229, 0.1048))
-
-
-def table_3() -> Votes:
-    """Votes with the totals of Table 3's single-image board: who met whom as often as the totals leave."""
-    winners, losers = [], []
-    for model, (met, rate) in enumerate(AGAINST, 1):
-        won = round(met * rate)
-        winners += [model] * won + [REFERENCE] * (met - won)
-        losers += [REFERENCE] * won + [model] * (met - won)
-    left = {model: total - AGAINST[model - 1][0] for model, total in enumerate(SINGLE) if model}
-    while any(left.values()):
-        first, second = sorted(left, key=lambda model: -left[model])[:2]
-        winners.append(first)
-        losers.append(second)
-        left[first] -= 1
-        left[second] -= 1
-    return decided(winners, losers, len(SINGLE))
 
 
 def test_the_papers_table_3_counts_votes_as_matches_of_two_models():
