@@ -8,6 +8,7 @@ from threading import Barrier
 
 from sqlalchemy import select, update
 
+from arena.admin.campaigns import KINDS
 from arena.battles.store import BattleStore
 from arena.battles.tables import BANK, BATTLE, VOTE
 from arena.campaign_battles.spec import BattleSpec, FixedTuple
@@ -22,7 +23,6 @@ from arena.seats.links import Arrival
 from arena.seats.seats import Seat, SeatStore
 from arena.seats.spec import read_spec
 from arena.types import RIGHT, UNRELATED, Battle
-from arena.web.campaign_setup import KINDS
 
 
 def check_drafts(number: int) -> list[ItemDraft]:

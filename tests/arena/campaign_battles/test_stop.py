@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
 
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import Looked, stop_reached
-from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
