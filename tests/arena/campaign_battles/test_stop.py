@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from arena.campaign_battles.tables import CAMPAIGN_SETTLEMENT
 
+from arena.battles.settlements import SETTLEMENT
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import Looked, stop_reached
@@ -57,7 +57,7 @@ def test_a_campaign_ends_when_its_orders_are_settled_and_keeps_that(duel):
     small = {"votes": 4, "minutes": 20, "pay": 1}
     campaign = judged(duel, duel.campaign(seat=small, stop={"votes": 1000, "settled": 0.2}), 30)
     assert campaign.why_ended == "every two neighbours are settled after 100 votes"
-    (kept,) = rows(duel.database, CAMPAIGN_SETTLEMENT)
+    (kept,) = rows(duel.database, SETTLEMENT)
     names = [model.name for model in duel.items.models()]
     assert (names[kept.above - 1], names[kept.below - 1], kept.votes) == ("m1", "m2", 100)
 
@@ -67,7 +67,7 @@ def test_a_campaign_of_alike_models_is_not_settled(duel):
     for number in range(3):
         duel.do(duel.seat(campaign, f"w{number}"), lambda battle: "ab"[battle.id % 2])
         assert duel.again(campaign).ended_at is None
-    assert rows(duel.database, CAMPAIGN_SETTLEMENT) == []
+    assert rows(duel.database, SETTLEMENT) == []
 
 
 def test_a_campaign_ends_when_its_intervals_are_narrow():
