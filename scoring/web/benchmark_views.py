@@ -49,7 +49,7 @@ def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) ->
     name = CHOICE.ability(label(node.line.name), bool(node.children), unfolded)
     bars = [REPORT.bar(one.line) if one else "–" for one in (node, *beside)]
     place = {"data-depth": depth, "style": f"--depth:{depth}", "hidden": None if shown else ""}
-    yield TableRow((name, f"{node.line.n:,}", *bars, node.line.unscored or ""), place)
+    yield TableRow((name, f"{node.line.n:,}", *bars, f"{node.line.unscored:,}" if node.line.unscored else ""), place)
     below = [{(child.level, child.line.name): child for child in one.children} if one else {} for one in beside]
     for child in node.children:
         others = [named.get((child.level, child.line.name)) for named in below]
