@@ -242,9 +242,10 @@ class Database:
             raise DatabaseError("The database does not answer at the moment. Please try again.") from error
 
     def close(self) -> None:
-        for engine in (self._writer, self._reader, self._holder):
-            if engine is not None:
-                engine.dispose()
+        with self._turn if self.is_sqlite else nullcontext():  # a write may be running in another thread
+            for engine in (self._writer, self._reader, self._holder):
+                if engine is not None:
+                    engine.dispose()
         if self._server_lock is not None:
             self._server_lock.release()
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from threading import Barrier, Timer
+from threading import Barrier, Event, Timer
 
 import pytest
 from sqlalchemy import create_engine, func, select, text, update
@@ -154,6 +155,28 @@ def test_a_raise_inside_write_stores_nothing_and_the_next_write_works(database, 
         raise error
     add_voter(database, "kept")
     assert voters(database) == {"kept"}
+
+
+def test_closing_waits_for_a_write_of_another_thread(sqlite):
+    """SQLite's connection would be freed under it, which ends the process."""
+    writing, goes_on = Event(), Event()
+
+    def write() -> None:
+        with sqlite.write() as connection:
+            writing.set()
+            goes_on.wait(30)
+            connection.execute(VOTER.insert().values(cookie_hash="late", since=MOMENT))
+
+    with ThreadPoolExecutor(2) as pool:
+        written = pool.submit(write)
+        assert writing.wait(30)
+        closed = pool.submit(sqlite.close)
+        with pytest.raises(FutureTimeout):
+            closed.result(0.2)
+        goes_on.set()
+        written.result(30)
+        closed.result(30)
+    assert voters(sqlite) == {"late"}
 
 
 def test_a_refused_row_takes_the_whole_transaction_with_it(database):
