@@ -179,7 +179,7 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
     page.get_by_role("button", name="Pick an item").click()
     expect(page.locator(".results li").first).to_be_visible()
     shoot(page, "pick")
-    many = page.locator(".results a", has_text=re.compile(r"[234] pictures")).first
+    many = page.locator(".results a", has_text=re.compile(r"[234]\spictures")).first
     words = many.locator("span").inner_text().rstrip("…")
     page.fill("#search textarea, #search input", words)
     expect(page.locator(".results li")).to_have_count(1)
@@ -528,7 +528,7 @@ def test_pictures_come_at_the_width_of_the_screen_and_nothing_jumps(browser, ser
     with fresh_page(browser, PHONE, device_scale_factor=3) as page:
         open_battle(page, server.address)
         page.get_by_role("button", name="Pick an item").click()
-        many = page.locator(".results a", has_text=re.compile("[234] pictures")).first.get_attribute("href")
+        many = page.locator(".results a", has_text=re.compile(r"[234]\spictures")).first.get_attribute("href")
         for query in ("", many):
             page.context.clear_cookies()
             open_battle(page, server.address, query)
