@@ -67,6 +67,7 @@ class Arena(NamedTuple):
     operators: Operators
     images: OwnImages
     settings: Settings
+    boards: Leaderboard
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def arena(tmp_path) -> Iterator[Arena]:
     while not server.started:
         time.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield Arena(f"http://127.0.0.1:{port}", database, operators, images, settings)
+    yield Arena(f"http://127.0.0.1:{port}", database, operators, images, settings, boards)
     server.should_exit = True
     thread.join()
     boards.close()
@@ -173,6 +174,8 @@ def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
     visitor, other = Visitor(arena.database, "flagged"), Visitor(arena.database, "other")
     cast = [visitor.decide("a"), visitor.decide("b")]
     other.decide()
+    chosen = arena.boards.choose("", "single")
+    assert chosen and arena.boards.board(chosen.key, 30).statistics, "it looked for flags, and lifts none from now on"
     with arena.database.write() as connection:
         flag = {"voter_id": visitor.id, "reason": "HASTY", "strength": 0.8, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
