@@ -7,7 +7,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from arena.seats.campaigns import open_campaigns
-from arena.seats.spec import CampaignSpec, Part, Share
+from arena.seats.spec import CampaignSpec, Share, SpecPart
 from arena.seats.tables import CAMPAIGN
 from arena.validation import number, whole
 
@@ -15,7 +15,7 @@ TASK = "battles"
 Design = Literal["balanced", "settle", "fixed"]
 
 
-class Stop(Part):
+class Stop(SpecPart):
     """When a campaign ends: whichever is first. It also ends when every tuple has its votes."""
 
     votes: Annotated[int, whole(1, 10**7)]
@@ -25,7 +25,7 @@ class Stop(Part):
     """Mean half width of the models' 95% intervals, in rating points."""
 
 
-class FixedTuple(Part):
+class FixedTuple(SpecPart):
     """A tuple of a fixed design: an item by its key, and two models by name."""
 
     item: str

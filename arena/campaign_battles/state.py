@@ -5,7 +5,6 @@ The same thread looks at the orders every LOOK_EVERY votes, aims *settle*, and e
 reached; two servers may notice at once, and a seat may go over by a vote.
 """
 
-import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from arena.seats.campaigns import Campaign, CampaignStore
 EVERY_SECONDS = 1.0
 """Least age of a state before it is read anew; TIMES longer than the reading took."""
 TIMES = 20
-
-log = logging.getLogger(__name__)
 
 
 class Looked(NamedTuple):
@@ -123,10 +120,10 @@ class CampaignStates:
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
-            if known is not None and known.bank == bank.version:
-                layout = known.layout
+            if known is None or known.bank != bank.version:
+                known, layout = None, layout_of(spec, bank, model_names(connection))  # what was seen has other codes
             else:
-                layout = layout_of(spec, bank, model_names(connection))
+                layout = known.layout
             held, voted, out = collected(connection, campaign, layout)
             votes, before = int(voted.sum()), known.looked if known else None
             due = votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0)

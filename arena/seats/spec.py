@@ -17,7 +17,7 @@ class CampaignError(ValueError):
     """A campaign that cannot be made or found; the message says what to mend."""
 
 
-class Part(BaseModel):
+class SpecPart(BaseModel):
     """A part of a campaign's spec: unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -31,7 +31,7 @@ Share = Annotated[float, Field(strict=False), number(0, 1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
-class SeatSpec(Part):
+class SeatSpec(SpecPart):
     """What one worker does, and for how much."""
 
     votes: Annotated[int, whole(1, 1000)]
@@ -42,7 +42,7 @@ class SeatSpec(Part):
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
 
 
-class QualifySpec(Part):
+class QualifySpec(SpecPart):
     """The qualification: questions with a known answer, asked before the work."""
 
     items: Annotated[str, _text("the name of a source of check items")]
@@ -51,7 +51,7 @@ class QualifySpec(Part):
     tries: Annotated[int, whole(1, 5)] = 2
 
 
-class ChecksSpec(Part):
+class ChecksSpec(SpecPart):
     """Pieces with a known answer among the work."""
 
     items: str = ""
@@ -62,7 +62,7 @@ class ChecksSpec(Part):
     """Failed checks with which what a worker gave is asked of somebody else."""
 
 
-class PlatformSpec(Part):
+class PlatformSpec(SpecPart):
     """Where the workers come from, and the codes with which they go back."""
 
     kind: PlatformKind = "plain"
@@ -73,7 +73,7 @@ class PlatformSpec(Part):
     full: str = ""
 
 
-class CampaignSpec(Part):
+class CampaignSpec(SpecPart):
     """What every campaign has; a task's own spec adds what it draws from, and when it stops."""
 
     name: Name

@@ -27,7 +27,7 @@ class Piece:
     undo_seconds: int = 0
 
 
-class Progress(NamedTuple):
+class SeatProgress(NamedTuple):
     """What a seat has given: votes, and checks apart."""
 
     votes: int
@@ -51,7 +51,7 @@ class ExamQuestion(NamedTuple):
 class SeatTask(Protocol):
     """What every task does for a seat."""
 
-    def progress(self, seat: Seat) -> Progress: ...
+    def progress(self, seat: Seat) -> SeatProgress: ...
 
     def checks_wanted(self, seat: Seat) -> int: ...
 

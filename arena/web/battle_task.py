@@ -9,7 +9,7 @@ from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
 from arena.seats.links import signature
 from arena.seats.seats import Seat
-from arena.seats.task import ExamQuestion, Piece, Progress
+from arena.seats.task import ExamQuestion, Piece, SeatProgress
 from arena.templates import macros
 from arena.types import SIDES, Battle, Phase, SkipReason
 from arena.web.pictures import shown_pictures
@@ -27,9 +27,9 @@ class BattleTask:
     terms: str
     """Version of the terms under which votes are given."""
 
-    def progress(self, seat: Seat) -> Progress:
+    def progress(self, seat: Seat) -> SeatProgress:
         given = self.work.given(seat)
-        return Progress(given.votes, given.checks, given.failed, given.skipped)
+        return SeatProgress(given.votes, given.checks, given.failed, given.skipped)
 
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)

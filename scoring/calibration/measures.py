@@ -35,24 +35,6 @@ PAPER_DELTAS: Mapping[str, float] = {
     "GPT-4 (0613)": 0.0423,
 }
 """MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
-PAPER_PANELS: Mapping[tuple[str, ...], float] = {
-    ("GPT-4 (0613)",): 0.0423,
-    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
-    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
-    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
-    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
-    ("GPT-4 (0613)", "LLaMA-2-13B", "Mistral-7B-Instruct-v0.2", "Gemini Pro", "Claude 3 Opus"): 0.1502,
-}
-"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
-PAPER_EXAMPLES: Mapping[str, float] = {
-    "none": 0.0630,
-    "(1) (5)": 0.0625,
-    "(1) (2) (3) (5)": 0.0619,
-    "(1) (2) (3) (4) (5)": 0.0551,
-    "(1) (2) (3) (4) (5) (7)": 0.0520,
-    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
-}
-"""MM-Vet, Table 8: GPT-4 (0613) by the examples in its prompt."""
 
 
 class MarksError(ValueError):

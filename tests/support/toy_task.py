@@ -12,7 +12,7 @@ from arena.errors import VoterError
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamQuestion, Piece, Progress, Words
+from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
 from arena.validation import whole
 
 EXAM = "small numbers"
@@ -65,11 +65,11 @@ class ToyTask:
             raise VoterError("This is none of your numbers.")
         return found
 
-    def progress(self, seat: Seat) -> Progress:
+    def progress(self, seat: Seat) -> SeatProgress:
         given = [one for one in self._of(seat) if one.answer]
         checks = [one for one in given if one.is_check]
         skipped = sum(one.is_skipped for one in self._of(seat))
-        return Progress(len(given) - len(checks), len(checks), sum(not one.is_right for one in checks), skipped)
+        return SeatProgress(len(given) - len(checks), len(checks), sum(not one.is_right for one in checks), skipped)
 
     def checks_wanted(self, seat: Seat) -> int:
         return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))

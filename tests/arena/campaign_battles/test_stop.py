@@ -145,3 +145,19 @@ def test_a_layout_that_the_bank_lacks_says_what_is_there(duel, changes, told):
     campaign = duel.campaign(**changes)
     with pytest.raises(CampaignError, match=told):
         duel.states.of(campaign)
+
+
+def test_a_model_that_is_retired_meanwhile_takes_what_was_seen_under_its_code_with_it(database):
+    """Models and orders go by their place, which is another one from then on."""
+    Ingest(database).add_items("test", "folder", drafts(60, ("m1", "m2", "m3")))
+    battles = Battles(database)
+    campaign = battles.campaign(design="settle", seat={"votes": 60, "minutes": 20, "pay": 1})
+    battles.do(battles.seat(campaign, "w1"), most=55)
+    before = battles.states.fresh(campaign).looked
+    assert before and len(before.fit.strengths) == 3
+    Ingest(database).retire("m1")
+    battles.items.CHECK_SECONDS = -1.0
+    after = battles.states.of(campaign)
+    assert len(after.layout.models) == 2
+    assert after.looked is None or len(after.looked.fit.strengths) == 2
+    assert battles.next(battles.seat(campaign, "w2")) is not None

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from scoring.calibration.measures import (
     PAPER_DELTAS,
-    PAPER_EXAMPLES,
-    PAPER_PANELS,
     MarksError,
     compared,
     delta_of_mean,
@@ -25,17 +23,21 @@ from scoring.calibration.measures import (
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
 """Numbers of pingouin (ICC), scikit-learn (kappa) and SciPy (Spearman) on made-up grades; of ppi-python."""
+PAPER_PANELS = {
+    ("GPT-4 (0613)",): 0.0423,
+    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
+    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
+    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
+    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
+    ("GPT-4 (0613)", "LLaMA-2-13B", "Mistral-7B-Instruct-v0.2", "Gemini Pro", "Claude 3 Opus"): 0.1502,
+}
+"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=40)
 
 
 def test_table_7_is_the_mean_of_the_deltas_of_table_6():
     for panel, printed in PAPER_PANELS.items():
         assert mean_of_deltas([PAPER_DELTAS[one] for one in panel]) == pytest.approx(printed, abs=0.0003)
-
-
-def test_table_8_ends_where_table_6_stands():
-    assert list(PAPER_EXAMPLES.values())[-1] == PAPER_DELTAS["GPT-4 (0613)"]
-    assert sorted(PAPER_EXAMPLES.values(), reverse=True) == list(PAPER_EXAMPLES.values())
 
 
 @given(st.lists(TENTHS, min_size=1, max_size=5))
