@@ -70,8 +70,12 @@ from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.jobs.submissions import PeoplesBoards
-from scoring.web import scoring_api
+from scoring.marking.spec import MarkSpec
+from scoring.marking.work import Marking
+from scoring.web import marking_task, people_api, scoring_api
 from scoring.web.agreement_tab import AgreementTab
+from scoring.web.marking_task import MarkingTask
+from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_tab import PublishedReports, ReportTab
 from scoring.web.scoring_tab import ScoringTab
@@ -140,7 +144,11 @@ class AppContext:
         self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         campaigns = CampaignAdmin(settings, database, self.items)
-        self.campaigns = build_campaigns(settings, database, campaigns, live.battles.scaled, self.terms.version)
+        self.marking = Marking(database, self.scoring.jobs)
+        tasks = (MarkingTask(kind, self.marking, self.question_pictures) for kind in MARKING_WORDS)
+        marked = {task.kind: (MarkSpec, task) for task in tasks}
+        shared = (campaigns, live.battles.scaled, self.terms.version)
+        self.campaigns = build_campaigns(settings, database, *shared, marked)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
         self.admin = AdminSetup(settings, database, operators, self.backup, live, queues, campaigns)
@@ -181,6 +189,8 @@ def create_app(context: AppContext) -> FastAPI:
         *context.admin.routers,
         *context.live.routers(),
         campaign_api.routes(context.campaigns),
+        marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
+        people_api.routes(people_api.PeoplePages(context.marking)),
         leaderboard_api.routes(context.leaderboard),
         preview_api.routes(heads, scaled),
         scoring_api.upload_routes(context.scoring.upload_store),
@@ -212,6 +222,7 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
+    uploads[people_api.MARKS_UPLOAD] = people_api.MOST_MARKS
     limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     guarded = {
@@ -238,7 +249,7 @@ def build_page(context: AppContext) -> gr.Blocks:
         with gr.Column() as form:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(context.scoring.jobs, context.question_pictures, context.scoring.delete)
+            report = ReportTab(context.scoring.jobs, context.question_pictures, context.marking, context.scoring.delete)
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):

@@ -41,7 +41,7 @@ HANDED_OVER = (
     *(VOTER_NETWORK.c.voter_id, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id),
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, and whether they count."""
-OWNED = tuple(table(name, column("owner")) for name in ("job", "submission"))
+OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 _GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")

@@ -35,10 +35,11 @@ class Campaign:
 
 
 class CampaignStore:
-    """The campaigns of one database; `kinds` has each task's spec by the task's name."""
+    """The campaigns of one database whose tasks are among `kinds`, which has each task's spec by its name."""
 
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
         self._database, self._kinds = database, kinds
+        self._select = _SELECT.where(CAMPAIGN.c.task.in_(kinds))
 
     def create(self, task: str, spec: CampaignSpec, note: Note | None = None) -> Campaign:
         """Make a campaign, with a key of its own. Raises CampaignError for a name that another, or a link, has."""
@@ -55,7 +56,7 @@ class CampaignStore:
 
     def find(self, name: str) -> Campaign | None:
         with self._database.read() as connection:
-            row = connection.execute(_SELECT.where(CAMPAIGN.c.name == name)).one_or_none()
+            row = connection.execute(self._select.where(CAMPAIGN.c.name == name)).one_or_none()
         return None if row is None else self._of(row)
 
     def has(self, name: str) -> bool:
@@ -72,7 +73,7 @@ class CampaignStore:
     def all(self) -> list[Campaign]:
         """Every campaign, the newest first."""
         with self._database.read() as connection:
-            rows = connection.execute(_SELECT.order_by(CAMPAIGN.c.id.desc())).all()
+            rows = connection.execute(self._select.order_by(CAMPAIGN.c.id.desc())).all()
         return [self._of(row) for row in rows]
 
     def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:

@@ -36,13 +36,13 @@ COPIED = frozenset(
     "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
     "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
     "person adoption act pause official_board voter_network settlement board_model campaign campaign_end "
-    "seat_entry seat_event seat_try campaign_participant".split()
+    "seat_entry seat_event seat_try campaign_participant mark mark_value".split()
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
 replies."""
 UNSAID = frozenset(
     {("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")}
-    | {("job", "owner"), ("job", "network")}
+    | {("job", "owner"), ("job", "network"), ("mark", "owner")}
 )
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
 UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})

@@ -1,7 +1,7 @@
 """Battle task: a campaign's battles as a worker's pages show them."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arena.campaign_battles.task import BattleWork
@@ -51,8 +51,16 @@ class BattleTask:
         said = f"{said} {words['c_final'].format(UNDO_SECONDS)}" if can_undo else said
         return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
 
-    def take(self, seat: Seat, token: str, answer: str) -> None:
-        self.work.take(seat, token, answer, self.terms)
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return {}
+
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
+        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
+        return HTML.work(action, piece.token, *state, problem, words)
+
+    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        self.work.take(seat, token, form.get("answer", ""), self.terms)
 
     def undo(self, seat: Seat, token: str) -> None:
         self.work.mine(seat, token)

@@ -3,9 +3,10 @@
   const byId = (id) => document.getElementById(id);
   byId("skip")?.addEventListener("click", () => stereoscopeVote.ask(true));
   byId("skip-not")?.addEventListener("click", () => stereoscopeVote.ask(false));
-  byId("copy")?.addEventListener("click", async ({ target }) => {
-    const code = byId("code");
-    try { await navigator.clipboard.writeText(code.textContent); } catch {
+  document.addEventListener("click", async ({ target }) => {
+    const code = target.id === "copy" ? byId("code") : target.dataset?.link && target.previousElementSibling;
+    if (!code) return;
+    try { await navigator.clipboard.writeText(target.dataset.link ? code.href : code.textContent); } catch {
       getSelection().selectAllChildren(code);
       document.execCommand("copy");
     }
@@ -17,4 +18,22 @@
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });
+})();
+// Any button or box may name its keys: a digit, a letter, enter; a plus before it stands for Shift.
+(() => {
+  const pressed = ({ code, key, shiftKey }) => {
+    const digit = /^(?:Digit|Numpad)(\d)$/.exec(code)?.[1];
+    return (shiftKey ? "+" : "") + (digit ?? key.toLowerCase());
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const at = document.activeElement, typed = pressed(event);
+    if (at?.matches("input[type=text], textarea") || document.querySelector("dialog[open]")) return;
+    if (typed === "enter" && at?.matches("button, summary, a, input")) return;
+    const found = [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key.split(" ").includes(typed));
+    if (!found) return;
+    event.preventDefault();
+    found.click();
+    found.parentElement.querySelector(":scope[open] button")?.focus();
+  });
 })();

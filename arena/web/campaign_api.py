@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
@@ -65,13 +65,14 @@ class CampaignPages:
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query)
+        visit = self._to(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
         check_open(campaign)
         if who.is_preview:
-            return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, "", visit.words))
+            return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, "", visit.words))
         action = f"/c/{campaign.name}?{urlencode(query)}"
-        return self._page(campaign.name, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
+        return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Take the seat of a link's person. Raises CampaignLinkError."""
@@ -85,6 +86,10 @@ class CampaignPages:
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
         return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts)
+
+    def _to(self, campaign: Campaign, visit: Visit) -> Visit:
+        """A visit in the words of the campaign's task."""
+        return replace(visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})})
 
     def seat(self, name: str, token: str) -> Seat:
         """The seat of an address. Raises CampaignLinkError."""
@@ -110,7 +115,7 @@ class CampaignPages:
         elif (reason := form.get("skip")) is not None:
             task.skip(seat, piece, reason)
         else:
-            task.take(seat, piece, form.get("answer", ""))
+            task.take(seat, piece, form)
         return ""
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words) -> str:
@@ -141,6 +146,7 @@ class CampaignPages:
 
     def shown(self, seat: Seat, visit: Visit, after: str = "", problem: str = "") -> str:
         """The page of a seat as it stands; `after`: the practice question that was answered last."""
+        visit = self._to(seat.campaign, visit)
         told = after and self._told(seat, after, visit)
         if told:
             return told
@@ -162,7 +168,7 @@ class CampaignPages:
                 seat = self.seats.note(seat, "full")
             else:
                 again = HTML.message(visit.words["c_nothing"], visit.words["c_nothing_more"], _path(seat), visit.words)
-                return self._page(seat.campaign.name, "message", visit, again)
+                return self._page(seat.campaign, "message", visit, again)
         return self._end_page(seat, visit)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str) -> str:
@@ -174,10 +180,9 @@ class CampaignPages:
         lead = HTML.lead(
             words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes), number / all_of_it
         )
-        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
-        work = HTML.work(_path(seat), piece.token, *state, problem, words)
+        work = self.tasks[seat.campaign.task].dock(seat, piece, _path(seat), problem, words)
         foot = HTML.foot(spec, _path(seat), False, words)
-        return self._page(spec.name, "work", visit, lead, piece.html, work, foot)
+        return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
     def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
         words, spec = visit.words, seat.campaign.spec
@@ -190,7 +195,7 @@ class CampaignPages:
         sent = {"number": f"{stands.attempt}.{stands.number}"}
         form = HTML.exam(_path(seat), sent, question.shown, "open", said_, "", problem, words)
         foot = HTML.foot(spec, _path(seat), stands.number == 1, words)
-        return self._page(spec.name, "exam", visit, lead, question.html, form, foot)
+        return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
 
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
         """What was right about an answered practice question; empty if there is none such."""
@@ -205,7 +210,7 @@ class CampaignPages:
         verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
         form = HTML.exam(_path(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
         lead = self._exam_lead(int(attempt), int(number), seat, words)
-        return self._page(seat.campaign.name, "exam", visit, lead, question.html, form)
+        return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
     @staticmethod
     def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
@@ -220,7 +225,7 @@ class CampaignPages:
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"].format(seat.id), code)
-        return self._page(seat.campaign.name, "end", visit, HTML.end(*told, back, reply, values, words))
+        return self._page(seat.campaign, "end", visit, HTML.end(*told, back, reply, values, words))
 
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
@@ -234,7 +239,8 @@ class CampaignPages:
         return self._page(title, "message", visit, HTML.message(title, text, "", words))
 
     @staticmethod
-    def _page(title: str, kind: str, visit: Visit, *parts: str) -> str:
+    def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
+        title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
         words = {"en": _LANGUAGES[visit.language]}  # the page is in its language already: its script translates nothing
         return HTML.document(title, visit.language, VERSION, words, kind, parts)
 
@@ -260,7 +266,7 @@ class _Routes:
         return self._tried(act, request)
 
     async def enters(self, name: str, request: Request) -> Response:
-        form = _form(await request.body())
+        form = form_of(await request.body())
 
         def act() -> Response:
             if form.get("consent") != "yes":
@@ -278,7 +284,7 @@ class _Routes:
         return self._tried(act, request)
 
     async def takes(self, name: str, token: str, request: Request) -> Response:
-        form = _form(await request.body())
+        form = form_of(await request.body())
 
         def act() -> Response:
             seat, visit = self.pages.seat(name, token), self._visit(request)
@@ -328,7 +334,7 @@ def _query(request: Request) -> dict[str, str]:
     return {name: value[:_MOST_VALUE] for name, value in request.query_params.items()}
 
 
-def _form(body: bytes) -> dict[str, str]:
+def form_of(body: bytes) -> dict[str, str]:
     """The first value of each field, without NUL, which PostgreSQL does not take; what is no form is as if not sent."""
     try:
         given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from arena.web.words import LANGUAGES, Words, language_of
 
 _ENGLISH: Words = {
+    "c_title": "{}",
     "c_votes": "Votes",
     "c_minutes": "Minutes for each at most",
     "c_pay": "Pay",
@@ -46,6 +47,7 @@ _ENGLISH: Words = {
     "c_terms": "What is stored and published",
 }
 _CHINESE: Words = {
+    "c_title": "{}",
     "c_votes": "投票数",
     "c_minutes": "每题最多分钟数",
     "c_pay": "报酬",

@@ -40,6 +40,12 @@ class ScoredAnswer(NamedTuple):
     """File names of its pictures."""
     row: int = 0
     """Where its question starts in the uploaded file, which may hold its picture; 0: nowhere."""
+    subtask: str = ""
+    """The narrowest group that its benchmark has, such as MMT-Bench's subtask; empty: `groups`."""
+    assigned: bool = False
+    """Whether nobody could read the answer, and its protocol assigned the score, by lot or as wrong."""
+    truth_parts: tuple[tuple[str, ...], ...] = ()
+    """What is right: all elements of one of these; empty where the truth has no parts."""
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,11 @@ def truth_words(truth: str) -> str:
     return truth.replace("<AND>", " and ").replace("<OR>", " or ")
 
 
+def truth_parts(truth: str) -> tuple[tuple[str, ...], ...]:
+    """The alternatives of a ground truth, each with the elements that it takes."""
+    return tuple(tuple(part.strip() for part in one.split("<AND>")) for one in truth.split("<OR>"))
+
+
 def capabilities_of(id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]) -> tuple[str, ...]:
     """A question's capabilities, in the order of the known ones. Raises RowsError."""
     groups = fields.get("capability")

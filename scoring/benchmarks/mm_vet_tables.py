@@ -6,7 +6,13 @@ from functools import cache
 
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, CAPABILITIES, CAPABILITY_NAMES, truth_words
+from scoring.benchmarks.mm_vet_questions import (
+    ALL_CAPABILITIES,
+    CAPABILITIES,
+    CAPABILITY_NAMES,
+    truth_parts,
+    truth_words,
+)
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, remembered, table
 
 UNREADABLE = "unreadable"
@@ -174,4 +180,5 @@ def _scored_answer(row: Row) -> ScoredAnswer:
         score=score,
         groups=tuple(map(capability_words, question.groups)),
         pictures=(question.image, *question.further_images) if question.image else (),
+        truth_parts=truth_parts(question.truth),
     )

@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.calibration.corrected_mean import LEAST, LEAST_OF_GROUP, CorrectedMean, MarkedScores, corrected_mean
 from scoring.calibration.files import JudgedFile, PersonMark
 from scoring.calibration.measures import (
@@ -58,14 +59,25 @@ class Calibration:
     people: Measures | None
     """A person against another on the same answer: no judge can be expected to be nearer. None without such answers."""
     panel: Panel | None
+    repeated: Measures | None
+    """The same people's second marks of answers against their first."""
 
     @property
     def is_ranked(self) -> bool:
         return self.answers >= LEAST_RANKED
 
 
-def calibrate(files: Sequence[JudgedFile], marks: Sequence[PersonMark]) -> Calibration:
-    """Compare judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers."""
+def calibrate(
+    files: Sequence[JudgedFile],
+    marks: Sequence[PersonMark],
+    again: Sequence[PersonMark] = (),
+    strata: Mapping[str, str] | None = None,
+) -> Calibration:
+    """Compare judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers.
+
+    `again` are second marks by the same people; `strata` has the stratum of every answer within which those to be
+    marked were drawn by lot, None: they were drawn from all.
+    """
     by_item: dict[str, list[float]] = {}
     for mark in marks:
         by_item.setdefault(mark.item, []).append(mark.score)
@@ -73,13 +85,30 @@ def calibrate(files: Sequence[JudgedFile], marks: Sequence[PersonMark]) -> Calib
     if len(items) < LEAST_MARKS:
         raise MarksError(f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}")
     truth = {item: float(median(by_item[item])) for item in items}
-    judges = [_judge(file, truth) for file in files]
+    judges = [_judge(file, truth, strata) for file in files]
     if len(items) >= LEAST_RANKED:
         judges.sort(key=lambda one: one.measures.delta.value)
-    return Calibration(len(items), tuple(judges), _baselines(files[0], truth), _people(marks), _panel(files, truth))
+    between = (_people(marks), _panel(files, truth), _repeated(marks, again))
+    return Calibration(len(items), tuple(judges), _baselines(files[0], truth), *between)
 
 
-def _judge(file: JudgedFile, truth: Mapping[str, float]) -> JudgeCalibration:
+def between_judges(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
+    """Each judge against each later one, over the answers that both scored: it needs no marks."""
+    found = {}
+    for place, one in enumerate(files):
+        for other in files[place + 1 :]:
+            pairs = [
+                (here.score, there.score)
+                for item, here in one.answers.items()
+                if (there := other.answers.get(item)) and here.score is not None and there.score is not None
+            ]
+            if len(pairs) >= LEAST_MARKS:
+                first, second = np.array(pairs).T
+                found[one.name, other.name] = compared(first, second)
+    return found
+
+
+def _judge(file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None) -> JudgeCalibration:
     scored = {item: score for item in truth if (score := file.answers[item].score) is not None}
     groups = sorted({group for item in scored for group in file.answers[item].question.groups})
     of_group = {group: [item for item in scored if group in file.answers[item].question.groups] for group in groups}
@@ -87,7 +116,7 @@ def _judge(file: JudgedFile, truth: Mapping[str, float]) -> JudgeCalibration:
         name=file.name,
         measures=_compared(scored, truth),
         unscored=len(truth) - len(scored),
-        mean=_mean(file, truth),
+        mean=_mean(file, truth, strata),
         groups={
             group: _compared({item: scored[item] for item in own}, truth)
             for group, own in of_group.items()
@@ -96,7 +125,7 @@ def _judge(file: JudgedFile, truth: Mapping[str, float]) -> JudgeCalibration:
         group_means={
             group: found
             for group, own in of_group.items()
-            if len(own) >= LEAST_OF_GROUP and (found := _mean(file, truth, group))
+            if len(own) >= LEAST_OF_GROUP and (found := _mean(file, truth, strata, group))
         },
     )
 
@@ -105,14 +134,17 @@ def _compared(scores: Mapping[str, float], truth: Mapping[str, float]) -> Measur
     return compared(np.array(list(scores.values())), np.array([truth[item] for item in scores]))
 
 
-def _mean(file: JudgedFile, truth: Mapping[str, float], group: str | None = None) -> CorrectedMean | None:
+def _mean(
+    file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None, group: str | None = None
+) -> CorrectedMean | None:
     here = [item for item, one in file.answers.items() if group is None or group in one.question.groups]
     scores = [file.answers[item].score for item in here]
     marked = [place for place, item in enumerate(here) if item in truth]
     if len(marked) < LEAST or None in scores:
         return None
     marks = np.array([truth[here[place]] for place in marked])
-    return corrected_mean(MarkedScores(np.array(scores, float), np.array(marked), marks))
+    codes = None if strata is None else np.unique([strata.get(item, "") for item in here], return_inverse=True)[1]
+    return corrected_mean(MarkedScores(np.array(scores, float), np.array(marked), marks, codes))
 
 
 def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Measures]:
@@ -121,7 +153,7 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
     marks = np.array(list(truth.values()))
     words = np.array([len(one.answer.split()) for one in answers], float)
     rules = {
-        "keywords": np.array([keyword_score(one.question.truth, one.answer) for one in answers]),
+        "keywords": np.array([keyword_score(truth_parts(one.question.truth), one.answer) for one in answers]),
         "the mean mark for all": np.full(len(marks), marks.mean()),
         "length": words / max(1.0, float(words.max())),
     }
@@ -138,6 +170,15 @@ def _people(marks: Sequence[PersonMark]) -> Measures | None:
         return None
     first, second = np.array(pairs).T
     return compared(first, second)
+
+
+def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
+    first = {(mark.item, mark.marker): mark.score for mark in marks}
+    pairs = [(mark.score, first[mark.item, mark.marker]) for mark in again if (mark.item, mark.marker) in first]
+    if len(pairs) < LEAST_MARKS:
+        return None
+    second, before = np.array(pairs).T
+    return compared(second, before)
 
 
 def _panel(files: Sequence[JudgedFile], truth: Mapping[str, float]) -> Panel | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from arena.ratings.intervals import LEVEL
 from arena.ratings.votes import Codes, Floats
@@ -143,5 +142,7 @@ def _variance(known: MarkedScores, values: Floats, pseudo: float) -> float:
 
 
 def _interval(value: float, variance: float, n: int) -> Mean:
+    from scipy.special import stdtrit
+
     reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * variance**0.5
     return Mean(value, value - reach, value + reach)

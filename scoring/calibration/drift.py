@@ -11,7 +11,6 @@ from math import pi
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtr
 
 from arena.ratings.votes import Floats
 
@@ -64,6 +63,8 @@ def looked(baseline: Floats, run: Floats, number: int) -> DriftLook:
     error = (noise * (1 + 1 / runs) / answers) ** 0.5
     if error == 0:
         return DriftLook(shift, float(np.allclose(run, baseline[0])), level_of(number))
+    from scipy.special import stdtr
+
     p = 2 * float(stdtr(answers * (runs - 1), -abs(shift) / error))
     return DriftLook(shift, p, level_of(number))
 

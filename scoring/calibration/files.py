@@ -12,6 +12,8 @@ from scoring.calibration.measures import GRADES
 from scoring.report import Question
 
 _COLUMNS = ("item", "marker", "score", "prediction_sha256")
+CANNOT = "cannot"
+"""In place of a score: the person could not judge it."""
 SHOWN = 5
 """Rows named in a problem."""
 
@@ -45,6 +47,8 @@ class PersonMark(NamedTuple):
     score: float
     digest: str
     row: int
+    round: int = 1
+    """2: the same person's second mark of the same answer."""
 
 
 def read_audit(path: Path) -> JudgedFile:
@@ -74,26 +78,25 @@ class ReadMarks(NamedTuple):
 
 
 def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
-    """People's marks, in columns `item`, `marker`, `score` (0 to 1) and maybe `prediction_sha256`.
+    """People's marks, in columns `item`, `marker`, `score` (0 to 1) and maybe `prediction_sha256` and `round`.
 
     Raises RowsError for a file without these columns.
     """
     wrong: dict[str, list[int]] = {}
-    kept: dict[tuple[str, str], PersonMark] = {}
+    kept: dict[tuple[str, str, int], PersonMark] = {}
     for record in read_records(path):
         mark = _mark(record, path.name)
-        problem = _problem(mark, judged, kept)
+        could = str(record.values["score"]).strip() != CANNOT
+        problem = _problem(mark, judged, kept) if could else "it could not be judged"
         if problem:
             wrong.setdefault(problem, []).append(mark.row)
         else:
-            kept[mark.item, mark.marker] = mark
+            kept[mark.item, mark.marker, mark.round] = mark
     return ReadMarks(tuple(kept.values()), tuple(_told(problem, rows) for problem, rows in wrong.items()))
 
 
 def _mark(record: Record, file: str) -> PersonMark:
-    cells = {
-        name: str(record.values.get(name, "")).strip() for name in ("item", "marker", "score", "prediction_sha256")
-    }
+    cells = {name: str(record.values.get(name, "")).strip() for name in (*_COLUMNS, "round")}
     for name in ("item", "score"):
         if name not in record.values:
             raise RowsError("expected the columns item, marker and score", file, record.row)
@@ -101,10 +104,11 @@ def _mark(record: Record, file: str) -> PersonMark:
         score = float(cells["score"])
     except ValueError:
         score = float("nan")
-    return PersonMark(cells["item"], cells["marker"], score, cells["prediction_sha256"], record.row)
+    number = 2 if cells["round"] == "2" else 1
+    return PersonMark(cells["item"], cells["marker"], score, cells["prediction_sha256"], record.row, number)
 
 
-def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str], PersonMark]) -> str:
+def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str, int], PersonMark]) -> str:
     tenths = mark.score * (GRADES - 1)
     if not (0 <= mark.score <= 1 and abs(tenths - round(tenths)) < 1e-6):
         return "a score is 0, 0.1, ... 1"
@@ -112,7 +116,7 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str]
         return "no such answer was judged"
     if mark.digest and mark.digest != judged.answers[mark.item].digest:
         return "the mark is of another answer: prediction_sha256 differs"
-    return "this person marked this answer in a row before" if (mark.item, mark.marker) in kept else ""
+    return "this person marked this answer in a row before" if (mark.item, mark.marker, mark.round) in kept else ""
 
 
 def _told(problem: str, rows: Sequence[int]) -> str:

@@ -35,6 +35,24 @@ PAPER_DELTAS: Mapping[str, float] = {
     "GPT-4 (0613)": 0.0423,
 }
 """MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
+PAPER_PANELS: Mapping[tuple[str, ...], float] = {
+    ("GPT-4 (0613)",): 0.0423,
+    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
+    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
+    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
+    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
+    ("GPT-4 (0613)", "LLaMA-2-13B", "Mistral-7B-Instruct-v0.2", "Gemini Pro", "Claude 3 Opus"): 0.1502,
+}
+"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
+PAPER_EXAMPLES: Mapping[str, float] = {
+    "none": 0.0630,
+    "(1) (5)": 0.0625,
+    "(1) (2) (3) (5)": 0.0619,
+    "(1) (2) (3) (4) (5)": 0.0551,
+    "(1) (2) (3) (4) (5) (7)": 0.0520,
+    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
+}
+"""MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
 
 
 class MarksError(ValueError):
@@ -129,14 +147,13 @@ def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
     return float(1 - (weights * counts).sum() / expected) if expected > 0 else None
 
 
-def keyword_score(truth: str, answer: str) -> float:
-    """Score without a judge: of the best <OR> branch, the share of <AND> parts that stand in the answer.
+def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:
+    """Score without a judge: of the best alternative, the share of its elements that stand in the answer.
 
     The paper's keyword matching (0.273) has no published rule; this is ours.
     """
     text = answer.casefold()
-    branches = [[part.strip().casefold() for part in branch.split("<AND>")] for branch in truth.split("<OR>")]
-    return max(sum(part in text for part in branch) / len(branch) for branch in branches)
+    return max(sum(part.casefold() in text for part in one) / len(one) for one in parts)
 
 
 def _ranks(values: Floats) -> Floats:

@@ -21,6 +21,12 @@ class QuestionPictures:
         self._store, self._folders = store, (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
         self._kept = kept
 
+    def files(self, link: str, one: ScoredAnswer) -> Sequence[Path | bytes]:
+        """Return the pictures of a report's question, as far as they are here: files, or WebP out of its own file."""
+        named = [path for name in one.pictures if (path := self.path(name))]
+        kept = (self._kept.picture(link, number) for number in self._kept.of(link).get(one.id, ()))
+        return [*named, *filter(None, kept)]
+
     def addresses(self, link: str) -> Callable[[ScoredAnswer], Sequence[str]]:
         """Return what tells where the pictures of a report's questions are, as far as they are here."""
         kept, folder = self._kept.of(link), f"reports/{quote(link, safe='')}/pictures"

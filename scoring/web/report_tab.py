@@ -11,12 +11,16 @@ from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
+from scoring.marking.results import mark_results
+from scoring.marking.work import Marking
 from scoring.registry import BENCHMARKS
+from scoring.report import AnyReport, Report
 from scoring.web.answer_list import shows_report_errors
 from scoring.web.article import comparison_html, figure_html, methods_html, preview_drawing, trust_html, wrong_html
 from scoring.web.citations import citations
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
+from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS, REPORT
 from scoring.web.tables_view import TablesView
@@ -67,9 +71,11 @@ class PublishedReports:
 class ReportTab:
     """Components of the tab as attributes, event handlers as methods; anybody who has a report's link may read it."""
 
-    def __init__(self, jobs: Jobs, pictures: QuestionPictures, delete: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, jobs: Jobs, pictures: QuestionPictures, marking: Marking, delete: Callable[[str, str], None]
+    ) -> None:
         """`delete` deletes an owner's report by its link."""
-        self._jobs, self._pictures, self._delete = jobs, pictures, delete
+        self._jobs, self._pictures, self._marking, self._delete = jobs, pictures, marking, delete
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
@@ -144,7 +150,7 @@ class ReportTab:
             self.head: head,
             self.figure: figure_html(report),
             self.wrong: wrong_html(report, self._pictures.addresses(job.link)),
-            self.trust: trust_html(report),
+            self.trust: trust_html(report, job.link, self._people(job, report)),
             self.comparing: gr.update(visible=True),
             self.second: gr.update(choices=self._others(job, request), value=None),
             self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
@@ -152,6 +158,12 @@ class ReportTab:
             **shown,
             **self._owned(job, owner_of(request) == job.owner),
         }
+
+    def _people(self, job: Job, report: AnyReport) -> str:
+        """What people who marked a report's answers say of its judge, in a line."""
+        if not isinstance(report, Report):
+            return ""
+        return marks_line(mark_results(self._marking, job, report, beside=False))
 
     def on_publish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, True, request)

@@ -87,7 +87,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
         content = BENCHMARKS[found.benchmark].files(found).get(name) if found else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
-        return _attachment(name, content)
+        return attachment(name, content)
 
     @router.get("/reports/{link}/pictures/{name}")
     def picture(link: str, name: str) -> Response:
@@ -131,10 +131,10 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
             if source not in agreement.sources() or name not in (*FIGURES, "scores.csv"):
                 return PlainTextResponse("There are no such items or file.", status_code=404)
             if name not in FIGURES:
-                return _attachment(name, scores_csv(agreement.answers(source)))
+                return attachment(name, scores_csv(agreement.answers(source)))
             owner = cookie_hash(sent_cookie(request.headers) or "")
             found = agreement.beside(source, owner, own)[0] if own else agreement.of(source)
-            return _attachment(name, FIGURES[name](found))
+            return attachment(name, FIGURES[name](found))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
         except DatabaseError as error:
@@ -143,7 +143,7 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
     return router
 
 
-def _attachment(name: str, content: bytes | str) -> Response:
+def attachment(name: str, content: bytes | str) -> Response:
     """Return a file to save that neither caches nor search engines keep."""
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",

@@ -31,6 +31,7 @@ from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
+from scoring.marking.work import Marking
 from scoring.multiple_choice.metrics import ChoiceTables, Compared, Node, SplitScores, letter_counts, share, success
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
@@ -191,7 +192,7 @@ class Person:
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),
-                ReportTab(self.bench.jobs, pictures, self.service.delete),
+                ReportTab(self.bench.jobs, pictures, Marking(database, self.bench.jobs), self.service.delete),
             )
         app = FastAPI()
         app.include_router(report_routes(self.bench.jobs, pictures))

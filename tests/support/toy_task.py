@@ -1,7 +1,7 @@
 """A toy task for seats: is this number even? What seats give lies in memory; all else is what a campaign has."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Annotated, Any
@@ -13,8 +13,10 @@ from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
+from arena.templates import macros
 from arena.validation import whole
 
+HTML = macros("campaign.html")
 EXAM = "small numbers"
 CHECKS = range(100, 110)
 """Numbers of the checks; others are work."""
@@ -102,8 +104,16 @@ class ToyTask:
         self._of(seat).append(Shown(drawn))
         return self._of(seat)[-1]
 
-    def take(self, seat: Seat, token: str, answer: str) -> None:
-        shown = self._find(seat, token)
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return {"en": {"c_votes": "Numbers"}}
+
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
+        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
+        return HTML.work(action, piece.token, *state, problem, words)
+
+    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        shown, answer = self._find(seat, token), form.get("answer", "")
         if answer not in ("a", "b") or shown.is_final or shown.is_skipped or shown.answer not in ("", answer):
             raise VoterError("This cannot be answered so.")
         shown.answer = answer

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.calibration.measures import (
     PAPER_DELTAS,
+    PAPER_PANELS,
     MarksError,
     compared,
     delta_of_mean,
@@ -23,15 +25,6 @@ from scoring.calibration.measures import (
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
 """Numbers of pingouin (ICC), scikit-learn (kappa) and SciPy (Spearman) on made-up grades; of ppi-python."""
-PAPER_PANELS = {
-    ("GPT-4 (0613)",): 0.0423,
-    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
-    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
-    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
-    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
-    ("GPT-4 (0613)", "LLaMA-2-13B", "Mistral-7B-Instruct-v0.2", "Gemini Pro", "Claude 3 Opus"): 0.1502,
-}
-"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=40)
 
 
@@ -109,7 +102,7 @@ def test_the_interval_of_delta_covers_its_truth():
     ],
 )
 def test_keywords_are_counted_in_the_best_branch(truth, answer, score):
-    assert keyword_score(truth, answer) == score
+    assert keyword_score(truth_parts(truth), answer) == score
 
 
 def test_too_few_marks_and_unequal_lengths_are_refused():

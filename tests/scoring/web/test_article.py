@@ -27,6 +27,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
+from scoring.marking.work import Marking
 from scoring.report import Grade, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import (
@@ -175,7 +176,7 @@ def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
     report = mm_vet_report(0.2, canaries=(Grade("canary", 0, 0.9), Grade("canary", 1, 0.0)))
     lines = trust_lines(report)
     assert len(lines) <= 5 and "1 of 2 answers that deserve nothing" in " ".join(lines)
-    shown = [trust_html(report), methods_html(report), figure_html(report), *MM_VET.files(report).values()]
+    shown = [trust_html(report, "link"), methods_html(report), figure_html(report), *MM_VET.files(report).values()]
     assert all("10.7.7.7" not in (one.decode("utf-8", "replace") if isinstance(one, bytes) else one) for one in shown)
     assert report.judge.prompt in methods_html(report) and "d1ge57" in methods_html(report)
 
@@ -228,7 +229,7 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
     jobs: Any = DownDatabase()
     with gr.Blocks(analytics_enabled=False) as page:
         kept = ReportPictures(jobs, jobs, UploadStore(tmp_path / "uploads"))
-        tab = ReportTab(jobs, QuestionPictures(PictureStore(tmp_path), (), kept), jobs.delete)
+        tab = ReportTab(jobs, QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs), jobs.delete)
         tab.listen(page, gr.Column(), gr.Column())
     request, silent = SimpleNamespace(headers=Headers()), (tab.on_load, tab.on_delete)  # which ask no database
     events: list[Any] = [event for event in page.fns.values() if event.fn and event.fn not in silent]

@@ -1,0 +1,49 @@
+"""Marking files: marks and labels out of the store as CSV, and marks brought from a file into it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from arena.database import now
+from arena.io.csv_text import csv_text
+from scoring.calibration.files import CANNOT, JudgedFile, read_marks
+from scoring.jobs.store import Job
+from scoring.marking.results import judged_file
+from scoring.marking.store import Mark, Said
+from scoring.marking.work import Marking
+from scoring.report import Report
+
+MARK_COLUMNS = ("item", "prediction_sha256", "marker", "round", "score", "note", "stratum", "seconds", "at")
+
+
+def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
+    """Marks as `python -m scoring calibrate --marks` reads them; `digests`: sha256 of each answer, by its key."""
+    rows = [
+        (
+            *(mark.item, digests.get(mark.answer, ""), mark.marker, mark.round),
+            mark.said.value if mark.said.value == CANNOT else f"{mark.score:.1f}",
+            *(mark.said.note, mark.stratum, f"{mark.seconds:.1f}", mark.at.isoformat()),
+        )
+        for mark in marks
+    ]
+    return csv_text([MARK_COLUMNS, *rows])
+
+
+def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
+    """A judged report by its questions' ids, and the key of each answer."""
+    file = judged_file(report)
+    keys = {one.question.id: key for key, one in file.answers.items()}
+    return file._replace(answers={id: file.answers[key] for id, key in keys.items()}), keys
+
+
+def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> tuple[int, Sequence[str]]:
+    """Store a file's marks of a report; return how many are new, and what was said against others. Raises RowsError."""
+    file, keys = by_item(report)
+    read = read_marks(path, file)
+    marks = [
+        Mark(
+            *(job.link, keys[one.item], one.item, "", one.marker or "unnamed", one.round),
+            *(Said(str(round(10 * one.score))), 0.0, now(), True),
+        )
+        for one in read.marks
+    ]
+    return marking.store.bring("marks", job.link, job.owner, marks), read.problems

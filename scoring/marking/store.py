@@ -1,0 +1,234 @@
+"""Mark store: what people said of single answers, in events that are only added.
+
+A mark belongs to a question and an answer by their hash, so that it stands for every report of its owner that holds
+them. What a person says last stands; an empty value takes back what was said before.
+"""
+
+import secrets
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Row, Table, Text, UniqueConstraint, func, insert, select
+
+from arena.battles.tables import SEAT
+from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.errors import VoterError
+from arena.seats.seats import Seat
+from arena.seats.tables import SEAT_EVENT
+from scoring.marking.plan import Had, Planned, next_of
+from scoring.marking.spec import MarkKind
+
+MARK = Table(
+    "mark",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    *(Column(name, Text, nullable=False) for name in ("kind", "report")),
+    *(Column(name, Text, nullable=False, index=True) for name in ("owner", "answer")),
+    *(Column(name, Text, nullable=False) for name in ("item", "stratum", "marker")),
+    Column("round", Integer, nullable=False),
+    Column("seat_id", ForeignKey(SEAT.c.id)),
+    Column("drawn_at", Moment, nullable=False),
+    UniqueConstraint("kind", "report", "answer", "marker", "round"),
+)
+"""An answer that was shown to a person. `answer`: see `plan.answer_key`; `stratum`: of the plan, empty for what was
+brought from a file, as `seat_id` is."""
+MARK_VALUE = Table(
+    "mark_value",
+    METADATA,
+    Column("mark_id", ForeignKey("mark.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    *(Column(name, Text, nullable=False) for name in ("value", "further", "note")),
+    Column("at", Moment, nullable=False),
+)
+"""`value`: tenths, or the main kind of error, or "cannot"; `further`: more kinds of error, separated by blanks."""
+
+MOST_VALUES = 20
+"""Changes of one mark."""
+LONGEST_NOTE = 200
+
+
+class MarkError(VoterError):
+    """A mark that is not taken; says why."""
+
+
+class Said(NamedTuple):
+    """What a person says of an answer."""
+
+    value: str
+    further: tuple[str, ...] = ()
+    note: str = ""
+
+
+class ShownAnswer(NamedTuple):
+    """An answer that a person is shown; `value` is what was said last, empty before."""
+
+    token: str
+    answer: str
+    round: int
+    value: str
+
+
+class Mark(NamedTuple):
+    """What a person said of an answer; "cannot", with a reason, is no mark of it."""
+
+    report: str
+    answer: str
+    item: str
+    stratum: str
+    marker: str
+    round: int
+    said: Said
+    seconds: float
+    """From when it was shown; 0 for what was brought from a file."""
+    at: datetime
+    is_brought: bool
+
+    @property
+    def score(self) -> float:
+        return int(self.said.value) / 10
+
+
+class MarkStore:
+    """Marks and labels in one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def draw(self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[Planned]) -> ShownAnswer | None:
+        """The seat's unanswered answer, or the next of the plan; None if nothing is left."""
+        with self._database.write() as connection:
+            take_turn(connection, MARK)
+            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report).order_by(MARK.c.id)
+            given = connection.execute(mine).all()
+            own = [row for row in given if row.seat_id == seat.id]
+            if waiting := next((row for row in own if not row.value), None):
+                return _shown(waiting)
+            persons: dict[str, set[str]] = {}
+            for row in given:
+                persons.setdefault(row.answer, set()).add(row.marker)
+            had = Had({key: frozenset(who) for key, who in persons.items()}, [(row.answer, row.round) for row in own])
+            found = next_of(plan, had)
+            if found is None:
+                return None
+            one, number = found
+            values = {"kind": kind, "report": report, "owner": owner, "answer": one.key, "item": one.item}
+            values |= {"stratum": one.stratum, "marker": seat.person, "round": number, "seat_id": seat.id}
+            return ShownAnswer(self._add(connection, values), one.key, number, "")
+
+    @staticmethod
+    def _add(connection: Connection, values: Mapping[str, object]) -> str:
+        token = secrets.token_urlsafe(16)
+        connection.execute(insert(MARK).values(**values, token=token, drawn_at=now()))
+        return token
+
+    def find(self, seat: Seat, token: str) -> ShownAnswer:
+        """An answer that a seat was shown, as it stands. Raises MarkError."""
+        with self._database.read() as connection:
+            return _shown(_mine(connection, seat, token))
+
+    def last(self, seat: Seat) -> ShownAnswer | None:
+        """What the seat said last, so that it can be taken back; None before anything was said."""
+        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").order_by(MARK_VALUE.c.at.desc())
+        with self._database.read() as connection:
+            row = connection.execute(mine.limit(1)).one_or_none()
+        return None if row is None else _shown(row)
+
+    def given(self, seat: Seat) -> int:
+        """How many answers a seat has said something of."""
+        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
+        with self._database.read() as connection:
+            return connection.execute(select(func.count()).select_from(mine)).scalar_one()
+
+    def say(self, seat: Seat, token: str, said: Said) -> None:
+        """Say something of an answer; an empty value takes back what was said. Raises MarkError."""
+        with self._database.write() as connection:
+            take_turn(connection, MARK)
+            row = _mine(connection, seat, token)
+            if not said.value and not row.value:
+                raise MarkError("There is nothing to take back yet.")
+            if row.value is not None and said == _said(row):
+                return
+            number = row.number or 0
+            if number >= MOST_VALUES:
+                raise MarkError("This answer was changed {} times; what was said last stands.", MOST_VALUES)
+            connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, said)))
+
+    def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
+        """Add marks of a file to a report; return how many are new or changed. The same file twice adds nothing."""
+        changed = 0
+        with self._database.write() as connection:
+            take_turn(connection, MARK)
+            rows = connection.execute(_LATEST.where(MARK.c.kind == kind, MARK.c.report == report)).all()
+            known = {(row.answer, row.marker, row.round): row for row in rows}
+            for mark in marks:
+                row = known.get((mark.answer, mark.marker, mark.round))
+                if row is None:
+                    values = {"kind": kind, "report": report, "owner": owner, "answer": mark.answer, "item": mark.item}
+                    values |= {"stratum": "", "marker": mark.marker, "round": mark.round}
+                    token = self._add(connection, values)
+                    row = connection.execute(_LATEST.where(MARK.c.token == token)).one()
+                if row.seat_id is None and (row.value is None or _said(row) != mark.said):
+                    connection.execute(insert(MARK_VALUE).values(_value(row.id, (row.number or 0) + 1, mark.said)))
+                    changed += 1
+        return changed
+
+    def of_report(self, kind: MarkKind, report: str, owner: str, answers: Container[str]) -> list[Mark]:
+        """What was said of a report's answers, under any report of its owner, in order.
+
+        Not by who took consent back. A database that was restored knows no owners.
+        """
+        gone = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+        whose = MARK.c.owner == owner if owner else MARK.c.report == report
+        said = _LATEST.where(MARK.c.kind == kind, whose, MARK_VALUE.c.value != "")
+        stays = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(gone)
+        with self._database.read() as connection:
+            rows = connection.execute(said.where(stays).order_by(MARK.c.id)).all()
+        return [_mark(row) for row in rows if row.answer in answers]
+
+    def drop(self, owner: str, report: str) -> None:
+        """Delete what was said under a report, since its owner says so."""
+        with self._database.write() as connection:
+            mine = select(MARK.c.id).where(MARK.c.report == report, MARK.c.owner == owner)
+            connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
+            connection.execute(MARK.delete().where(MARK.c.id.in_(mine)))
+
+
+_NUMBER = select(MARK_VALUE.c.mark_id, func.max(MARK_VALUE.c.number).label("number"))
+_NUMBER = _NUMBER.group_by(MARK_VALUE.c.mark_id).subquery()
+_LATEST = select(
+    MARK, MARK_VALUE.c.number, MARK_VALUE.c.value, MARK_VALUE.c.further, MARK_VALUE.c.note, MARK_VALUE.c.at
+).select_from(
+    MARK.outerjoin(_NUMBER, _NUMBER.c.mark_id == MARK.c.id).outerjoin(
+        MARK_VALUE, (MARK_VALUE.c.mark_id == MARK.c.id) & (MARK_VALUE.c.number == _NUMBER.c.number)
+    )
+)
+"""Marks with what was said last."""
+
+
+def _mine(connection: Connection, seat: Seat, token: str) -> Row:
+    row = connection.execute(_LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)).one_or_none()
+    if row is None:
+        raise MarkError("This is none of your answers. Open the page again.")
+    return row
+
+
+def _value(mark: int, number: int, said: Said) -> dict[str, object]:
+    told = {"value": said.value, "further": " ".join(said.further), "note": said.note}
+    return {"mark_id": mark, "number": number, "at": now(), **told}
+
+
+def _shown(row: Row) -> ShownAnswer:
+    return ShownAnswer(row.token, row.answer, row.round, row.value or "")
+
+
+def _said(row: Row) -> Said:
+    return Said(row.value, tuple(row.further.split()), row.note)
+
+
+def _mark(row: Row) -> Mark:
+    brought = row.seat_id is None
+    seconds = 0.0 if brought else (row.at - row.drawn_at).total_seconds()
+    who = (row.report, row.answer, row.item, row.stratum, row.marker, row.round)
+    return Mark(*who, _said(row), seconds, row.at, brought)

@@ -1,0 +1,120 @@
+"""Marking task: answers to be marked or labelled as people's pages show them: no model, no judge, no report's name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Response
+from fastapi.responses import FileResponse, PlainTextResponse
+
+from arena.seats.seats import Seat
+from arena.seats.task import ExamQuestion, Piece, SeatProgress
+from arena.templates import macros
+from arena.web.campaign_api import CampaignPages
+from arena.web.cookies import NO_STORE
+from arena.web.pictures import Shown
+from arena.web.words import Words
+from scoring.calibration.files import CANNOT
+from scoring.error_analysis.types import ERROR_KINDS
+from scoring.marking.spec import MarkKind
+from scoring.marking.store import LONGEST_NOTE, MarkError, Said
+from scoring.marking.work import Marking, of_seat
+from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
+from scoring.web.question_pictures import QuestionPictures
+
+HTML = macros("marking.html")
+TENTHS = range(11)
+
+
+@dataclass(frozen=True)
+class MarkingTask:
+    """Draws, shows and takes marks and labels; see `seats.task.SeatTask`. What is said may be changed until the end."""
+
+    kind: MarkKind
+    marking: Marking
+    pictures: QuestionPictures
+
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return MARKING_WORDS[self.kind]
+
+    def progress(self, seat: Seat) -> SeatProgress:
+        return SeatProgress(self.marking.store.given(seat), 0, 0)
+
+    def checks_wanted(self, seat: Seat) -> int:
+        return 0
+
+    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+        if self.marking.store.given(seat) >= seat.campaign.spec.seat.votes:
+            return None
+        drawn = self.marking.draw(seat)
+        if drawn is None:
+            return None
+        shown, answer = drawn
+        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
+        found = self.pictures.files(of_seat(seat)[1], answer)
+        addresses = (f"{folder}/{number}" for number in range(1, len(found) + 1))
+        pictures = [Shown(address, address, "") for address in addresses]
+        html = HTML.shown(shown.token, answer, pictures, max(len(answer.pictures), len(found)), shown.round > 1, words)
+        return Piece(shown.token, html, shown.token, "open")
+
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
+        last = self.marking.store.last(seat)
+        reasons = {name: words[name] for name in CANNOT_REASONS}
+        form = (action, piece.token, last.token if last else "", reasons, problem, words)
+        if self.kind == "marks":
+            return HTML.marks(*form)
+        return HTML.labels(ERROR_KINDS.values(), LONGEST_NOTE, *form)
+
+    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        answer = form.get("answer", "")
+        if self.kind == "marks":
+            if not (answer.isdecimal() and answer.isascii() and len(answer) <= 2 and int(answer) in TENTHS):
+                raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
+            self.marking.store.say(seat, token, Said(str(int(answer))))
+            return
+        if answer not in ERROR_KINDS:
+            raise MarkError("Nothing was labelled: press one of the kinds.")
+        further = tuple(name for name in ERROR_KINDS if form.get(f"further-{name}") and name != answer)
+        self.marking.store.say(seat, token, Said(answer, further, form.get("note", "").strip()[:LONGEST_NOTE]))
+
+    def undo(self, seat: Seat, token: str) -> None:
+        self.marking.store.say(seat, token, Said(""))
+
+    def finish(self, seat: Seat, token: str) -> None:
+        raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
+
+    def skip(self, seat: Seat, token: str, reason: object) -> None:
+        if reason not in CANNOT_REASONS:
+            raise MarkError("Say why it cannot be judged.")
+        self.marking.store.say(seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)]))
+
+    def exam_names(self, source: str) -> Sequence[str]:
+        return ()
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+        return None
+
+
+def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:
+    """Return the router of the pictures that a seat is shown, whose addresses name neither file nor report."""
+    router = APIRouter()
+
+    @router.get("/c/{name}/{seat}/pictures/{token}/{number}")
+    def picture(name: str, seat: str, token: str, number: int) -> Response:
+        campaign = marking.campaign(name)
+        found = campaign and pages.seats.find(campaign, seat)
+        if not found:
+            return PlainTextResponse("There is no such seat.", status_code=404)
+        try:
+            answer = marking.answer(found, token)
+        except MarkError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        files = pictures.files(of_seat(found)[1], answer) if answer else ()
+        if not 1 <= number <= len(files):
+            return PlainTextResponse("There is no such picture.", status_code=404)
+        file = files[number - 1]
+        if isinstance(file, bytes):
+            return Response(file, media_type="image/webp", headers=NO_STORE)
+        return FileResponse(file, headers=NO_STORE)
+
+    return router

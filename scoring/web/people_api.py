@@ -1,0 +1,160 @@
+"""People's page of a report: what people's marks and labels say, and for its owner the links to give them."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from starlette.datastructures import UploadFile
+
+from arena.io.strict_json import RowsError
+from arena.web import campaign_api
+from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.words import EVERYWHERE, page_words
+from scoring.jobs.store import Job
+from scoring.marking.files import bring_marks, by_item, marks_csv
+from scoring.marking.results import mark_results
+from scoring.marking.spec import MarkKind
+from scoring.marking.store import MarkError
+from scoring.marking.work import OWNER, Marking
+from scoring.registry import BENCHMARKS
+from scoring.report import AnyReport, Report
+from scoring.web.people_view import HTML, marks_html
+from scoring.web.scoring_api import attachment
+
+MARKS_UPLOAD = "/marks"
+MOST_MARKS = 2_000_000
+"""Bytes of a file of marks."""
+KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
+
+
+@dataclass(frozen=True)
+class PeoplePages:
+    """The pages of people under the reports of one server."""
+
+    marking: Marking
+
+    def page(self, link: str, owner: str, said: str = "") -> str | None:
+        """The page under a report's link; None without a report."""
+        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        if job is None or report is None:
+            return None
+        parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
+        if job.owner == owner:
+            parts.append(self._owned(job))
+        if isinstance(report, Report):
+            parts.append(marks_html(mark_results(self.marking, job, report)))
+        parts.append(HTML.files(link, [name for name in self._files(job, report)]))
+        words = {"en": page_words(EVERYWHERE)["en"]}
+        return campaign_api.HTML.document(report.title, "en", campaign_api.VERSION, words, "people", parts)
+
+    def _owned(self, job: Job) -> str:
+        """What the owner can do: begin, send links, bring a file, delete."""
+        begun = {}
+        for kind, label in KINDS.items():
+            campaign = self.marking.opened(job.link, kind)
+            material = None if campaign else self.marking.material(kind, job.link)
+            if campaign or (material and material.plan):
+                begun[kind] = (label, self.marking.links(campaign) if campaign else {})
+        return HTML.owned(job.link, begun, OWNER)
+
+    def _files(self, job: Job, report: AnyReport) -> Mapping[str, str]:
+        """The downloads, by name."""
+        files = {}
+        if isinstance(report, Report):
+            file, keys = by_item(report)
+            marks = self.marking.store.of_report("marks", job.link, job.owner, set(keys.values()))
+            digests = {keys[id]: one.digest for id, one in file.answers.items()}
+            if marks:
+                files["marks.csv"] = marks_csv(marks, digests)
+        return files
+
+    def file(self, link: str, name: str) -> str | None:
+        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        return self._files(job, report).get(name) if job and report else None
+
+    def begin(self, owner: str, link: str, kind: str) -> str:
+        """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
+        if kind not in KINDS:
+            raise MarkError("There is nothing to mark in this report.")
+        campaign = self.marking.open(owner, link, "marks" if kind == "marks" else "labels")
+        return self.marking.links(campaign)[OWNER]
+
+    def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
+        """Bring a file of marks in; return what was said of it. Raises MarkError and RowsError."""
+        job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
+        if not isinstance(report, Report):
+            raise MarkError("Marks are of judged MM-Vet reports.")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"marks{Path(name).suffix[:10]}"
+            path.write_bytes(content)
+            count, problems = bring_marks(self.marking, job, report, path)
+        return ". ".join([f"{count:,} marks are new or changed", *problems])
+
+
+class _Routes:
+    """What the routes of people's pages do."""
+
+    def __init__(self, pages: PeoplePages) -> None:
+        self.pages = pages
+
+    def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
+        found = self.pages.page(link, _owner(request), said)
+        if found is None:  # the report's own address says that there is none
+            return RedirectResponse(f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE)
+        return HTMLResponse(found, status_code=status, headers=NO_STORE)
+
+    def opens(self, link: str, request: Request) -> Response:
+        return self._shown(link, request)
+
+    async def acts(self, link: str, request: Request) -> Response:
+        act = campaign_api.form_of(await request.body()).get("act", "")
+        return await asyncio.to_thread(self._act, link, act, request)
+
+    def _act(self, link: str, act: str, request: Request) -> Response:
+        try:
+            if act == "drop":
+                self.pages.marking.drop(_owner(request), link)
+                path = f"/report/{quote(link, safe='')}/people"
+            else:
+                path = self.pages.begin(_owner(request), link, act)
+        except MarkError as error:
+            return self._shown(link, request, str(error), 409)
+        return RedirectResponse(path, status_code=303, headers=NO_STORE)
+
+    async def brings(self, request: Request, report: str = "") -> Response:
+        async with request.form(max_files=1, max_fields=1) as form:
+            file = form.get("file")
+            content = await file.read() if isinstance(file, UploadFile) else b""
+            name = file.filename or "" if isinstance(file, UploadFile) else ""
+        return await asyncio.to_thread(self._bring, report, content, name, request)
+
+    def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
+        try:
+            return self._shown(link, request, self.pages.bring(_owner(request), link, content, name))
+        except (MarkError, RowsError) as error:
+            return self._shown(link, request, str(error), 409)
+
+    def downloads(self, link: str, name: str) -> Response:
+        content = self.pages.file(link, name)
+        if content is None:
+            return PlainTextResponse("There is no such report or file.", status_code=404, headers=NO_STORE)
+        return attachment(name, content)
+
+
+def routes(pages: PeoplePages) -> APIRouter:
+    """Return the router; a report's link opens its page, and what changes anything is for its owner."""
+    router, does = APIRouter(), _Routes(pages)
+    router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])
+    router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
+    router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])
+    router.add_api_route(MARKS_UPLOAD, does.brings, methods=["POST"])
+    return router
+
+
+def _owner(request: Request) -> str:
+    return cookie_hash(sent_cookie(request.headers) or "")

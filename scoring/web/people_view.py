@@ -1,0 +1,109 @@
+"""People's view: what marks and labels say of a report, as its page of people shows it, and in a line on the report."""
+
+from collections.abc import Iterator, Sequence
+
+from arena.templates import macros, plural
+from scoring.benchmarks.mm_vet_tables import capability_words
+from scoring.calibration.corrected_mean import CorrectedMean
+from scoring.calibration.measures import LEAST_MARKS, LEAST_RANKED, PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS, Measures
+from scoring.marking.results import MarkResults
+
+HTML = macros("people.html")
+COLUMNS = ("n", "Delta", "95% interval", "Bias", "Within 0.1", "Spearman", "ICC(2,1)", "Kappa")
+
+
+def marks_line(found: MarkResults) -> str:
+    """What marks say of a report's judge, in a line; empty without marks."""
+    if not found.marked:
+        return ""
+    told = f"People marked {found.marked:,} of these {found.answers:,} answers"
+    if found.calibration is None:
+        return f"{told}; from {LEAST_MARKS} on this says how far the judge is from people."
+    own = next(one for one in found.calibration.judges if one.name == found.judge)
+    delta, bias = own.measures.delta, own.measures.bias
+    kinder = f"{abs(bias):.2f} too {'kind' if bias > 0 else 'strict'}"
+    told = f"{told}: the judge is {delta.value:.2f} away on average ({delta.low:.2f} to {delta.high:.2f}), {kinder}"
+    if found.calibration.people:
+        told = f"{told}; two people are {found.calibration.people.delta.value:.2f} apart"
+    mean = f" {mean_text(own.mean)}" if own.mean and found.is_random else ""
+    return f"{told}.{mean}"
+
+
+def mean_text(mean: CorrectedMean) -> str:
+    """What people would have given to all answers, in percent."""
+    if mean.alone.half_width == 0:
+        return (
+            f"Every answer is marked: people give {100 * mean.alone.value:.1f}, the judge gave {100 * mean.judge:.1f}."
+        )
+    corrected, alone = (f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone))
+    return (
+        f"People would have given {corrected} on average, the judge gave {100 * mean.judge:.1f}; "
+        f"{plural(mean.marks, 'mark')} alone say {alone}, with the judge's scores they were worth {mean.worth:,.0f}."
+    )
+
+
+def marks_html(found: MarkResults) -> str:
+    """Everything that marks say."""
+    calibration = found.calibration
+    parts = [HTML.said(marks_line(found) or f"Nobody has marked any of these {found.answers:,} answers yet.")]
+    if found.cannot:
+        parts.append(HTML.said(f"{plural(found.cannot, 'answer')} could not be judged, and stand in no number."))
+    if not found.is_random:
+        parts.append(HTML.said("Some marks were brought from a file: nobody here knows how their answers were chosen."))
+    if calibration:
+        if not calibration.is_ranked:
+            parts.append(HTML.said(f"Below {LEAST_RANKED} marked answers judges are not put in an order."))
+        rows = [
+            (name, (*cells(one), f"${found.dollars[name]:.2f}" if name in found.dollars else "–"))
+            for name, one in _rows(found)
+        ]
+        parts.append(HTML.table("How far from people", ("", *COLUMNS, "Cost of 218"), rows))
+        if calibration.panel:
+            panel = calibration.panel
+            parts.append(
+                HTML.said(
+                    f"Together: mean of the judges' deltas {panel.mean_of_deltas:.3f} (as Table 7), delta of their "
+                    f"mean score {panel.delta_of_mean:.3f}, of their median {panel.delta_of_median:.3f}."
+                )
+            )
+        unscored = [one for one in calibration.judges if one.unscored]
+        parts += [
+            HTML.said(f"{one.name}: {plural(one.unscored, 'marked answer')} unscored, in no number.")
+            for one in unscored
+        ]
+        parts += _groups(found)
+    if found.between:
+        rows = [(f"{one} beside {other}", cells(measures)) for (one, other), measures in found.between.items()]
+        parts.append(HTML.table("Judge beside judge, over all answers, without marks", ("", *COLUMNS), rows))
+    parts.append(HTML.published(PAPER_DELTAS, PAPER_PANELS, PAPER_EXAMPLES))
+    return HTML.together(parts)
+
+
+def _rows(found: MarkResults) -> Iterator[tuple[str, Measures]]:
+    calibration = found.calibration
+    assert calibration
+    for judge in calibration.judges:
+        yield judge.name, judge.measures
+    if calibration.people:
+        yield "people, one beside another", calibration.people
+    if calibration.repeated:
+        yield "people, the second time", calibration.repeated
+    for name, measures in calibration.baselines.items():
+        yield f"without a judge: {name}", measures
+
+
+def _groups(found: MarkResults) -> Iterator[str]:
+    assert found.calibration
+    own = next(one for one in found.calibration.judges if one.name == found.judge)
+    rows = [(capability_words(name), cells(measures)) for name, measures in own.groups.items()]
+    if rows:
+        yield HTML.table(f"{own.name}, by capability", ("", *COLUMNS), rows)
+    for name, mean in own.group_means.items() if found.is_random else ():
+        yield HTML.said(f"{capability_words(name).capitalize()}: {mean_text(mean)}")
+
+
+def cells(one: Measures) -> Sequence[str]:
+    reach = f"{one.delta.low:.3f} to {one.delta.high:.3f}"
+    numbers = (one.bias, one.near, one.spearman, one.icc, one.kappa)
+    shown = ("–" if number is None else f"{number:z.3f}".replace("-", "−") for number in numbers)
+    return (f"{one.answers:,}", f"{one.delta.value:.3f}", reach, *shown)

@@ -1,0 +1,154 @@
+"""Marks in the database: blind draws, taking back, races, withdrawn consent, files, deleted reports, other reports."""
+
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import func, select
+
+from arena.seats.seats import SeatStore
+from scoring.jobs.store import Jobs
+from scoring.marking.files import bring_marks, by_item, marks_csv
+from scoring.marking.results import mark_results
+from scoring.marking.store import MARK, MARK_VALUE, MOST_VALUES, MarkError, Said
+from tests.support.marked_reports import OWNER, MarkedReport
+from tests.support.mm_vet_reports import mm_vet_report
+
+
+@pytest.fixture
+def marked(database) -> MarkedReport:
+    return MarkedReport.on(database)
+
+
+def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_back(marked):
+    seat = marked.seat()
+    first = marked.marking.draw(seat)
+    assert marked.marking.draw(seat) == first
+    marked.marking.store.say(seat, first[0].token, Said("7"))
+    second = marked.marking.draw(seat)
+    assert second[0].token != first[0].token
+    assert marked.marking.store.last(seat).token == first[0].token
+    marked.marking.store.say(seat, first[0].token, Said(""))
+    assert marked.marking.draw(seat)[0].token == first[0].token and marked.marks() == []
+    marked.marking.store.say(seat, first[0].token, Said("3"))
+    assert [mark.score for mark in marked.marks()] == [0.3]
+    with marked.database.read() as connection:
+        told = connection.execute(select(MARK_VALUE.c.value).order_by(MARK_VALUE.c.number)).scalars().all()
+    assert told == ["7", "", "3"], "what was said before stays in the table"
+
+
+def test_marks_of_others_cannot_be_touched(marked):
+    mine, other = marked.seat(), marked.seat("helper-1")
+    (token,) = marked.mark(mine, "5")
+    with pytest.raises(MarkError, match="none of your answers"):
+        marked.marking.store.say(other, token, Said("0"))
+    with pytest.raises(MarkError, match="none of your answers"):
+        marked.marking.store.find(other, "x")
+    shown = marked.marking.draw(other)[0]
+    with pytest.raises(MarkError, match="nothing to take back"):
+        marked.marking.store.say(other, shown.token, Said(""))
+    for number in range(MOST_VALUES - 1):
+        marked.marking.store.say(mine, token, Said(str(number % 10)))
+    with pytest.raises(MarkError, match="changed 20 times"):
+        marked.marking.store.say(mine, token, Said("10"))
+
+
+def test_racing_pages_of_one_person_and_of_many_share_no_answer_by_chance(marked):
+    seats = [marked.seat(f"helper-{number}") for number in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        drawn = list(pool.map(lambda number: marked.marking.draw(seats[number % 4])[0], range(32)))
+    assert {number: len({one.token for one in drawn[number::4]}) for number in range(4)} == dict.fromkeys(range(4), 1)
+    plan = {one.key: one for one in marked.marking.material("marks", marked.job.link).plan}
+    answers = [one.answer for one in {one.token: one for one in drawn}.values()]
+    assert all(answers.count(one) <= 1 + plan[one].is_shared for one in answers)
+
+
+def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
+    gone, stays = marked.seat("helper-1"), marked.seat("helper-2")
+    marked.mark(gone, "1", 4)
+    marked.mark(stays, "9", 4)
+    SeatStore(marked.database).note(gone, "withdrew")
+    assert {mark.marker for mark in marked.marks()} == {stays.person}
+
+
+def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(marked):
+    marked.mark(marked.seat(), "6", 5)
+    again = mm_vet_report(0.3)
+    jobs = Jobs(marked.database)
+    same, other = jobs.add_done(OWNER, again), jobs.add_done("eve", again)
+    assert mark_results(marked.marking, same, again).marked == 5
+    assert mark_results(marked.marking, other, again).marked == 0, "another owner's marks are the other's"
+    changed = replace(again, rows=tuple(replace(row, prediction=f"{row.prediction}!") for row in again.rows))
+    assert mark_results(marked.marking, jobs.add_done(OWNER, changed), changed).marked == 0
+
+
+def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
+    seat = marked.seat()
+    marked.mark(seat, "6", 3)
+    report, jobs = mm_vet_report(), Jobs(marked.database)
+    jobs.delete(OWNER, marked.job.link)
+    assert marked.marking.draw(seat) is None
+    job = jobs.add_done(OWNER, report)
+    assert mark_results(marked.marking, job, report).marked == 3
+    fresh = MarkedReport(marked.database, marked.marking, job)
+    fresh.mark(fresh.seat(), "2", 2)
+    with pytest.raises(MarkError, match="no such report of yours"):
+        marked.marking.drop("eve", job.link)
+    marked.marking.drop(OWNER, job.link)
+    with marked.database.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(MARK)) == 3
+
+
+def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
+    seat = marked.seat()
+    marked.mark(seat, "7", 12)
+    marked.mark(seat, "cannot", 1)
+    report = mm_vet_report()
+    file, keys = by_item(report)
+    text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 13 and {row["score"] for row in rows} == {"0.7", "cannot"}
+    path = tmp_path / "marks.csv"
+    path.write_text(text, "utf-8")
+    job = Jobs(marked.database).add_done("eve", report)
+    count, problems = bring_marks(marked.marking, job, report, path)
+    assert count == 12 and problems == ("left out, it could not be judged: row 14",)
+    assert bring_marks(marked.marking, job, report, path)[0] == 0, "the same file twice adds nothing"
+    results = mark_results(marked.marking, job, report)
+    assert results.marked == len({row["item"] for row in rows if row["score"] == "0.7"}) and not results.is_random
+
+
+def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
+    path = tmp_path / "marks.csv"
+    path.write_text(
+        "item,marker,score,prediction_sha256\nv1_1,a,0.35,\nv1_999,a,0.5,\nv1_2,a,0.5,\nv1_2,a,0.6,\nv1_3,a,1,00\n"
+    )
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert count == 1
+    assert problems == (
+        "left out, a score is 0, 0.1, ... 1: row 2",
+        "left out, no such answer was judged: row 3",
+        "left out, this person marked this answer in a row before: row 5",
+        "left out, the mark is of another answer: prediction_sha256 differs: row 6",
+    )
+
+
+def test_marks_calibrate_the_judge(marked):
+    report = mm_vet_report()
+    for name in ("owner", "helper-1"):
+        seat = marked.seat(name)
+        while (drawn := marked.marking.draw(seat)) is not None:
+            shown, answer = drawn
+            value = max(0, round(10 * answer.score) - 1) if name == "owner" else round(10 * answer.score)
+            marked.marking.store.say(seat, shown.token, Said(str(value)))
+    found = mark_results(marked.marking, marked.job, report)
+    assert found.marked == 60 and found.is_random and found.calibration
+    (judge,) = found.calibration.judges
+    assert 0.05 < judge.measures.delta.value < 0.12 and judge.measures.bias > 0.05
+    assert found.calibration.people
+    again = sum(mark.round == 2 for mark in marked.marks())
+    assert (again < 3) == (found.calibration.repeated is None)
+    assert found.calibration.repeated is None or found.calibration.repeated.delta.value == 0
+    assert judge.mean and judge.mean.corrected.half_width == 0, "every answer is marked: nothing is left to chance"

@@ -1,0 +1,213 @@
+"""People mark answers and label errors in a browser, by keyboard and blind; the report says what they said."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from arena.database import Database
+from arena.web.cookies import COOKIE, cookie_hash
+from scoring.jobs.store import Jobs
+from scoring.marking.work import Marking
+from tests.support.blindness import told
+from tests.support.mm_vet_reports import mm_vet_report
+from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.servers import AppServer
+
+COOKIE_OF_OWNER = "o" * 32
+OWNER = cookie_hash(COOKIE_OF_OWNER)
+HOSTILE = "<img src=x onerror=document.title='run'> **bold** <script>document.title='run'</script>"
+JUDGE = "gpt-4-0613"
+TITLE = "Very secret model"
+
+
+def report():
+    """A judged report with pictures, an answer of two elements, and one that is hostile."""
+    whole = mm_vet_report(0.2, title=TITLE)
+    rows = [
+        replace(row, question=replace(row.question, image="cat-1.webp", truth="-1 <AND> -5 <OR> both"))
+        for row in whole.rows[:30]
+    ]
+    rows[0] = replace(rows[0], prediction=HOSTILE)
+    return replace(whole, rows=(*rows, *whole.rows[30:]))
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory) -> Iterator[tuple[AppServer, str]]:
+    """An app with a report of the owner's."""
+    folder = tmp_path_factory.mktemp("marking")
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    link = Jobs(database).add_done(OWNER, report()).link
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    yield running, link
+    running.stop()
+
+
+@pytest.fixture
+def owner(browser, app) -> Iterator[Page]:
+    """The owner's browser, on the page of people; all that comes over the wire is kept in `page.wire`."""
+    server, link = app
+    cookie = {"name": COOKIE, "value": COOKIE_OF_OWNER, "url": server.address}
+    with fresh_page(browser, DESK, permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.context.add_cookies([cookie])
+        page.goto(f"{server.address}/report/{link}/people")
+        yield page
+
+
+def begin(page: Page, label: str) -> None:
+    page.get_by_role("button", name=label).click()
+    if page.locator(".consent").count():
+        page.locator(".consent input").check()
+        page.get_by_role("button", name="Begin").click()
+    expect(page.locator("#marked")).to_be_visible()
+
+
+def watched(page: Page) -> list[bytes]:
+    """Everything that the page gets from now on."""
+    wire: list[bytes] = []
+    page.on("response", lambda one: wire.append(f"{one.url} {one.headers}".encode()))
+    page.on(
+        "requestfinished",
+        lambda one: wire.append(one.response().body() if one.response() and one.response().status == 200 else b""),
+    )
+    return wire
+
+
+def marks_of(app: tuple[AppServer, str], kind="marks"):
+    server, link = app
+    database = Database(f"sqlite:///{server.data_dir / 'arena.db'}")
+    marking = Marking(database, Jobs(database))
+    material = marking.material(kind, link)
+    found = marking.store.of_report(kind, link, OWNER, material.answers)
+    database.close()
+    return found
+
+
+def press(page: Page, key: str) -> None:
+    before = page.locator("#marked").get_attribute("data-answer")
+    page.keyboard.press(key)
+    page.wait_for_function(f"document.querySelector('#marked')?.dataset.answer !== {before!r}")
+
+
+def test_twenty_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(owner, app):
+    begin(owner, "Mark answers")
+    wire = watched(owner)
+    owner.reload()
+    keys = [*"0123456789", "t", "Enter", *"77777", "3", "5", "9"]
+    for key in keys:
+        press(owner, key)
+    expect(owner.locator("#lead")).to_contain_text("21 of")
+    press(owner, "u")
+    expect(owner.locator("#lead")).to_contain_text("20 of")
+    press(owner, "8")
+    owner.keyboard.press("s")
+    before = owner.locator("#marked").get_attribute("data-answer")
+    owner.keyboard.press("Enter")
+    owner.wait_for_function(f"document.querySelector('#marked')?.dataset.answer !== {before!r}")
+    marks = marks_of(app)
+    values = [mark.said.value for mark in marks]
+    assert sorted(values) == sorted(["0", *"123456789", "10", "10", *"77777", "3", "5", "8", "cannot"])
+    assert next(mark for mark in marks if mark.said.value == "cannot").said.note == "the picture is missing or broken"
+    link = app[1]
+    assert len(wire) > 40 and told({TITLE, JUDGE, link, "mm-vet"}, b"\n".join(wire)) == set()
+    shoot(owner, "marking")
+
+
+def test_a_page_shows_question_picture_truth_and_answer_alone(owner, app):
+    begin(owner, "Mark answers")
+    for _ in range(12):
+        if owner.locator("#marked img").count() and owner.locator(".chip").count() == 3:
+            break
+        press(owner, "4")
+    expect(owner.locator(".truth")).to_contain_text("-1 and -5 or both")
+    image = owner.locator("#marked img").first
+    assert image.evaluate("async (one) => { await one.decode(); return one.naturalWidth }") > 100
+    assert not re.search("cat-1|report", image.get_attribute("src"))
+    expect(owner.locator("body")).not_to_contain_text("grade")
+    owner.get_by_text("Instructions").click()
+    expect(owner.locator(".instructions table")).to_contain_text("Can you explain this meme?")
+    shoot(owner, "marking-instructions", whole=True)
+
+
+def test_a_helper_comes_by_a_link_that_tells_nothing_of_the_report(owner, app, browser):
+    begin(owner, "Mark answers")
+    server, link = app
+    owner.goto(f"{server.address}/report/{link}/people")
+    owner.get_by_text("links for helpers").first.click()
+    owner.locator(".links button").first.click()
+    expect(owner.locator(".links button").first).to_have_text("Copied")
+    sent = owner.evaluate("navigator.clipboard.readText()")
+    assert link not in sent and sent.startswith(server.address)
+    shoot(owner, "people-owner")
+    with fresh_page(browser, PHONE) as helper:
+        helper.goto(sent)
+        expect(helper.locator("h1")).to_contain_text("Mark answers")
+        shoot(helper, "marking-entry")
+        helper.locator(".consent input").check()
+        helper.get_by_role("button", name="Begin").click()
+        helper.locator(".grades button", has_text="0.5").click()
+        expect(helper.locator("#lead")).to_contain_text("2 of")
+        shoot(helper, "marking-phone", whole=True)
+        helper.goto(sent)
+        expect(helper.locator("#lead")).to_contain_text("2 of")
+    assert {mark.marker.rpartition(".")[2] for mark in marks_of(app)} == {"owner", "helper-1"}
+
+
+def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, app):
+    begin(owner, "Label errors")
+    for key in ["1", "2", "3", "4", "5", "6", "7", "8", *"12345678", *"1234"]:
+        press(owner, key)
+    owner.keyboard.press("Shift+Digit3")
+    owner.keyboard.press("Shift+Digit1")
+    expect(owner.locator("input[name=further-knowledge]")).to_be_checked()
+    owner.locator("input[name=note]").fill("It is 5 o'clock.")
+    shoot(owner, "labelling", whole=True)
+    owner.locator("button[value=reasoning]").click()
+    expect(owner.locator("#lead")).to_contain_text("22 of")
+    last = marks_of(app, "labels")[-1].said
+    assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock.")
+
+
+def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp_path):
+    server, link = app
+    begin(owner, "Mark answers")
+    for _ in range(5):
+        press(owner, "6")
+    owner.goto(f"{server.address}/report/{link}/people")
+    expect(owner.locator("main")).to_contain_text("People marked")
+    expect(owner.get_by_role("region", name="How far from people")).to_contain_text("gpt-4-0613, paper")
+    shoot(owner, "people", whole=True)
+    with owner.expect_download() as download:
+        owner.get_by_role("link", name="marks.csv").click()
+    path = tmp_path / "marks.csv"
+    download.value.save_as(path)
+    lines = path.read_text("utf-8").splitlines()
+    lines.append(lines[1].replace(lines[1].split(",")[0], "v1_999"))
+    path.write_text("\n".join(lines), "utf-8")
+    owner.get_by_text("Bring marks in").click()
+    owner.locator("input[type=file]").set_input_files(path)
+    owner.get_by_role("button", name="Bring in").click()
+    expect(owner.locator("#problem")).to_contain_text("no such answer was judged: row")
+
+
+def test_strangers_read_and_change_nothing(app):
+    server, link = app
+    address = f"{server.address}/report/{link}/people"
+    with httpx.Client() as stranger:
+        shown = stranger.get(address)
+        assert shown.status_code == 200 and "For you, its owner" not in shown.text
+        for act in ("marks", "labels", "drop", "x" * 500, "\0"):
+            answer = stranger.post(address, data={"act": act}, headers={"origin": server.address})
+            assert answer.status_code == 409 and "For you, its owner" not in answer.text, act
+            assert "There is no such report of yours" in answer.text or "nothing to mark" in answer.text
+        file = {"file": ("m.csv", b"item,score\nv1_1,1")}
+        sent = stranger.post(f"{server.address}/marks", params={"report": link}, files=file)
+        assert sent.status_code == 409 and "no such report of yours" in sent.text
+        assert stranger.get(f"{address}/marks.csv").status_code in (200, 404)
+        assert stranger.get(f"{server.address}/report/nope/people", follow_redirects=False).status_code == 303
+        for path in ("/c/marks-0000000000000000/1.0/pictures/x/1", f"/c/{link}/x/pictures/y/1"):
+            assert stranger.get(server.address + path).status_code == 404
