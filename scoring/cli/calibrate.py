@@ -1,16 +1,16 @@
-"""Command `calibrate`: how far judges are from people who marked the same answers, and a corrected mean."""
+"""Command `calibrate`: how far judges are from people who marked the same answers, and from one another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option, Typer
 
 from arena.io.csv_text import csv_text
-from scoring.calibration.calibrate import Calibration, JudgeCalibration, calibrate
+from scoring.calibration.calibrate import Calibration, JudgeCalibration, between_judges, calibrate
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.files import audits, read_marks
-from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, Measures
+from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, MarksError, Measures
 
 app = Typer(rich_markup_mode=None)
 _COLUMNS = ("delta", "low", "high", "bias", "within 0.1", "Spearman", "ICC(2,1)", "kappa")
@@ -18,22 +18,39 @@ _COLUMNS = ("delta", "low", "high", "bias", "within 0.1", "Spearman", "ICC(2,1)"
 
 @app.command("calibrate")
 def run(
-    marks: Annotated[Path, Argument(help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256")],
     files: Annotated[list[Path], Argument(metavar="FILE...", help="-audit.jsonl of reports on the same answers")],
+    marks: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256"),
+    ] = None,
     out: Annotated[Path | None, Option(metavar="FILE", help="also write the table as CSV")] = None,
 ) -> Iterator[str]:
     judged = list(audits(files))
+    rows = [(f"{one} beside {other}", measures) for (one, other), measures in between_judges(judged).items()]
+    if marks is None:
+        if not rows:
+            raise MarksError(
+                "one judge and no marks: name --marks FILE, or the reports of two judges on the same answers"
+            )
+        yield "No marks: judge beside judge, over all answers that both scored"
+        yield from _written(rows, out)
+        return
     read = read_marks(marks, judged[0])
     yield from read.problems
-    found = calibrate(judged, read.marks)
+    first, again = ([mark for mark in read.marks if mark.round == number] for number in (1, 2))
+    found = calibrate(judged, first, again)
     order = "" if found.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
     yield f"{found.answers:,} marked answers of {len(judged[0].answers):,}{order}"
-    rows = list(_rows(found))
+    yield from _written([*_rows(found), *rows], out)
+    yield from _said(found)
+
+
+def _written(rows: Sequence[tuple[str, Measures]], out: Path | None) -> Iterator[str]:
+    """The table, and where it was written to."""
     width = max(len(name) for name, _ in rows)
     yield "  ".join([" " * width, *(f"{name:>10}" for name in _COLUMNS)])
     for name, measures in rows:
         yield "  ".join([f"{name:<{width}}", *(f"{cell:>10}" for cell in _cells(measures))])
-    yield from _said(found)
     if out:
         out.write_text(csv_text([("measured", *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]), "utf-8")
         yield f"written: {out}"
@@ -44,7 +61,9 @@ def _rows(found: Calibration) -> Iterator[tuple[str, Measures]]:
         yield judge.name, judge.measures
         yield from ((f"  {group}", measures) for group, measures in judge.groups.items())
     if found.people:
-        yield "people, one against another", found.people
+        yield "people, one beside another", found.people
+    if found.repeated:
+        yield "people, the second time", found.repeated
     yield from found.baselines.items()
 
 

@@ -58,14 +58,23 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     rows = [(item, "anna", mark) for item, mark in truth.items()]
     rows += [(item, "berta", mark) for item, mark in list(truth.items())[:10]]
     assert (
-        main(["calibrate", str(table(tmp_path / "m.csv", rows)), *map(str, files), "--out", str(tmp_path / "t.csv")])
+        main(
+            [
+                "calibrate",
+                *map(str, files),
+                "--marks",
+                str(table(tmp_path / "m.csv", rows)),
+                "--out",
+                str(tmp_path / "t.csv"),
+            ]
+        )
         == 0
     )
     told = capsys.readouterr().out
     found = {row["measured"].strip(): row for row in csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))}
     assert list(found)[0] == "near, hardened" and "far, hardened" in found
     assert 0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
-    assert float(found["people, one against another"]["delta"]) == 0
+    assert float(found["people, one beside another"]["delta"]) == 0
     assert {"keywords", "the mean mark for all", "length", "rec", "ocr"} <= set(found)
     assert f"{N} marked answers of {N}" in told and "marks were worth" in told and "Table 7" in told
 
@@ -73,7 +82,7 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
 def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
     files, truth = judged
     rows = [(item, "anna", mark) for item, mark in list(truth.items())[:12]]
-    assert main(["calibrate", str(table(tmp_path / "m.csv", rows)), *map(str, files)]) == 0
+    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows))]) == 0
     told = capsys.readouterr().out
     assert "below 30 judges are not put in an order" in told
     assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
@@ -86,7 +95,7 @@ def test_wrong_rows_are_named_and_lose_nothing_else(judged, tmp_path, capsys):
     rows += [("v1", "anna", 0.5, ""), ("v2", "berta", 0.55, ""), ("v3", "berta", "good", ""), ("v4", "berta", 1.1, "")]
     rows += [("v999", "berta", 1, ""), ("v5", "berta", 1, digest)]
     columns = ("item", "marker", "score", "prediction_sha256")
-    assert main(["calibrate", str(table(tmp_path / "m.csv", rows, columns)), *map(str, files)]) == 0
+    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows, columns))]) == 0
     told = capsys.readouterr().out
     first = N + 2
     assert f"left out, this person marked this answer in a row before: row {first}" in told
@@ -100,7 +109,12 @@ def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     truth = {f"v{number}": 1.0 for number in range(8)}
     file = audit(tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth})
     rows = [(item, "anna", mark) for item, mark in truth.items()]
-    assert main(["calibrate", str(table(tmp_path / "m.csv", rows)), str(file), "--out", str(tmp_path / "t.csv")]) == 0
+    assert (
+        main(
+            ["calibrate", str(file), "--marks", str(table(tmp_path / "m.csv", rows)), "--out", str(tmp_path / "t.csv")]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     assert "1 of the marked answers are unscored, and in no number" in told and "no corrected mean" in told
     assert float(next(csv.DictReader((tmp_path / "t.csv").read_text("utf-8").splitlines()))["delta"]) == 0
@@ -117,6 +131,15 @@ def test_what_cannot_be_measured_ends_with_a_sentence(judged, tmp_path, capsys, 
     files, _ = judged
     if judge:
         files[0].write_text(judge, "utf-8")
-    assert main(["calibrate", str(table(tmp_path / "m.csv", marks)), *map(str, files)]) != 0
+    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", marks))]) != 0
     shown = capsys.readouterr()
     assert told in shown.err + shown.out and "Traceback" not in shown.err
+
+
+def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
+    files, _ = judged
+    assert main(["calibrate", *map(str, files)]) == 0
+    told = capsys.readouterr().out
+    assert "No marks: judge beside judge" in told and " beside " in told.splitlines()[-1]
+    assert main(["calibrate", str(files[0])]) == 2
+    assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
