@@ -190,7 +190,7 @@ def create_app(context: AppContext) -> FastAPI:
         *context.live.routers(),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
-        people_api.routes(people_api.PeoplePages(context.marking)),
+        people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
         leaderboard_api.routes(context.leaderboard),
         preview_api.routes(heads, scaled),
         scoring_api.upload_routes(context.scoring.upload_store),

@@ -1,4 +1,4 @@
-"""Report pictures: those of the wrong answers that a report shows, where its uploaded file holds them.
+"""Report pictures: those of the wrong answers that a report shows, or people label, where its file holds them.
 
 They are strangers' bytes: decoded and encoded anew, small, and kept in the database beside their report, with which
 they go. Who has the report's link may see them, nobody else; no copy and no export holds them.
@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, insert, select
+from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, func, insert, select
 
 from arena.database import METADATA, Database, DatabaseError
 from arena.io.images import PictureError, read_picture
@@ -41,6 +41,8 @@ REPORT_PICTURE = Table(
 WIDTH = 640
 """Most pixels across."""
 MOST_OF_QUESTION = 4
+MOST_LABELLED = 90
+"""Answers whose pictures are kept so that people can label their errors: about 5 MB."""
 _MOST_WAITING = 50
 """Files of which pictures are still to be read; those of others stay unread."""
 _PATIENCE_SECONDS = 5.0
@@ -60,14 +62,19 @@ class ReportPictures:
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
-    def soon(self, job: Job) -> None:
-        """Keep the pictures of a report that was made of its owner's uploaded file, in the background."""
+    def soon(self, job: Job, labelled: Sequence[ScoredAnswer] = ()) -> None:
+        """Keep the pictures of a report that was made of its owner's uploaded file, in the background.
+
+        Those of the wrong answers that it shows, or of the first MOST_LABELLED of these that people label.
+        """
         if not isinstance(BENCHMARKS[job.benchmark], FileBenchmark):
             return
-        arrived = self._uploads.latest(job.owner, job.file)
-        if arrived is None or job.link in self._waiting or len(self._waiting) >= _MOST_WAITING or self.of(job.link):
+        arrived, kept = self._uploads.latest(job.owner, job.file), self.of(job.link)
+        wanted = [one for one in labelled[:MOST_LABELLED] if one.id not in kept]
+        is_known = not wanted if labelled else kept
+        if arrived is None or job.link in self._waiting or len(self._waiting) >= _MOST_WAITING or is_known:
             return
-        self._waiting[job.link] = reading = self._reader.submit(self._keep, job.link, arrived)
+        self._waiting[job.link] = reading = self._reader.submit(self._keep, job.link, arrived, wanted)
         reading.add_done_callback(lambda _: self._waiting.pop(job.link, None))
 
     def stop(self) -> None:
@@ -91,30 +98,35 @@ class ReportPictures:
         with self._database.read() as connection:
             return connection.scalar(query)
 
-    def _keep(self, link: str, arrived: StoredUpload) -> None:
+    def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
         try:
             report = self._jobs.report(link)
             if report is not None:
                 answers = BENCHMARKS[report.benchmark].scored_answers(report)
-                self._insert(link, list(file_pictures(arrived.path, arrived.name, answers)))
+                shown = wanted or wrong_answers(answers)
+                self._insert(link, list(file_pictures(arrived.path, arrived.name, answers, shown)))
         except (RowsError, OSError, DatabaseError) as error:
             log.info("the pictures of a report were not read: %s", error)
 
     def _insert(self, link: str, found: Sequence[tuple[str, bytes]]) -> None:
-        rows = [
-            {"link": link, "number": number, "question": question, "data": data}
-            for number, (question, data) in enumerate(found, 1)
-        ]
+        last = select(func.coalesce(func.max(REPORT_PICTURE.c.number), 0)).where(REPORT_PICTURE.c.link == link)
         with self._database.write() as connection:  # its owner may have deleted it meanwhile
-            if rows and connection.scalar(select(JOB.c.link).where(JOB.c.link == link)):
+            if found and connection.scalar(select(JOB.c.link).where(JOB.c.link == link)):
+                first = connection.execute(last).scalar_one() + 1
+                rows = [
+                    {"link": link, "number": number, "question": question, "data": data}
+                    for number, (question, data) in enumerate(found, first)
+                ]
                 connection.execute(insert(REPORT_PICTURE), rows)
 
 
-def file_pictures(path: Path, name: str, answers: Sequence[ScoredAnswer]) -> Iterator[tuple[str, bytes]]:
-    """Yield question and picture, as WebP, of the wrong answers that a report on a file shows. Raises RowsError."""
+def file_pictures(
+    path: Path, name: str, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield question and picture, as WebP, of the wanted ones of a file's answers. Raises RowsError."""
     times = Counter(one.row for one in answers)
     rows = {one.id: one.row for one in answers if one.row and times[one.row] == 1}
-    shown = {one.id: rows[one.id] for one in wrong_answers(answers) if one.id in rows}
+    shown = {one.id: rows[one.id] for one in wanted if one.id in rows}
     cells = _cells(path, name, set(shown.values())) if shown else {}
     others = {id: str(cells.get(row)).strip() for id, row in shown.items()}
     meant = {id: rows[other] for id, other in others.items() if _REFERENCE.fullmatch(other) and other in rows}

@@ -15,6 +15,7 @@ from arena.io.strict_json import RowsError
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from arena.web.words import EVERYWHERE, page_words
+from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.marking.files import bring_marks, by_item, marks_csv
 from scoring.marking.results import mark_results
@@ -37,6 +38,7 @@ class PeoplePages:
     """The pages of people under the reports of one server."""
 
     marking: Marking
+    pictures: ReportPictures
 
     def page(self, link: str, owner: str, said: str = "") -> str | None:
         """The page under a report's link; None without a report."""
@@ -82,6 +84,9 @@ class PeoplePages:
         if kind not in KINDS:
             raise MarkError("There is nothing to mark in this report.")
         campaign = self.marking.open(owner, link, "marks" if kind == "marks" else "labels")
+        material, job = self.marking.material("labels", link), self.marking.job_of(owner, link)
+        if kind == "labels" and material:
+            self.pictures.soon(job, [material.answers[one.key] for one in material.plan])
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:

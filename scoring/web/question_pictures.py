@@ -10,7 +10,7 @@ from arena.items.importers import DEMO_FOLDER
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.jobs.report_pictures import ReportPictures
 
-_OF_FILE = re.compile(r"of-file-([1-9]\d{0,2})")
+_OF_FILE = re.compile(r"of-file-([1-9]\d{0,3})")
 
 
 class QuestionPictures:

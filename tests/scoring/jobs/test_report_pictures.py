@@ -48,7 +48,8 @@ def report_on(path: Path):
 def found_in(path: Path) -> dict[str, list[tuple[int, int, int]]]:
     """The colours of the pictures that are kept of a file, by question, each as it is decoded."""
     report, found = report_on(path), {}
-    for question, data in file_pictures(path, path.name, BENCHMARKS[report.benchmark].scored_answers(report)):
+    answers = BENCHMARKS[report.benchmark].scored_answers(report)
+    for question, data in file_pictures(path, path.name, answers, wrong_answers(answers)):
         with Image.open(io.BytesIO(data)) as image:
             assert image.format == "WEBP" and image.width <= WIDTH and not image.info.get("exif")
             found.setdefault(question, []).append(image.convert("RGB").getpixel((image.width // 2, image.height // 2)))
@@ -129,6 +130,19 @@ def house(database, tmp_path) -> Iterator[House]:
     made = House(database, tmp_path)
     yield made
     made.pictures.stop()
+
+
+def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house, tmp_path):
+    rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 20)]
+    job = house.report(written(tmp_path / "a.tsv", rows))
+    shown = house.pictures.of(job.link)
+    answers = BENCHMARKS["mmbench"].scored_answers(house.jobs.report(job.link))
+    for _ in range(2):
+        house.pictures.soon(job, answers[:12])
+        kept = house.pictures.of(job.link)
+        assert shown.items() <= kept.items() and kept.keys() == {*shown, *(one.id for one in answers[:12])}
+        numbers = [number for several in kept.values() for number in several]
+        assert sorted(numbers) == list(range(1, len(kept) + 1))
 
 
 def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_path):

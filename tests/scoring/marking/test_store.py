@@ -106,6 +106,9 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     marked.mark(seat, "7", 12)
     marked.mark(seat, "cannot", 1)
     report = mm_vet_report()
+    own = mark_results(marked.marking, marked.job, report)
+    said = {mark.answer for mark in marked.marks() if mark.said.value == "7"}
+    assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
     file, keys = by_item(report)
     text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
     rows = list(csv.DictReader(io.StringIO(text)))
