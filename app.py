@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
@@ -20,6 +20,7 @@ from gradio.themes import Default
 from starlette.routing import Mount
 
 from arena.admin.campaigns import CampaignAdmin
+from arena.admin.checklist import ChecklistEntry
 from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
@@ -27,7 +28,7 @@ from arena.battles.store import BattleStore
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.campaign_battles.spec import closed_sources
-from arena.database import Database, DatabaseError
+from arena.database import Database, DatabaseError, now
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
 from arena.inference.catalogue import CatalogueError
@@ -69,6 +70,8 @@ from arena.web.terms import Terms
 from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
+from scoring.calibration.drift_store import DriftStore
+from scoring.calibration.drift_words import drift_checks
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.marking.spec import MarkSpec
 from scoring.marking.work import Marking
@@ -151,7 +154,11 @@ class AppContext:
         self.campaigns = build_campaigns(settings, database, *shared, marked)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
-        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues, campaigns)
+        self.drift = DriftStore(database)
+        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues, campaigns, self._checks)
+
+    def _checks(self) -> Iterator[ChecklistEntry]:
+        return drift_checks(self.drift, self.scoring.operator, now())
 
     def _known_since(self, owner: str) -> datetime | None:
         """When somebody first voted, logged in or scored with a cookie of this hash."""
@@ -249,7 +256,9 @@ def build_page(context: AppContext) -> gr.Blocks:
         with gr.Column() as form:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(context.scoring.jobs, context.question_pictures, context.marking, context.scoring.delete)
+            scoring = context.scoring
+            shared = (context.question_pictures, context.marking, context.drift)
+            report = ReportTab(scoring.jobs, *shared, scoring.delete)
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):

@@ -46,7 +46,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -94,8 +94,11 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
     6: {"battle": ("CREATE INDEX battle_of_pair ON battle (item_id, model_low, model_high)",)},
     7: {"job": ("ALTER TABLE job ADD COLUMN published BOOLEAN DEFAULT FALSE NOT NULL",)},
     8: {"job": ("ALTER TABLE job ADD COLUMN score TEXT",)},
+    9: {},
 }
-"""Migrations by the version they start from: of each table, in SQL that both databases accept."""
+"""Migrations by the version they start from: of each table, in SQL that both databases accept.
+
+New tables want none."""
 
 SECRET_KEY = Table("secret_key", METADATA, Column("name", Text, primary_key=True), Column("key", Text, nullable=False))
 """Random keys of this database, by what they are for; no copy and no export holds them."""

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -87,6 +87,8 @@ class DashboardService:
     queues: Mapping[str, Callable[[], int]]
     live_models: int
     campaigns: CampaignAdmin
+    checks: Callable[[], Iterable[ChecklistEntry]] = tuple
+    """What scoring adds to the checklist."""
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
@@ -97,12 +99,12 @@ class DashboardService:
         queues = {name: length() for name, length in self.queues.items()}
         copy = self.backup.state() if self.backup else None
         campaigns = tuple(self.campaigns.standings(MOST_CAMPAIGNS))
-        unsigned, who = self._unsigned(), self.settings.counted
+        unsigned, who, checks = self._unsigned(), self.settings.counted, tuple(self.checks())
         with self.database.read() as connection:
             official = official_board(connection, who)
             flags = FlagService(self.database, who if official == "counted" else CountSettings()).flagged(connection)
             return Dashboard(
-                checklist=checklist(self.settings, connection, self.live_models),
+                checklist=checklist(self.settings, connection, self.live_models, checks),
                 live_models=self.live_models,
                 days=_days(connection, present),
                 queues=queues,

@@ -1,11 +1,12 @@
 """Admin setup: the operators' dashboard, actions, link and images to moderate, and the public export."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.admin.campaigns import CampaignAdmin
+from arena.admin.checklist import ChecklistEntry
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
@@ -32,13 +33,15 @@ class AdminSetup:
         live: LiveSetup,
         queues: Mapping[str, Callable[[], int]],
         campaigns: CampaignAdmin,
+        checks: Callable[[], Iterable[ChecklistEntry]],
     ) -> None:
-        """`queues` maps a queue's name to a function that returns its length."""
+        """`queues` maps a queue's name to a function that returns its length; `checks` adds to the checklist."""
         judge, images = settings.judge, live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         self.operators, self.service = operators, AdminService(database, images, settings.counted)
-        self.watch = DashboardService(database, settings, backup, budgets, queues, len(live.chats.vlms), campaigns)
+        seen = (backup, budgets, queues, len(live.chats.vlms), campaigns, checks)
+        self.watch = DashboardService(database, settings, *seen)
         files = PublicFiles(database, settings.public_dir)
         of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, operators))
         self.routers = (*of_operators, export_api.routes(files))

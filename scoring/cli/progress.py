@@ -20,7 +20,7 @@ from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, probe
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.run import Progress
+from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec, prices_date, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
 from scoring.report import AnyReport
@@ -73,15 +73,15 @@ class CommandJudge:
     ) -> None:
         self._budget = budget
         self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
-        self._database = Database(settings.database_url)
-        self._cache = ReplyCache(self._database)
+        self.database = Database(settings.database_url)
+        self._cache = ReplyCache(self.database)
         self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self) -> Lines[JudgeSpec]:
         """Return the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(self._model, self.address, Jobs(self._database))
+        spec = known(self._model, self.address, Jobs(self.database))
         if spec is None:
             yield f"{self._model} is not known here. {TRY_OUT}."
             self._agree()
@@ -91,36 +91,44 @@ class CommandJudge:
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
-        cost = quote(draft, priced, None, self._cache)
+        most = yield from self.agreed(quote(draft, priced, None, self._cache), spec.model)
+        report = _asked(self._scored(draft, spec, most))
+        self.database.close()
+        return report
+
+    def agreed(self, cost: Quote, model: str) -> Lines[int]:
+        """Print the cost, and return the bound that the user agreed to. Raises DeclinedError and StoppedError."""
         price = f"its price is not known: {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
             price = f"about ${cost.dollars:,.2f} by the prices of {prices_date()}, at most ${most / 1e6:,.2f} in all"
         elif self._budget is not None:
-            raise StoppedError(f"{spec.model}: {price}; no --budget can be kept without")
+            raise StoppedError(f"{model}: {price}; no --budget can be kept without")
         if self._batch and self._budget is not None and cost.most > most:
             raise StoppedError(f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}")
         yield (
-            f"{cost.calls:,} calls to {spec.model} at {self.address.shown} ({cost.cached:,} replies are here already): "
+            f"{cost.calls:,} calls to {model} at {self.address.shown} ({cost.cached:,} replies are here already): "
             f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
         )
         if cost.calls:
             self._agree()
-        report = _asked(self._scored(draft, spec, RunBudget(most)))
-        self._database.close()
-        return report
+        return most
 
-    async def _scored(self, draft: R, spec: JudgeSpec, budget: RunBudget) -> R:
+    def client(self, spec: JudgeSpec, most: int) -> Judge:
+        """A client of the judge that stops at a bound."""
         pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
+        return Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
+
+    async def _scored(self, draft: R, spec: JudgeSpec, most: int) -> R:
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            asked = Judge(spec, self.address, pace, budget, pictures=self._pictures)
+            asked = self.client(spec, most)
             if self._batch:
-                asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
+                asked = BatchJudge(spec, self.address, self.database, self._pictures, tell=bar.write)
             async with asked as judge:
                 return await score(draft, judge, self._cache, tell, asyncio.Event())
 

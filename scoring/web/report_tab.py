@@ -7,9 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 
+from arena.database import now
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
+from scoring.calibration.drift_store import DriftStore
+from scoring.calibration.drift_words import drift_line
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
 from scoring.marking.results import mark_results
 from scoring.marking.work import Marking
@@ -72,10 +75,15 @@ class ReportTab:
     """Components of the tab as attributes, event handlers as methods; anybody who has a report's link may read it."""
 
     def __init__(
-        self, jobs: Jobs, pictures: QuestionPictures, marking: Marking, delete: Callable[[str, str], None]
+        self,
+        jobs: Jobs,
+        pictures: QuestionPictures,
+        marking: Marking,
+        drift: DriftStore,
+        delete: Callable[[str, str], None],
     ) -> None:
         """`delete` deletes an owner's report by its link."""
-        self._jobs, self._pictures, self._marking, self._delete = jobs, pictures, marking, delete
+        self._jobs, self._pictures, self._marking, self._drift, self._delete = jobs, pictures, marking, drift, delete
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
@@ -150,7 +158,7 @@ class ReportTab:
             self.head: head,
             self.figure: figure_html(report),
             self.wrong: wrong_html(report, self._pictures.addresses(job.link)),
-            self.trust: trust_html(report, job.link, self._people(job, report)),
+            self.trust: trust_html(report, job.link, self._people(job, report), self._drift_line(job, report)),
             self.comparing: gr.update(visible=True),
             self.second: gr.update(choices=self._others(job, request), value=None),
             self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
@@ -164,6 +172,9 @@ class ReportTab:
         if not isinstance(report, Report):
             return ""
         return marks_line(mark_results(self._marking, job, report, beside=False))
+
+    def _drift_line(self, job: Job, report: AnyReport) -> str:
+        return drift_line(self._drift, report.judge, job.finished or now()) if report.judge else ""
 
     def on_publish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, True, request)

@@ -24,6 +24,7 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.calibration.drift_store import DriftStore
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -189,10 +190,11 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
+        stores = (Marking(database, self.bench.jobs), DriftStore(database))
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),
-                ReportTab(self.bench.jobs, pictures, Marking(database, self.bench.jobs), self.service.delete),
+                ReportTab(self.bench.jobs, pictures, *stores, self.service.delete),
             )
         app = FastAPI()
         app.include_router(report_routes(self.bench.jobs, pictures))
