@@ -6,7 +6,7 @@ from datetime import datetime
 from arena.admin.checklist import ChecklistEntry
 from arena.inference.endpoint import place_of
 from arena.templates import plural
-from scoring.calibration.drift import BASELINE_RUNS
+from scoring.calibration.drift import BASELINE_RUNS, EVERY_DAYS
 from scoring.calibration.drift_store import DriftHistory, DriftStore, JudgeKey, StoredLook
 from scoring.calibration.frozen_answers import ways
 from scoring.jobs.worker import Operator
@@ -18,7 +18,7 @@ _ACCEPT = "python -m scoring drift accept (docs/score.md)"
 def drift_line(store: DriftStore, judge: JudgeStamp, judged_at: datetime) -> str:
     """What looks until a report was judged say of its judge; and what a later one found, if it has moved since."""
     if judge.prompt not in ways():
-        return "Drift: never looked at; judges are looked at with MM-Vet's prompts alone."
+        return "Drift: never looked at with this prompt; judges are looked at with MM-Vet's present ones."
     history = store.history(JudgeKey(judge.address, judge.model, judge.prompt), judged_at)
     if history is None:
         return "Drift: never looked at; whether this judge scores as it used to is not known."
@@ -49,9 +49,9 @@ def drift_checks(store: DriftStore, operator: Operator | None, at: datetime) -> 
         yield ChecklistEntry("Judge's drift", False, told)
     for history in accepted:
         state, what = history.at(at).state, f"Judge's drift ({ways()[history.baseline.judge.prompt]})"
-        mend = {"moved": f" Mark answers anew, and accept it anew: {_ACCEPT}.", "not looked at": " The log says why."}
-        told = f"{_told(history, at)}.{mend.get(state, '') if history.looks else ''}"
-        yield ChecklistEntry(what, state == "steady" or not history.looks, told)
+        fine = state != "moved" and (at - history.seen_at).days <= EVERY_DAYS
+        mend = f"Mark answers anew, and accept it anew: {_ACCEPT}." if state == "moved" else "The log says why."
+        yield ChecklistEntry(what, fine, f"{_told(history, at)}.{'' if fine else f' {mend}'}")
 
 
 def _told(history: DriftHistory, at: datetime) -> str:
