@@ -106,16 +106,16 @@ def test_a_judge_that_moves_by_a_twentieth_is_told_at_the_first_look_and_stays_m
     (look,) = history(database, server).looks
     assert look.found.has_moved and 0.03 < look.found.shift < 0.08
     assert "drift: the judge test-judge (MM-Vet, hardened) was looked at: moved by +0.0" in caplog.text
-    judge.shift = 0.0
     age(database, 30)
     calls, serving = len(frozen_calls(server)), bench(database, server)
     with running(serving):
         assert ended(serving, serving.begun().link).state == "done", "old scores and new jobs stay"
     assert len(frozen_calls(server)) == calls, "only acceptance tells more"
     assert history(database, server).at(look.at).state == "moved"
-    accept(database, server)
-    anew = history(database, server)
-    assert anew.looks == () and anew.baseline.id > 1
+    anew = accept(database, server)
+    assert history(database, server) == anew and anew.looks == () and anew.baseline.id > 1
+    (look,) = accept(database, server, anew).looks
+    assert not look.found.has_moved, "it is what it was accepted as"
 
 
 @pytest.mark.parametrize("weeks", [5, pytest.param(40, marks=pytest.mark.soak)])
