@@ -56,17 +56,21 @@ def level_of(number: int) -> float:
 
 
 def looked(baseline: Floats, run: Floats, number: int) -> DriftLook:
-    """Compare a run with the baseline: runs x answers. With constant replies any change is a change."""
+    """Compare a run with the baseline: runs x answers. With constant replies any change is a change.
+
+    The degrees of freedom are Satterthwaite's: where few answers are noisy, the noise is known from few.
+    """
     from scipy.special import stdtr
 
     runs, answers = baseline.shape
     shift = float((run - baseline.mean(0)).mean())
-    noise = float(baseline.var(0, ddof=1).mean())
-    error = (noise * (1 + 1 / runs) / answers) ** 0.5
+    noise = baseline.var(0, ddof=1)
+    error = (float(noise.mean()) * (1 + 1 / runs) / answers) ** 0.5
     if error == 0:
         return DriftLook(shift, float(np.allclose(run, baseline[0])), level_of(number))
 
-    p = 2 * float(stdtr(answers * (runs - 1), -abs(shift) / error))
+    freedom = float((runs - 1) * noise.sum() ** 2 / (noise**2).sum())
+    p = 2 * float(stdtr(freedom, -abs(shift) / error))
     return DriftLook(shift, p, level_of(number))
 
 

@@ -39,6 +39,22 @@ def test_a_steady_judge_is_called_moved_in_one_of_a_hundred_at_most(runs):
     assert alarms / runs <= (0.01 if runs >= 3_000 else 0.025)
 
 
+@pytest.mark.parametrize("runs", [200, pytest.param(1_000, marks=pytest.mark.soak)])
+def test_a_steady_judge_whose_noise_is_in_few_answers_is_called_moved_as_seldom(runs):
+    """Six of the answers get a tenth more or less now and then, as at temperature 0; the others are constant."""
+    alarms = 0
+    for run in range(runs):
+        coin = np.random.default_rng(run)
+
+        def draw(times: int, coin: np.random.Generator = coin) -> np.ndarray:
+            flips = (coin.random((times, ITEMS)) < 0.3) * coin.choice([-0.1, 0.1], (times, ITEMS))
+            return 0.5 + np.where(np.arange(ITEMS) < 6, flips, 0)
+
+        before = draw(BASELINE_RUNS)
+        alarms += any(looked(before, draw(1)[0], week).has_moved for week in range(1, WEEKS + 1))
+    assert alarms / runs <= 0.02
+
+
 def test_the_levels_of_all_looks_there_may_ever_be_sum_to_alpha():
     assert level_of(1) == ALPHA / 2
     assert sum(map(level_of, range(1, 20_000))) == pytest.approx(ALPHA, rel=1e-3)
