@@ -68,7 +68,6 @@ def looked(baseline: Floats, run: Floats, number: int) -> DriftLook:
     error = (float(noise.mean()) * (1 + 1 / runs) / answers) ** 0.5
     if error == 0:
         return DriftLook(shift, float(np.allclose(run, baseline[0])), level_of(number))
-
     freedom = float((runs - 1) * noise.sum() ** 2 / (noise**2).sum())
     p = 2 * float(stdtr(freedom, -abs(shift) / error))
     return DriftLook(shift, p, level_of(number))
