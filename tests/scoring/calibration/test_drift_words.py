@@ -90,7 +90,7 @@ def test_what_a_server_calls_itself_is_text_and_no_address_is_shown(database):
     hostile = "<img src=x onerror=alert(1)>"
     store = DriftStore(database)
     store.add_look(store.accept(KEY, scores(0, 0, 0, 0, 0)).baseline, scores(0, names=(hostile,)))
-    html = trust_html(mm_vet_report(), line(database))
+    html = trust_html(mm_vet_report(), "link", drift=line(database))
     assert "<li>Drift: steady, " in html and "&lt;img src=x" in html and hostile not in html
     told = [*drift_list(store, now()), *(one.told for one in drift_checks(store, OPERATOR, now())), line(database)]
     assert len(told) == 3 and not any("10.7.7.7" in one for one in told)
