@@ -6,6 +6,7 @@ import pytest
 
 from arena.budget import Ceilings
 from arena.database import Database
+from arena.server.change_log import ChangeLog
 from scoring.calibration.drift_store import JUDGE_LOOK, DriftError, DriftHistory, DriftStore
 from scoring.calibration.drift_watch import PAYER, DriftWatch
 from scoring.calibration.frozen_answers import frozen_answers, ways
@@ -217,6 +218,18 @@ def test_what_the_server_calls_the_model_and_its_machine_is_kept(database, serve
     (look,) = accept(database, server, found).looks
     assert found.baseline.scores.versions == look.scores.versions == ("test-judge-2026-01-01",)
     assert (found.baseline.scores.fingerprints, look.scores.fingerprints) == (("fp_44709d6fcb",), ("fp_changed",))
+
+
+def test_a_wiped_disk_gets_its_acceptances_and_looks_back(database, server, tmp_path):
+    log = ChangeLog(database)
+    log.open()
+    found = accept(database, server, accept(database, server))
+    batch = log.batch(100)
+    assert batch
+    fresh = Database(f"sqlite:///{tmp_path / 'fresh.db'}")
+    ChangeLog(fresh).take_back(ChangeLog(fresh).unpacked([batch.content]))
+    assert history(fresh, server) == found
+    fresh.close()
 
 
 def test_some_answers_without_a_score_are_left_out_of_the_comparison(database, server):
