@@ -15,6 +15,7 @@ COMMANDS = {
     "visit-withdraw": Command("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),
     "agreement": Command("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
     "calibrate": Command("how far judges are from people who marked the same answers", "scoring.cli.calibrate"),
+    "errors": Command("which errors a model makes, by labels of people", "scoring.cli.errors"),
     "drift": Command("accept a judge, and see whether it still scores as it did", "scoring.cli.drift"),
     "answer": Command("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
     "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),

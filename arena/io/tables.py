@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -346,3 +346,13 @@ def _bounded_rows(reader: Path, file: BinaryIO, limits: FileLimits, skip: frozen
             if isinstance(message, dict):
                 raise RowsError(**message)
             yield message[0], message[1]
+
+
+_NAMED = 5
+
+
+def told_rows(problem: str, rows: Sequence[int]) -> str:
+    """What is said against rows that are left out, naming the first of them."""
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    named = ", ".join(map(str, rows[:_NAMED]))
+    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {named}{more}"

@@ -266,6 +266,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             score=None if right is None else float(right),
             groups=self.tested(question),
             row=question.row,
+            subtask=question.named_category,
+            assigned=shown.decision.step == "fallback",
         )
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:

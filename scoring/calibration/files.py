@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records
+from arena.io.tables import Record, read_records, told_rows
 from scoring.calibration.measures import GRADES
 from scoring.report import Question
 
 _COLUMNS = ("item", "marker", "score", "prediction_sha256")
 CANNOT = "cannot"
 """In place of a score: the person could not judge it."""
-SHOWN = 5
-"""Rows named in a problem."""
 
 
 class JudgedAnswer(NamedTuple):
@@ -92,7 +90,7 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
             wrong.setdefault(problem, []).append(mark.row)
         else:
             kept[mark.item, mark.marker, mark.round] = mark
-    return ReadMarks(tuple(kept.values()), tuple(_told(problem, rows) for problem, rows in wrong.items()))
+    return ReadMarks(tuple(kept.values()), tuple(told_rows(problem, rows) for problem, rows in wrong.items()))
 
 
 def _mark(record: Record, file: str) -> PersonMark:
@@ -117,12 +115,6 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str,
     if mark.digest and mark.digest != judged.answers[mark.item].digest:
         return "the mark is of another answer: prediction_sha256 differs"
     return "this person marked this answer in a row before" if (mark.item, mark.marker, mark.round) in kept else ""
-
-
-def _told(problem: str, rows: Sequence[int]) -> str:
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    named = ", ".join(map(str, rows[:SHOWN]))
-    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {named}{more}"
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:

@@ -157,7 +157,8 @@ def trust_lines(report: AnyReport, people: str = "", drift: str = "") -> list[st
         unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
         lines.append(f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}.")
     lines += filter(None, [" ".join(list(benchmark.checks(report))[:2])])
-    return [*lines, people or CALIBRATION, *filter(None, [drift])] if report.judge else lines
+    said = people or (CALIBRATION if report.judge else "")
+    return [*lines, *filter(None, [said, drift])]
 
 
 def methods_html(report: AnyReport) -> str:

@@ -15,15 +15,18 @@ from arena.io.strict_json import RowsError
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from arena.web.words import EVERYWHERE, page_words
+from scoring.error_analysis.files import answer_digest, doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.marking.files import bring_marks, by_item, marks_csv
+from scoring.marking.label_results import LabelResults, label_results
 from scoring.marking.results import mark_results
 from scoring.marking.spec import MarkKind
 from scoring.marking.store import MarkError
-from scoring.marking.work import OWNER, Marking
+from scoring.marking.work import OWNER, Marking, shown_answers
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
+from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
 from scoring.web.scoring_api import attachment
 
@@ -50,7 +53,9 @@ class PeoplePages:
             parts.append(self._owned(job))
         if isinstance(report, Report):
             parts.append(marks_html(mark_results(self.marking, job, report)))
-        parts.append(HTML.files(link, [name for name in self._files(job, report)]))
+        labels = label_results(self.marking, job, report)
+        parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
+        parts.append(HTML.files(link, list(self._files(job, report, labels))))
         words = {"en": page_words(EVERYWHERE)["en"]}
         return campaign_api.HTML.document(report.title, "en", campaign_api.VERSION, words, "people", parts)
 
@@ -64,7 +69,7 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _files(self, job: Job, report: AnyReport) -> Mapping[str, str]:
+    def _files(self, job: Job, report: AnyReport, labels: LabelResults | None) -> Mapping[str, str]:
         """The downloads, by name."""
         files = {}
         if isinstance(report, Report):
@@ -73,11 +78,18 @@ class PeoplePages:
             digests = {keys[id]: one.digest for id, one in file.answers.items()}
             if marks:
                 files["marks.csv"] = marks_csv(marks, digests)
+        if labels:
+            answers = {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)}
+            files["labels.csv"] = labels_csv(labels.labels, answers)
+        if labels and labels.doubted:
+            files["doubted.csv"] = doubted_csv(labels.doubted)
         return files
 
     def file(self, link: str, name: str) -> str | None:
         job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
-        return self._files(job, report).get(name) if job and report else None
+        if job is None or report is None:
+            return None
+        return self._files(job, report, label_results(self.marking, job, report)).get(name)
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""

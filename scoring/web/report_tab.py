@@ -14,13 +14,23 @@ from arena.web.heads import ReportHead
 from scoring.calibration.drift_store import DriftStore
 from scoring.calibration.drift_words import drift_line
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
+from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
 from scoring.marking.work import Marking
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
 from scoring.web.answer_list import shows_report_errors
-from scoring.web.article import comparison_html, figure_html, methods_html, preview_drawing, trust_html, wrong_html
+from scoring.web.article import (
+    CALIBRATION,
+    comparison_html,
+    figure_html,
+    methods_html,
+    preview_drawing,
+    trust_html,
+    wrong_html,
+)
 from scoring.web.citations import citations
+from scoring.web.labels_view import labels_line
 from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.people_view import marks_line
@@ -168,10 +178,11 @@ class ReportTab:
         }
 
     def _people(self, job: Job, report: AnyReport) -> str:
-        """What people who marked a report's answers say of its judge, in a line."""
-        if not isinstance(report, Report):
-            return ""
-        return marks_line(mark_results(self._marking, job, report, beside=False))
+        """What people who marked a report's answers, or labelled its errors, say, in a line."""
+        is_judged = isinstance(report, Report)
+        marks = marks_line(mark_results(self._marking, job, report, beside=False)) if is_judged else ""
+        labels = labels_line(label_results(self._marking, job, report, beside=False))
+        return f"{marks or CALIBRATION if report.judge else ''} {labels}".strip() if labels else marks
 
     def _drift_line(self, job: Job, report: AnyReport) -> str:
         return drift_line(self._drift, report.judge, job.finished or now()) if report.judge else ""

@@ -135,6 +135,7 @@ def test_a_page_shows_question_picture_truth_and_answer_alone(owner, app):
 
 def test_a_helper_comes_by_a_link_that_tells_nothing_of_the_report(owner, app, browser):
     begin(owner, "Mark answers")
+    press(owner, "5")
     server, link = app
     owner.goto(f"{server.address}/report/{link}/people")
     owner.get_by_text("links for helpers").first.click()
@@ -170,6 +171,17 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     expect(owner.locator("#lead")).to_contain_text("22 of")
     last = marks_of(app, "labels")[-1].said
     assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock.")
+    server, link = app
+    owner.goto(f"{server.address}/report/{link}/people")
+    expect(owner.locator("main")).to_contain_text("People labelled")
+    expect(owner.get_by_role("region", name="Which errors it makes")).to_contain_text("Lack of capability")
+    shoot(owner, "people-labels", whole=True)
+    text = httpx.get(f"{server.address}/report/{link}/people/labels.csv").text
+    assert "reasoning,perception knowledge,It is 5 o'clock." in text
+    owner.goto(f"{server.address}/report/{link}")
+    expect(owner.locator(".trust")).to_contain_text("People labelled", timeout=30_000)
+    owner.get_by_role("link", name="What people say of these answers").click()
+    expect(owner.locator("h1")).to_have_text("What people say of these answers")
 
 
 def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp_path):

@@ -1,0 +1,101 @@
+"""Files of labels: wrong answers drawn to be labelled, and what people said of them."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from arena.io.csv_text import csv_text
+from arena.io.strict_json import RowsError
+from arena.io.tables import read_records, told_rows
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.error_analysis.agreement import DoubtedQuestion
+from scoring.error_analysis.sample import DrawnError
+from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
+
+COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
+DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
+
+
+def answer_digest(answer: str) -> str:
+    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def draw_csv(drawn: Iterable[DrawnError]) -> str:
+    """Drawn answers with empty cells for who labels them; `chance`: that of being drawn, whose inverse weighs."""
+    rows = [
+        (one.answer.id, one.group, answer_digest(one.answer.answer), "", 1, "", "", "")
+        + (f"{one.chance:.6g}", one.answer.question, one.answer.truth, one.answer.answer)
+        for one in drawn
+    ]
+    return csv_text([DRAWN, *rows])
+
+
+def labels_csv(labels: Iterable[Label], digests: Mapping[str, str]) -> str:
+    """Labels as `read_labels` reads them; `digests`: sha256 of each item's answer."""
+    rows = [
+        (one.item, one.group, digests.get(one.item, ""), one.labeller, one.round)
+        + (one.main, " ".join(one.further), one.note)
+        for one in labels
+    ]
+    return csv_text([COLUMNS, *rows])
+
+
+def doubted_csv(questions: Iterable[DoubtedQuestion]) -> str:
+    rows = [(*one[:-1], "; ".join(one.notes)) for one in questions]
+    return csv_text([("item", "group", "people", "models", "annotation", "right", "notes"), *rows])
+
+
+class ReadLabels(NamedTuple):
+    """Labels that can be used, and what was said against others."""
+
+    labels: tuple[Label, ...]
+    problems: tuple[str, ...]
+    empty: int
+    """Rows without a kind: not labelled yet."""
+
+
+def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]]) -> ReadLabels:
+    """Labels of a model's errors, which are answers with their group by item. Raises RowsError without the columns."""
+    wrong: dict[str, list[int]] = {}
+    kept: dict[tuple[str, str, int], Label] = {}
+    empty = 0
+    for record in read_records(path):
+        for name in ("item", "main"):
+            if name not in record.values:
+                raise RowsError("expected the columns item and main", path.name, record.row)
+        cells = {name: str(record.values.get(name) or "").strip() for name in COLUMNS}
+        if not cells["main"]:
+            empty += 1
+            continue
+        problem = _problem(cells, errors)
+        label = None if problem else _label(cells, errors[cells["item"]][1])
+        if label and (place := (label.item, label.labeller, label.round)) in kept:
+            problem = "this person labelled this answer in a row before"
+        elif label:
+            kept[place] = label
+        if problem:
+            wrong.setdefault(problem, []).append(record.row)
+    return ReadLabels(tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty)
+
+
+def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, str]]) -> str:
+    unknown = [kind for kind in (cells["main"], *cells["further"].split()) if kind not in ERROR_KINDS]
+    if unknown:
+        return f"{unknown[0][:40]!r} is none of the kinds {', '.join(ERROR_KINDS)}"
+    if cells["item"] not in errors:
+        return "it is none of the wrong answers of this file"
+    if cells["answer_sha256"] and cells["answer_sha256"] != answer_digest(errors[cells["item"]][0].answer):
+        return "the label is of another answer: answer_sha256 differs"
+    return "" if cells["round"] in ("", "1", "2") else "a round is 1, or 2 for the same person's second time"
+
+
+def _label(cells: Mapping[str, str], group: str) -> Label:
+    main, further = _key(cells["main"]), set(cells["further"].split())
+    more: tuple[ErrorKey, ...] = tuple(key for key in ERROR_KINDS if key in further and key != main)
+    number = int(cells["round"] or 1)
+    return Label(cells["item"], group, cells["labeller"] or "unnamed", main, more, cells["note"], number)
+
+
+def _key(text: str) -> ErrorKey:
+    return next(key for key in ERROR_KINDS if key == text)

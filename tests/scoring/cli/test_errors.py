@@ -1,0 +1,99 @@
+"""`errors`: a draw to be labelled, the shares of labels, two models beside each other, the exam."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scoring.__main__ import main
+from scoring.error_analysis.published import error_cases
+from tests.support.scoring_page import mmbench_rows, write_csv
+
+
+@pytest.fixture
+def outputs(tmp_path) -> Path:
+    """A file of MMBench outputs with wrong answers."""
+    return write_csv(tmp_path / "model.csv", [{**row, "prediction": "D"} for row in mmbench_rows()])
+
+
+def drawn(outputs: Path, tmp_path: Path, k: int = 5) -> tuple[Path, list[dict[str, str]]]:
+    path = tmp_path / "drawn.csv"
+    assert main(["errors", "draw", str(outputs), "--out", str(path), "--k", str(k)]) == 0
+    with path.open(encoding="utf-8") as file:
+        return path, list(csv.DictReader(file))
+
+
+def test_what_is_drawn_is_labelled_and_gives_shares(outputs, tmp_path, capsys):
+    path, rows = drawn(outputs, tmp_path)
+    assert len(rows) > 5 and set(Counter(row["group"] for row in rows).values()) <= {1, 2}
+    assert all(row["answer"] == "D" and float(row["chance"]) == 1 and row["main"] == "" for row in rows)
+    for place, row in enumerate(rows):
+        row["main"] = "reasoning" if place % 3 else "perception"
+    rows[0] |= {"main": "annotation", "note": "two are right"}
+    capsys.readouterr()
+    doubted = tmp_path / "doubted.csv"
+    labels = write_csv(path, [*rows, {**rows[0], "labeller": "bea"}])
+    assert main(["errors", "shares", str(labels), str(outputs), "--doubted", str(doubted)]) == 0
+    told = capsys.readouterr().out
+    assert f"{len(rows)} of {len(rows)} wrong answers are labelled" in told
+    assert "GPT-4V 51.0%" in told and "Score " in told and "1 doubted questions" in told
+    assert "two are right" in doubted.read_text("utf-8")
+
+
+def test_wrong_rows_are_named_and_no_other_is_lost(outputs, tmp_path, capsys):
+    path, rows = drawn(outputs, tmp_path)
+    bad = [
+        {**rows[0], "main": "perception"},
+        {**rows[1], "main": "blunder"},
+        {**rows[2], "main": "refuse", "item": "999"},
+        {**rows[3], "main": "refuse", "answer_sha256": "00"},
+        {**rows[0], "main": "refuse"},
+        {**rows[4], "main": "refuse", "further": "perception reasoning", "round": "7"},
+    ]
+    capsys.readouterr()
+    assert main(["errors", "shares", str(write_csv(path, bad)), str(outputs)]) == 0
+    told = capsys.readouterr().out
+    for problem in (
+        "left out, 'blunder' is none of the kinds perception, reasoning,",
+        "left out, it is none of the wrong answers of this file: row ",
+        "left out, the label is of another answer: answer_sha256 differs: row ",
+        "left out, this person labelled this answer in a row before: row ",
+        "left out, a round is 1, or 2 for the same person's second time: row ",
+    ):
+        assert problem in told
+    assert "1 of " in told.splitlines()[5]
+
+
+def test_two_models_are_set_beside_each_other(outputs, tmp_path, capsys):
+    path, rows = drawn(outputs, tmp_path)
+    first = write_csv(tmp_path / "a.csv", [{**row, "main": "perception"} for row in rows])
+    second = write_csv(tmp_path / "b.csv", [{**row, "main": "reasoning"} for row in rows])
+    capsys.readouterr()
+    assert main(["errors", "compare", str(first), str(outputs), str(second), str(outputs)]) == 0
+    told = capsys.readouterr().out
+    assert f"{len(rows)} questions have labels of both; Bowker {len(rows)}.00, df 1" in told
+    assert "Perception error: " in told and "Holm" in told
+
+
+def test_a_judge_sits_the_exam_of_the_papers_cases(tmp_path, capsys):
+    rows = [
+        {"figure": figure, "model": model, "main": "perception"}
+        for (figure, model), kind in error_cases().items()
+        if kind
+    ]
+    assert main(["errors", "exam", str(write_csv(tmp_path / "judge.csv", rows))]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines() == [
+        "43 of 66 right (65%), kappa 0.000",
+        "By always naming the most common kind: 43 (65%)",
+    ]
+    wrong = write_csv(tmp_path / "wrong.csv", [*rows, {"figure": "A99", "model": "GPT-4V", "main": "refuse"}])
+    assert main(["errors", "exam", str(wrong)]) == 2
+    assert "expected figure A5 to A36" in capsys.readouterr().err
+
+
+def test_a_file_without_the_columns_ends_with_a_sentence(outputs, tmp_path, capsys):
+    labels = write_csv(tmp_path / "labels.csv", [{"question": "1", "kind": "refuse"}])
+    assert main(["errors", "shares", str(labels), str(outputs)]) == 2
+    assert "expected the columns item and main" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""Shares of kinds of error: of the sample, and weighted to all errors, in simulated draws; what labels must fit."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.error_analysis.sample import KnownErrors, draw, known_errors
+from scoring.error_analysis.shares import LabelsError, error_shares, merged, without_annotation_errors
+from scoring.error_analysis.types import ErrorKey, Label
+
+KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
+
+
+def population(seed: int, groups: int = 60) -> tuple[KnownErrors, dict[str, ErrorKey]]:
+    """Errors of groups of very different sizes, in which kinds are not alike."""
+    coin = np.random.default_rng(seed)
+    answers, kinds = [], {}
+    for group in range(groups):
+        size = int(coin.integers(1, 40))
+        share = coin.dirichlet((4, 2, 1, 0.5) if size < 20 else (1, 4, 1, 0.5))
+        for place in range(size):
+            name = f"{group}-{place}"
+            answers.append(ScoredAnswer(name, "Q", "T", "a", "", 0.0, (str(group),)))
+            kinds[name] = KINDS[int(coin.choice(4, p=share))]
+    return known_errors(answers), kinds
+
+
+@pytest.mark.parametrize("draws", [150, pytest.param(1000, marks=pytest.mark.soak)])
+def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
+    known, kinds = population(3)
+    truth = {kind: count / len(kinds) for kind, count in Counter(kinds.values()).items()}
+    values, covered, plain = [], [], []
+    for seed in range(draws):
+        labels = [Label(one.answer.id, one.group, "a", kinds[one.answer.id]) for one in draw(known, seed=seed)]
+        found = error_shares(labels, known)
+        values.append([found.kinds[kind].weighted.value for kind in KINDS])
+        covered.append([found.kinds[k].weighted.low <= truth[k] <= found.kinds[k].weighted.high for k in KINDS])
+        plain.append(found.kinds["reasoning"].sample.value)
+    error = np.std(values, axis=0) / draws**0.5
+    assert (np.abs(np.mean(values, axis=0) - [truth[kind] for kind in KINDS]) < 4 * error).all()
+    slack = 0.02 if draws < 1000 else 0.01
+    assert 0.93 - slack <= np.mean(covered) <= 0.97 + slack, np.mean(covered, axis=0)
+    assert abs(np.mean(plain) - truth["reasoning"]) > 0.03, "the sample's own share is another thing here"
+
+
+def test_where_every_error_is_labelled_nothing_is_left_to_chance():
+    known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(4)])
+    labels = [Label(str(n), "g", "a", "perception" if n else "refuse") for n in range(4)]
+    assert error_shares(labels, known).kinds["perception"].weighted == (0.75, 0.75, 0.75)
+
+
+def test_labels_of_more_than_a_groups_errors_are_refused():
+    known = known_errors([ScoredAnswer("1", "Q", "T", "a", "", 0.0, ("g",))])
+    with pytest.raises(LabelsError, match="2 answers of the group 'g' are labelled, and 1 of its answers are wrong"):
+        error_shares([Label("1", "g", "a", "refuse"), Label("2", "g", "a", "refuse")], known)
+
+
+def test_several_people_make_one_label():
+    three = [
+        Label("1", "g", who, kind) for who, kind in zip("abc", ("refuse", "perception", "perception"), strict=True)
+    ]
+    assert merged(three)[0].main == "perception"
+    assert merged(three[:2])[0].main == "perception", "of two, the last word"
+    again = [*three, Label("1", "g", "b", "refuse", round=2)]
+    assert merged(again)[0].main == "refuse", "a later round takes the place of an earlier one"
+
+
+def test_wrong_questions_bound_the_score():
+    answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 40), ("g",)) for n in range(100)]
+    known = known_errors(answers)
+    labels = [Label(str(n), "g", "a", "annotation" if n < 10 else "perception") for n in range(40)]
+    bounds = without_annotation_errors(error_shares(labels, known), known)
+    assert bounds is not None and bounds.none_dropped == 0.6
+    assert bounds.all_dropped == pytest.approx(60 / 90) and bounds.highest == bounds.all_dropped
+    assert without_annotation_errors(error_shares([], known_errors([])), known_errors([])) is None
