@@ -6,11 +6,14 @@ from pathlib import Path
 from arena.database import now
 from arena.io.csv_text import csv_text
 from scoring.calibration.files import CANNOT, JudgedFile, read_marks
+from scoring.error_analysis.files import read_labels
+from scoring.error_analysis.sample import known_errors
 from scoring.jobs.store import Job
+from scoring.marking.plan import answer_key
 from scoring.marking.results import judged_file
-from scoring.marking.store import Mark, Said
-from scoring.marking.work import Marking
-from scoring.report import Report
+from scoring.marking.store import LONGEST_NOTE, Mark, Said
+from scoring.marking.work import Marking, shown_answers
+from scoring.report import AnyReport, Report
 
 MARK_COLUMNS = ("item", "prediction_sha256", "marker", "round", "score", "note", "stratum", "seconds", "at")
 
@@ -33,6 +36,21 @@ def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
     file = judged_file(report)
     keys = {one.question.id: key for key, one in file.answers.items()}
     return file._replace(answers={id: file.answers[key] for id, key in keys.items()}), keys
+
+
+def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> tuple[int, Sequence[str]]:
+    """Store a file's labels of a report's errors, as `bring_marks` does marks. Raises RowsError."""
+    known = known_errors(shown_answers("labels", report))
+    errors = {one.id: (one, group) for group, wrong in known.by_group.items() for one in wrong}
+    read = read_labels(path, errors)
+    marks = [
+        Mark(
+            *(job.link, answer_key(errors[one.item][0]), one.item, "", one.labeller, one.round),
+            *(Said(one.main, one.further, one.note[:LONGEST_NOTE]), 0.0, now(), True),
+        )
+        for one in read.labels
+    ]
+    return marking.store.bring("labels", job.link, job.owner, marks), read.problems
 
 
 def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> tuple[int, Sequence[str]]:

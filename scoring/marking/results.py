@@ -1,9 +1,13 @@
 """Marking results: what people's marks of a report's answers say of its judge, and of others that judged the same."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+
 from scoring.calibration.calibrate import Calibration, between_judges, calibrate
+from scoring.calibration.corrected_mean import LEAST_OF_GROUP, CorrectedMean, MarkedScores, difference
 from scoring.calibration.files import CANNOT, JudgedAnswer, JudgedFile, PersonMark
 from scoring.calibration.measures import MarksError, Measures
 from scoring.jobs.store import Job
@@ -32,6 +36,8 @@ class MarkResults(NamedTuple):
     """Whether the marked answers are a random sample: none were brought from a file."""
     judge: str
     """This report's judge, by its name in the calibration."""
+    differences: Mapping[str, CorrectedMean]
+    """Other models' corrected mean less this one's, by the titles of their reports of the same judge."""
     dollars: Mapping[str, float]
     """What judging 218 answers, MM-Vet's number, costs at each judge whose price is known."""
 
@@ -62,7 +68,9 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
         found = calibrate(files, first, again, _strata(marking, marks) if is_random else None)
     except MarksError:
         found = None
-    return MarkResults(tuple(marks), len(own.answers), found, between_judges(files), is_random, files[0].name, costs)
+    differences = _differences(marking, job, own) if beside else {}
+    known = (found, between_judges(files), is_random, files[0].name, differences, costs)
+    return MarkResults(tuple(marks), len(own.answers), *known)
 
 
 def judged_file(report: Report) -> JudgedFile:
@@ -87,6 +95,41 @@ def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, Judg
             if file is not None and file.answers.keys() == own.answers.keys():
                 found.append((one, file))
     return found
+
+
+def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
+    """What people would give to other models' answers less what they would give to this one's, question by question."""
+    here, found = _scored(marking, job, own), {}
+    for one in marking.jobs.of_owner(job.owner):
+        alike = one.state == "done" and one.benchmark == job.benchmark and one.title not in (job.title, *found)
+        report = marking.jobs.report(one.link) if alike and len(found) < MOST_JUDGES else None
+        file = judged_file(report) if isinstance(report, Report) else None
+        if file is None or file.name != own.name:
+            continue
+        there = _scored(marking, one, file)
+        both = sorted(here.keys() & there.keys())
+        first, second = (_marked([side[item] for item in both]) for side in (here, there))
+        if len(np.intersect1d(first.marked, second.marked)) >= LEAST_OF_GROUP:
+            found[one.title] = difference(second, first)
+    return found
+
+
+def _scored(marking: Marking, job: Job, file: JudgedFile) -> dict[str, tuple[float, float | None]]:
+    """The judge's score and the median mark (None: unmarked) of each question that the judge scored."""
+    given: dict[str, list[float]] = {}
+    for mark in _person_marks(marking.store.of_report("marks", job.link, job.owner, file.answers), 1):
+        given.setdefault(mark.item, []).append(mark.score)
+    return {
+        one.question.id: (one.score, median(given[key]) if key in given else None)
+        for key, one in file.answers.items()
+        if one.score is not None
+    }
+
+
+def _marked(answers: Sequence[tuple[float, float | None]]) -> MarkedScores:
+    places = [place for place, (_, mark) in enumerate(answers) if mark is not None]
+    marks = [mark for _, mark in answers if mark is not None]
+    return MarkedScores(np.array([score for score, _ in answers]), np.array(places, int), np.array(marks))
 
 
 def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:

@@ -12,13 +12,15 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
 from arena.io.strict_json import RowsError
+from arena.io.tables import Record, read_records
+from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from arena.web.words import EVERYWHERE, page_words
 from scoring.error_analysis.files import answer_digest, doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.marking.files import bring_marks, by_item, marks_csv
+from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import LabelResults, label_results
 from scoring.marking.results import mark_results
 from scoring.marking.spec import MarkKind
@@ -104,13 +106,18 @@ class PeoplePages:
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
         """Bring a file of marks in; return what was said of it. Raises MarkError and RowsError."""
         job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
-        if not isinstance(report, Report):
-            raise MarkError("Marks are of judged MM-Vet reports.")
+        if report is None:
+            raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"marks{Path(name).suffix[:10]}"
+            path = Path(folder) / f"file{Path(name).suffix[:10]}"
             path.write_bytes(content)
+            if "main" in next(iter(read_records(path)), Record(0, {})).values:
+                count, problems = bring_labels(self.marking, job, report, path)
+                return ". ".join([f"{plural(count, 'label')} new or changed", *problems])
+            if not isinstance(report, Report):
+                raise MarkError("A file of labels has the columns item and main; marks are of judged MM-Vet reports.")
             count, problems = bring_marks(self.marking, job, report, path)
-        return ". ".join([f"{count:,} marks are new or changed", *problems])
+        return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
 
 
 class _Routes:

@@ -72,6 +72,14 @@ def marks_html(found: MarkResults) -> str:
             for one in unscored
         ]
         parts += _groups(found)
+    for title, mean in found.differences.items():
+        value, reach = 100 * mean.corrected.value, 100 * mean.corrected.half_width
+        parts.append(
+            HTML.said(
+                f"People would have given {title} {value:+.1f} ±{reach:.1f} beside this model, by question; the "
+                f"judge gave it {100 * mean.judge:+.1f} ({plural(mean.marks, 'question')} marked in both)."
+            )
+        )
     if found.between:
         rows = [(f"{one} beside {other}", cells(measures)) for (one, other), measures in found.between.items()]
         parts.append(HTML.table("Judge beside judge, over all answers, without marks", ("", *COLUMNS), rows))

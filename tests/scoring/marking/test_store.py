@@ -9,10 +9,13 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.seats.seats import SeatStore
+from scoring.error_analysis.files import answer_digest, labels_csv
 from scoring.jobs.store import Jobs
-from scoring.marking.files import bring_marks, by_item, marks_csv
+from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
+from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
 from scoring.marking.store import MARK, MARK_VALUE, MOST_VALUES, MarkError, Said
+from scoring.marking.work import shown_answers
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
@@ -155,3 +158,33 @@ def test_marks_calibrate_the_judge(marked):
     assert (again < 3) == (found.calibration.repeated is None)
     assert found.calibration.repeated is None or found.calibration.repeated.delta.value == 0
     assert judge.mean and judge.mean.corrected.half_width == 0, "every answer is marked: nothing is left to chance"
+
+
+def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
+    seat, report = marked.seat(kind="labels"), mm_vet_report()
+    for kind in ("perception", "reasoning", "right"):
+        shown, _ = marked.marking.draw(seat)
+        marked.marking.store.say(seat, shown.token, Said(kind, ("refuse",), "so"))
+    results = label_results(marked.marking, marked.job, report)
+    assert results and results.shares.labelled == 3
+    answers = {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)}
+    path = tmp_path / "labels.csv"
+    path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
+    job = Jobs(marked.database).add_done("eve", report)
+    count, problems = bring_labels(marked.marking, job, report, path)
+    assert count == 3 and problems == ("left out, it is none of the wrong answers of this file: row 5",)
+    again = label_results(marked.marking, job, report)
+    assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
+
+
+def test_two_models_differ_by_what_people_would_give(marked):
+    rows = tuple(replace(row, prediction=f"{row.prediction}!") for row in mm_vet_report().rows)
+    better = mm_vet_report(title="Better", rows=rows)
+    other = MarkedReport(marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, better))
+    for one, value in ((marked, "4"), (other, "7")):
+        seat = one.seat()
+        while one.marking.draw(seat) is not None:
+            one.mark(seat, value)
+    found = mark_results(marked.marking, marked.job, mm_vet_report()).differences
+    assert set(found) == {"Better"} and found["Better"].corrected.value == pytest.approx(0.3)
+    assert found["Better"].judge == pytest.approx(0)

@@ -200,7 +200,7 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
     lines = path.read_text("utf-8").splitlines()
     lines.append(lines[1].replace(lines[1].split(",")[0], "v1_999"))
     path.write_text("\n".join(lines), "utf-8")
-    owner.get_by_text("Bring marks in").click()
+    owner.get_by_text("Bring a file in").click()
     owner.locator("input[type=file]").set_input_files(path)
     owner.get_by_role("button", name="Bring in").click()
     expect(owner.locator("#problem")).to_contain_text("no such answer was judged: row")
