@@ -87,7 +87,7 @@ class ScoringTab:
             self.rest, self.resume = _button("rest", "Ask a judge"), _button("resume", "Go on")
             self.cancel, self.delete = (_button(name, name.title(), "secondary") for name in ("cancel", "delete"))
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
-        gr.HTML(REPORT.heading("Your reports"), padding=False)
+        gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
         self.clock = gr.Timer(1.5, active=False)
 

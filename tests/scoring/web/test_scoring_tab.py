@@ -156,6 +156,7 @@ def test_the_first_scores_come_while_the_rest_is_judged(browser, tmp_path):
 def test_a_file_of_another_benchmark_is_told_in_a_sentence(visitor, tmp_path):
     (tmp_path / "other.json").write_text('{"q1": "a cat", "q2": "a dog"}')
     upload(visitor, tmp_path / "other.json")
+    expect(visitor.locator("#found p").first).to_have_text(re.compile("^Read as "))
     expect(visitor.locator("#found")).to_contain_text("it is a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
     expect(visitor.get_by_label("MMT-Bench", exact=True)).to_be_visible()
