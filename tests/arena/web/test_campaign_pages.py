@@ -14,7 +14,7 @@ from arena.admin.campaigns import KINDS
 from arena.battles.tables import BATTLE, SEAT, VOTE
 from arena.database import Database, now
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
-from arena.items.store import IMAGE, MODEL
+from arena.items.store import FAMILY, IMAGE, ITEM, MODEL
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
@@ -350,6 +350,23 @@ def assert_given(server: AppServer, worker: str) -> None:
         battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat.id]
         assert len(battles) == PIECES
         assert {row.battle_id for row in rows(database, VOTE)} >= set(battles)
+
+
+def test_no_page_tells_a_check_from_the_work_but_by_what_one_reads(server):
+    link = link_of(server, campaign_of(server, "over"), "with-a-script")
+    with httpx.Client(follow_redirects=True) as client:
+        page, pages = client.post(link, data={"consent": "yes"}), []
+        while found := re.search(r'name="piece" value="([^"]+)"', page.text):
+            pages.append(page.text)
+            client.post(page.url, data={"piece": found[1], "answer": "a"})
+            page = client.post(page.url, data={"piece": found[1], "act": "finish"})
+    assert len(pages) == PIECES
+    with database_of(server) as database:
+        keys = {row.key for row in rows(database, ITEM)}
+        told_ = {row.name for row in rows(database, FAMILY)} | {row.credit for row in rows(database, IMAGE)} - {""}
+    for page in pages:
+        assert [one for one in keys if one in page] == []
+        assert [one for one in told_ if f">{one}" in page] == []
 
 
 # What happens on the way
