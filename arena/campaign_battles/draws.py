@@ -13,7 +13,7 @@ from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignState
-from arena.campaign_battles.votes import CHECK, Given, holders
+from arena.campaign_battles.votes import CHECK, Given, holders, judged
 from arena.items.store import Bank
 from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
 from arena.seats.checks import is_check_due, wanted_checks
@@ -61,7 +61,7 @@ def drawn_battle(
     spec, layout = spec_of(seat), state.layout
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
-    served = _for_worker(state, taken, spec)
+    served = _for_worker(state.served, layout, taken, spec)
     while (one := _next(spec, served, had, size, state, coin)) is not None:
         item = layout.items[one.item]
         seen = Seen(item.id, layout.models[one.low], layout.models[one.high])
@@ -91,18 +91,27 @@ def _next(
     return fixed(served, had, state.layout.tuples)
 
 
-def _for_worker(state: CampaignState, taken: frozenset[Seen], spec: BattleSpec) -> Served:
+def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
+    """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
+    mine = connection.execute(judged(seat.voter)).all()
+    lacks = replace(state.served, wanted=state.voted < state.layout.wanted)
+    open_ = _for_worker(lacks, state.layout, frozenset(Seen(*row[1:]) for row in mine), spec_of(seat))
+    had = [_assigned(state.layout, Seen(*row[1:])) for row in mine if row.seat_id == seat.id]
+    return bool(open_.tuples_left([one for one in had if one]).any())
+
+
+def _for_worker(served: Served, layout: Layout, taken: frozenset[Seen], spec: BattleSpec) -> Served:
     """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
-    places = [place for seen in taken if (place := state.layout.place(*seen))]
+    places = [place for seen in taken if (place := layout.place(*seen))]
     if not places:
-        return state.served
-    wanted = state.served.wanted.copy()
+        return served
+    wanted = served.wanted.copy()
     rows, columns = np.array(places).T
     wanted[rows, columns] = False
     often = np.bincount(rows, minlength=len(wanted))
-    most = np.maximum(PAIR_SHARE * state.layout.wanted.sum(1), ceil(2 * spec.seat.votes / len(wanted)))
+    most = np.maximum(PAIR_SHARE * layout.wanted.sum(1), ceil(2 * spec.seat.votes / len(wanted)))
     wanted[often >= most] = False
-    return replace(state.served, wanted=wanted)
+    return replace(served, wanted=wanted)
 
 
 def _had(connection: Connection, seat: int) -> list[Seen]:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, spec_of
+from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, may_still_come, spec_of
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import Given, given_by, holders
 from arena.database import Database, now
@@ -54,12 +54,21 @@ class BattleWork:
         return self.store.serve(seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network)
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
-        """Whether a battle has its place: one without an answer, until others took it after the seat's minutes."""
+        """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
+        the campaign ended.
+        """
         place, away = state.layout.place(*seen), now() - battle.served_at
         if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=spec_of(seat).seat.minutes):
             return True
+        if seat.campaign.ended_at is not None:
+            return False
         with self._database.read() as connection:
             return holders(connection, seat.campaign, seen, state.left_out) < state.layout.wanted[place]
+
+    def waits(self, seat: Seat) -> bool:
+        """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""
+        with self._database.read() as connection:
+            return may_still_come(connection, seat, self.states.of(seat.campaign))
 
     def take(self, seat: Seat, token: str, choice: str, terms: str) -> None:
         """Store a seat's choice. Raises UnknownBattleError, and ChoiceError where it is none, or comes too late."""

@@ -5,14 +5,15 @@ checks, are flagged or took consent back does not count: it is asked of others.
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.store import Seen
 from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
+from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
@@ -42,7 +43,7 @@ class Given(NamedTuple):
     votes: int = 0
     checks: int = 0
     failed: int = 0
-    last: object = None
+    last: datetime | None = None
     """Time of the last choice."""
     skipped: int = 0
 
@@ -97,6 +98,12 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
             held[place] += 1
             voted[place] += chosen
     return CollectedVotes(held, voted, out)
+
+
+def judged(voter: int) -> Select:
+    """A SELECT of (seat, item, lower model, higher model) of the battles that a worker chose in."""
+    columns = (BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+    return select(*columns).where(BATTLE.c.voter_id.in_(selves(voter)), _CHOSEN)
 
 
 def holders(connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]) -> int:

@@ -8,8 +8,9 @@ the source has them, since feedback has told the answers of those before.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 
 from arena.battles.voters import lock
 from arena.database import Database, now
@@ -60,6 +61,11 @@ class Qualification:
     def has_passed(self, seat: Seat) -> bool:
         """Whether a worker who has no question left passed."""
         return max((sum(given) for given in self._tries(seat).values()), default=0) >= _spec(seat).passed
+
+    def last(self, seat: Seat) -> datetime | None:
+        """Time of the last answer."""
+        with self._database.read() as connection:
+            return connection.scalar(select(func.max(SEAT_TRY.c.at)).where(SEAT_TRY.c.seat_id == seat.id))
 
     def _tries(self, seat: Seat) -> dict[int, list[bool]]:
         """Whether each answer was right, by try."""

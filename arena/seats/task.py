@@ -5,6 +5,7 @@ Errors are `VoterError`s, which the worker reads. `words` is the language of the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from arena.seats.seats import Seat
@@ -34,6 +35,8 @@ class SeatProgress(NamedTuple):
     checks: int
     failed_checks: int
     skipped: int = 0
+    last: datetime | None = None
+    """Time of the last answer."""
 
 
 class ExamQuestion(NamedTuple):
@@ -62,6 +65,10 @@ class SeatTask(Protocol):
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
+        ...
+
+    def waits(self, seat: Seat) -> bool:
+        """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""
         ...
 
     def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:

@@ -29,7 +29,7 @@ class BattleTask:
 
     def progress(self, seat: Seat) -> SeatProgress:
         given = self.work.given(seat)
-        return SeatProgress(given.votes, given.checks, given.failed, given.skipped)
+        return SeatProgress(given.votes, given.checks, given.failed, given.skipped, given.last)
 
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)
@@ -50,6 +50,9 @@ class BattleTask:
         said = words["chose"].format(battle.choice.upper())
         said = f"{said} {words['c_final'].format(UNDO_SECONDS)}" if can_undo else said
         return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
+
+    def waits(self, seat: Seat) -> bool:
+        return self.work.waits(seat)
 
     @property
     def words(self) -> Mapping[str, Words]:

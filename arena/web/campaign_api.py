@@ -23,6 +23,7 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, arrival
 from arena.seats.qualification import ExamStanding, Qualification, QualificationError
 from arena.seats.seats import Seat, SeatStore, check_open
+from arena.seats.sheet import state_of
 from arena.seats.spec import CampaignError
 from arena.seats.task import ExamQuestion, Piece, SeatTask
 from arena.templates import macros
@@ -120,7 +121,7 @@ class CampaignPages:
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words) -> str:
         number = form.get("number", "")
-        if self.qualification.standing(seat) is None:  # sent again after the last question
+        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:  # nothing is asked any more
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
@@ -152,24 +153,31 @@ class CampaignPages:
             return told
         if seat.must_qualify and self.qualification.standing(seat) is None:
             seat = self.seats.note(seat, "qualified" if self.qualification.has_passed(seat) else "failed")
-        if seat.end is None and seat.must_qualify:
+        if seat.must_qualify and seat.campaign.ended_at is None:
             return self._exam_page(seat, visit, problem)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
             piece = task.piece(seat, visit.network, visit.words)
             if piece is not None:
                 return self._work_page(seat, piece, visit, problem)
-            given = task.progress(seat)
-            votes, wanted = given.votes, seat.campaign.spec.seat.votes
-            only_skipped = seat.campaign.ended_at is None and votes + given.skipped >= wanted
-            if votes >= wanted:
+            if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
                 seat = self.seats.note(seat, "done")
-            elif (votes + given.checks or seat.is_qualified) and not only_skipped:
+            elif self._is_full(seat, task):
                 seat = self.seats.note(seat, "full")
             else:
+                check_open(seat.campaign)
                 again = HTML.message(visit.words["c_nothing"], visit.words["c_nothing_more"], _path(seat), visit.words)
                 return self._page(seat.campaign, "message", visit, again)
         return self._end_page(seat, visit)
+
+    def _is_full(self, seat: Seat, task: SeatTask) -> bool:
+        """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
+        given, tried = task.progress(seat), self.qualification.last(seat)
+        last = max(filter(None, (given.last, tried)), default=None)
+        if seat.campaign.ended_at is not None:
+            return last is not None and state_of(seat, last, seat.campaign.ended_at) == "working"
+        only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
+        return last is not None and not only_skipped and not task.waits(seat)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str) -> str:
         spec, words = seat.campaign.spec, visit.words

@@ -38,7 +38,8 @@ _ENGLISH: Words = {
     "c_back": "Go back",
     "c_code": "Your code",
     "c_nothing": "There is nothing to do here at the moment",
-    "c_nothing_more": "All that is left is with others. Try again in a few minutes, or return this on your platform.",
+    "c_nothing_more": "What is left is with others, or was skipped. Try again in a few minutes: then there is more, or "
+    "it is over and you get your code. Or return this on your platform.",
     "c_again": "Try again",
     "c_broken": "This campaign cannot go on at the moment. Tell whoever sent you the link.",
     "c_no_entry": "This link does not open",
@@ -79,7 +80,8 @@ _CHINESE: Words = {
     "c_back": "返回",
     "c_code": "您的代码",
     "c_nothing": "目前这里没有任务",
-    "c_nothing_more": "剩下的任务都在别人手中。请过几分钟再试，或在您的平台上退还。",
+    "c_nothing_more": "剩下的任务在别人手中，或被您跳过了。请过几分钟再试：届时会有新任务，或活动已结束，您会得到代码。"
+    "您也可以在平台上退还。",
     "c_again": "再试一次",
     "c_broken": "本活动目前无法继续。请告知给您发送链接的人。",
     "c_no_entry": "此链接无法打开",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from arena.battles.quotas import Networks
@@ -12,6 +13,7 @@ from arena.seats.links import made_link
 from arena.seats.qualification import Qualification
 from arena.seats.seats import SeatStore
 from arena.seats.spec import read_spec
+from arena.seats.tables import SEAT_ENTRY
 from arena.settings import MTURK_HOSTS
 from arena.web.campaign_api import CampaignPages
 from tests.support.campaign_worker import Worker, client_of
@@ -30,13 +32,14 @@ class Toys:
     pages: CampaignPages
     task: ToyTask
     client: TestClient
+    database: Database
 
     @classmethod
     def on(cls, database: Database, task: ToyTask | None = None) -> "Toys":
         task, campaigns = task or ToyTask(), CampaignStore(database, {TASK: ToySpec})
         stores = (campaigns, SeatStore(database), Qualification(database), {TASK: task})
         pages = CampaignPages(*stores, Networks(1), MTURK_HOSTS)
-        return cls(pages, task, client_of(pages))
+        return cls(pages, task, client_of(pages), database)
 
     def campaign(self, **changes) -> Campaign:
         """A campaign of three numbers a worker, and one check."""
@@ -55,6 +58,17 @@ class Toys:
 
     def worker(self, campaign: Campaign, person: str = "w1", session: str = "s1", **options) -> Worker:
         return Worker(self.client, self.link(campaign, person, session), **options)
+
+    def let_minutes_pass(self, minutes: float) -> None:
+        """Make every seat and answer earlier."""
+        earlier = timedelta(minutes=minutes)
+        with self.database.write() as connection:
+            for row in connection.execute(select(SEAT_ENTRY)).all():
+                mine = update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == row.seat_id)
+                connection.execute(mine.values(arrived_at=row.arrived_at - earlier))
+        for shown in self.task.shown.values():
+            for one in shown:
+                one.answered_at = one.answered_at and one.answered_at - earlier
 
 
 def do_all(worker: Worker, wrongly: bool = False) -> Worker:

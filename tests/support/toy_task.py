@@ -3,11 +3,13 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import SystemRandom
 from typing import Annotated, Any
 
 from markupsafe import Markup
 
+from arena.database import now
 from arena.errors import VoterError
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
@@ -35,6 +37,7 @@ class Shown:
     number: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(8))
     answer: str = ""
+    answered_at: datetime | None = None
     is_final: bool = False
     is_skipped: bool = False
 
@@ -71,7 +74,9 @@ class ToyTask:
         given = [one for one in self._of(seat) if one.answer]
         checks = [one for one in given if one.is_check]
         skipped = sum(one.is_skipped for one in self._of(seat))
-        return SeatProgress(len(given) - len(checks), len(checks), sum(not one.is_right for one in checks), skipped)
+        failed = sum(not one.is_right for one in checks)
+        last = max((one.answered_at for one in given if one.answered_at), default=None)
+        return SeatProgress(len(given) - len(checks), len(checks), failed, skipped, last)
 
     def checks_wanted(self, seat: Seat) -> int:
         return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))
@@ -104,6 +109,9 @@ class ToyTask:
         self._of(seat).append(Shown(drawn))
         return self._of(seat)[-1]
 
+    def waits(self, seat: Seat) -> bool:
+        return any(not one.answer and not one.is_check for shown in list(self.shown.values()) for one in shown)
+
     @property
     def words(self) -> Mapping[str, Words]:
         return {"en": {"c_votes": "Numbers"}}
@@ -116,7 +124,7 @@ class ToyTask:
         shown, answer = self._find(seat, token), form.get("answer", "")
         if answer not in ("a", "b") or shown.is_final or shown.is_skipped or shown.answer not in ("", answer):
             raise VoterError("This cannot be answered so.")
-        shown.answer = answer
+        shown.answer, shown.answered_at = answer, now()
 
     def undo(self, seat: Seat, token: str) -> None:
         shown = self._find(seat, token)

@@ -210,6 +210,39 @@ def test_a_taken_back_choice_that_is_left_behind_frees_its_place(one_tuple):
         one_tuple.work.take(left, again.token, "b", "1")
 
 
+def test_an_abandoned_battle_does_not_come_back_after_the_end(one_tuple):
+    campaign = one_tuple.campaign()
+    left = one_tuple.seat(campaign, "left")
+    battle = one_tuple.next(left)
+    let_minutes_pass(one_tuple.database, 21)
+    one_tuple.campaigns.end(campaign, "by hand")
+    left = one_tuple.seat(campaign, "left")
+    assert one_tuple.next(left) is None
+    with pytest.raises(ChoiceError, match="You were away for long"):
+        one_tuple.decide(left, battle, "a")
+
+
+def test_more_may_come_while_others_hold_what_is_left_or_it_was_skipped(one_tuple):
+    campaign = one_tuple.campaign()
+    seat, other = one_tuple.seat(campaign, "w"), one_tuple.seat(campaign, "other")
+    battle = one_tuple.next(other)
+    assert one_tuple.next(seat) is None
+    assert one_tuple.work.waits(seat)
+    one_tuple.store.skip(other.voter, battle.token, "cannot judge")
+    one_tuple.states.fresh(campaign)
+    assert one_tuple.work.waits(other)
+    one_tuple.decide(seat, one_tuple.next(seat), "a")
+    one_tuple.states.fresh(campaign)
+    assert not one_tuple.work.waits(other)
+
+
+def test_nothing_more_comes_to_who_judged_what_is_left_elsewhere(one_tuple):
+    assert one_tuple.do(one_tuple.seat(one_tuple.campaign(name="one"), "w"))
+    seat = one_tuple.seat(one_tuple.campaign(name="two"), "w")
+    assert one_tuple.next(seat) is None
+    assert not one_tuple.work.waits(seat)
+
+
 def test_a_skipped_battle_is_given_to_somebody_else(one_tuple):
     campaign = one_tuple.campaign()
     seat, other = one_tuple.seat(campaign, "w"), one_tuple.seat(campaign, "other")

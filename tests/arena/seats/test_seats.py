@@ -155,6 +155,48 @@ def test_who_gave_nothing_when_a_campaign_ends_gets_no_code(toys, database):
     assert (toys.worker(campaign, "w3").get().status, entries(database)) == (403, 2)
 
 
+@pytest.mark.parametrize("minutes, code", [(9, "C-FULL"), (11, "")])
+def test_the_end_pays_who_was_at_work_and_not_who_had_left(toys, database, minutes, code):
+    campaign = toys.campaign(**PROLIFIC)
+    worker = toys.worker(campaign).enter()
+    worker.decide("a")
+    toys.task.shown[toys.pages.seats.all(campaign)[0].id].pop()  # he closes the page of the next one
+    toys.let_minutes_pass(minutes)
+    toys.pages.campaigns.end(campaign, "enough")
+    assert worker.get(worker.link).code == code
+    assert ("has all its answers" in worker.alert) == (not code)
+
+
+def test_practice_after_the_end_earns_nothing_and_before_it_a_code(toys):
+    campaign = toys.campaign(**EXAMINED, **PROLIFIC)
+    idle, busy = (toys.worker(campaign, name).enter() for name in ("idle", "busy"))
+    take_exam(busy, True, True)
+    asked = idle.hidden
+    toys.pages.campaigns.end(campaign, "enough")
+    for side in "ab":
+        idle.post(idle.seat, {**asked, "answer": side})
+        assert (idle.kind, idle.code) == ("message", "")
+        assert "has all its answers" in idle.alert
+    assert [seat.is_qualified for seat in toys.pages.seats.all(campaign)] == [False, False]
+    assert busy.get(busy.seat).code == "C-FULL"
+
+
+def test_who_waits_for_what_others_hold_gets_no_code_before_it_is_given(toys):
+    campaign = toys.campaign(numbers=6)
+    greedy = toys.worker(campaign, "greedy").enter()
+    while not toys.task.progress(toys.pages.seats.all(campaign)[0]).votes:
+        greedy.decide("a")
+    do_all(toys.worker(campaign, "w1").enter())
+    holder = toys.worker(campaign, "holder").enter()
+    while int(holder.number) in CHECKS:
+        holder.decide("a")
+    do_all(greedy)
+    assert (greedy.kind, greedy.code) == ("message", "")
+    assert "What is left is with others" in greedy.alert
+    holder.decide("a")
+    assert greedy.get(greedy.seat).code
+
+
 def test_a_new_person_reads_at_once_that_a_campaign_is_over(toys, database):
     campaign = toys.campaign()
     toys.pages.campaigns.end(campaign, "enough")
