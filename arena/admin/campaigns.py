@@ -14,6 +14,7 @@ from arena.campaign_battles.spec import TASK, BattleSpec
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.votes import left_out_seats
 from arena.database import Database, now
+from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
@@ -22,7 +23,7 @@ from arena.seats.participants import listed_participants
 from arena.seats.seats import SeatStore
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, read_spec
-from arena.settings import Settings
+from arena.settings import CountSettings, Settings
 from arena.storage import is_lost_at_restart
 from arena.templates import plural
 from arena.types import item_key
@@ -64,7 +65,7 @@ class CampaignAdmin:
     def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
         self._settings, self._database, self.items = settings, database, items
         self.store, self.seats = CampaignStore(database, KINDS), SeatStore(database)
-        self.states = CampaignStates(database, items, self.store)
+        self.states = CampaignStates(database, items, self.store, FlagService(database, CountSettings()))
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
@@ -135,8 +136,9 @@ class CampaignAdmin:
         )
 
     def sheet(self, name: str) -> Rows:
-        """The pay sheet. Raises CampaignError."""
+        """The pay sheet, after a review of all voters. Raises CampaignError."""
         campaign = self.store.get(name)
+        FlagService(self._database, CountSettings()).look()
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)

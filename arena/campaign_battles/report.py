@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BANK, BATTLE, SKIP, VOTE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.votes import CHECK, counted_votes, left_out_seats
-from arena.fraud.detectors import Suspicion
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
-from arena.items.store import FAMILY, ITEM, MODEL, model_names
+from arena.fraud.detectors import WORDS_A_MINUTE, Suspicion
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
+from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
 from arena.ratings.shares import Share, shares
@@ -27,6 +27,7 @@ from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.types import UNRELATED
 
+_A, _B = ANSWER.alias("said_a"), ANSWER.alias("said_b")
 _UNKNOWN = Correlations(nan, nan, nan)
 
 
@@ -44,6 +45,13 @@ class Judgement(NamedTuple):
     voted_at: datetime
     draw: str
     probability: float | None
+    words: int
+    """Of both answers."""
+
+    @property
+    def is_hasty(self) -> bool:
+        """Whether it came sooner than the answers can be read."""
+        return (self.voted_at - self.shown_at).total_seconds() < self.words * 60 / WORDS_A_MINUTE
 
     @property
     def winner(self) -> str:
@@ -69,7 +77,9 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
     query = BANK.counted_votes(
         *(BATTLE.c.seat_id, ITEM.c.key, FAMILY.c.name, VOTE.c.winner, VOTE.c.loser, VOTE.c.choice),
         *(BATTLE.c.served_at, VOTE.c.voted_at, BATTLE.c.draw, BATTLE.c.draw_probability),
+        words_in(_A.c.text) + words_in(_B.c.text),
     ).where(
+        *(_A.c.id == BATTLE.c.answer_a, _B.c.id == BATTLE.c.answer_b),
         *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
         *(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id),
     )
@@ -86,13 +96,22 @@ def seat_work(connection: Connection, campaign: Campaign, seats: Sequence[Seat])
     withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
     agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
     flags, last, mine = flags_in_words(connection), last_answers(connection, campaign), _by_seat(given)
+    skipped = skipped_checks(connection, campaign)
     found = {}
     for seat in seats:
         checks = [one.is_right for one in mine[seat.id] if one.is_check]
         counts = (len(mine[seat.id]) - len(checks), len(checks), checks.count(False))
         agreed = agreement.get(seat.id, (0, 0))
-        found[seat.id] = SeatWork(*counts, last.get(seat.id), *agreed, flags.get(seat.voter, ()))
+        told = (flags.get(seat.voter, ()), skipped.get(seat.id, 0), sum(one.is_hasty for one in mine[seat.id]))
+        found[seat.id] = SeatWork(*counts, last.get(seat.id), *agreed, *told)
     return found
+
+
+def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
+    """How many checks each seat skipped."""
+    checks = select(BATTLE.c.seat_id, func.count()).select_from(BATTLE.join(SKIP)).where(BATTLE.c.draw == CHECK)
+    mine = checks.where(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id)
+    return {seat: number for seat, number in connection.execute(mine.group_by(BATTLE.c.seat_id))}
 
 
 def last_answers(connection: Connection, campaign: Campaign) -> dict[int, datetime]:
@@ -108,11 +127,12 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
 
 
 def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
-    """The reasons for which each voter is flagged, on any board."""
+    """The reasons for which each voter is flagged, on any board; of haste the seat's own answers tell."""
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
-        for voter, reason, model in connection.execute(query.order_by(flags.c.voter_id, flags.c.reason)):
+        query = query.where(flags.c.reason != Suspicion.HASTY.name).order_by(flags.c.voter_id, flags.c.reason)
+        for voter, reason, model in connection.execute(query):
             found[voter][f"{Suspicion[reason]}: {model}" if model else str(Suspicion[reason])] = None
     return {voter: tuple(reasons) for voter, reasons in found.items()}
 

@@ -18,6 +18,7 @@ from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.votes import collected, counted_votes
 from arena.database import Database
+from arena.fraud.flags import FlagService
 from arena.items.store import ItemBank, model_names
 from arena.ratings.assignment import Served, aim
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
@@ -84,10 +85,15 @@ class CampaignState:
 
 
 class CampaignStates:
-    """The states of one server's campaigns."""
+    """The states of one server's campaigns; with `flags` its voters are reviewed at every look.
 
-    def __init__(self, database: Database, items: ItemBank, campaigns: CampaignStore) -> None:
-        self._database, self._items, self._campaigns = database, items, campaigns
+    A board reviews them when it is opened, and nobody opens those of a source whose campaign runs.
+    """
+
+    def __init__(
+        self, database: Database, items: ItemBank, campaigns: CampaignStore, flags: FlagService | None = None
+    ) -> None:
+        self._database, self._items, self._campaigns, self._flags = database, items, campaigns, flags
         self._states: dict[int, CampaignState] = {}
         self._reading: dict[int, Future] = {}
         self._lock = Lock()
@@ -126,9 +132,14 @@ class CampaignStates:
                 layout = known.layout
             held, voted, out = collected(connection, campaign, layout)
             votes, before = int(voted.sum()), known.looked if known else None
-            due = votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0)
-            cast = counted_votes(connection, campaign, layout, out) if due else None
-        looked = self._look(campaign, layout, cast, before) if cast is not None else before
+        looked = before
+        if votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0):
+            if self._flags:
+                self._flags.look()
+            with self._database.read() as connection:
+                held, voted, out = collected(connection, campaign, layout)
+                cast = counted_votes(connection, campaign, layout, out)
+            looked = self._look(campaign, layout, cast, before)
         served = Served(len(layout.models), held, held < layout.wanted)
         ended = time.monotonic()
         self._states[campaign.id] = CampaignState(

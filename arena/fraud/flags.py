@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Float,
     ForeignKey,
@@ -85,6 +86,11 @@ class FlagRow:
     raised_at: datetime
     left_out: bool
     """Whether the default boards exclude the voter: not for one weak reason alone."""
+
+
+def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
+    """Return the number of words of a column's texts."""
+    return func.length(text) - func.length(func.replace(text, " ", "")) + 1
 
 
 def flags_of(who: CountSettings) -> Table:
@@ -168,9 +174,8 @@ class FlagService:
 
     def _count_words(self, connection: Connection) -> None:
         """Count the words of answers added since the last review; a text never changes."""
-        text = ANSWER.c.text
-        words = func.length(text) - func.length(func.replace(text, " ", "")) + 1
-        rows = integers(connection.execute(select(ANSWER.c.id, words).where(ANSWER.c.id >= len(self._words))), 2)
+        fresh = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
+        rows = integers(connection.execute(fresh), 2)
         if len(rows):
             more = np.zeros(int(rows[:, 0].max()) + 1, np.int64)
             more[: len(self._words)] = self._words

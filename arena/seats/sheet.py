@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
+from arena.templates import plural
 
 SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"]
 Proposal = Literal["approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"]
@@ -33,6 +34,9 @@ class SeatWork(NamedTuple):
     """Answers of others to the same pieces."""
     flags: Sequence[str] = ()
     """Reasons in words."""
+    skipped_checks: int = 0
+    hasty: int = 0
+    """Answers, to checks too, that came sooner than they can be read."""
 
 
 class SheetRow(NamedTuple):
@@ -118,10 +122,22 @@ def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str,
     if state == "failed":
         told = "did not pass the qualification, which is no ground for a rejection"
         return ("ask to return" if spec.platform.kind == "prolific" else "approve"), told
-    many = work.failed_checks >= spec.checks.fail
-    reasons = [f"failed {work.failed_checks} of {work.checks} checks"] if many else []
-    reasons += work.flags
+    reasons = _doubts(spec, seat, work)
     return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
+
+
+def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
+    """Why somebody should look at a seat before it is paid."""
+    reasons = []
+    if work.failed_checks >= spec.checks.fail:
+        reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
+    if work.skipped_checks >= (spec.checks.fail if work.checks else 1):
+        reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")
+    if not work.votes:
+        reasons.append(_given(seat, work))
+    if 2 * work.hasty > work.votes + work.checks:
+        reasons.append(f"gave {plural(work.hasty, 'answer')} sooner than they can be read")
+    return [*reasons, *work.flags]
 
 
 def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tuple[Proposal, str]:

@@ -3,21 +3,22 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
 from arena.battles.tables import SEAT
-from arena.database import now
-from arena.fraud.flags import VOTER_FLAG
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
+from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.ratings.agreement import share
 from arena.seats.spec import CampaignError
 from arena.settings import BackupSettings, Settings
 from arena.types import RIGHT, UNRELATED, Secret
+from tests.support.battle_campaigns import let_minutes_pass
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
+from tests.support.servers import drafts
 from tests.support.visitors import rows
 
 
@@ -107,17 +108,70 @@ def test_what_operators_do_is_recorded_with_it(bank):
 
 
 def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
-    one = PaidCampaign(bank, checks=4)
-    good, bad = one.answer("good", [RIGHT]), one.answer("bad", [UNRELATED])
+    one = PaidCampaign(bank, TOML + "checks = { fail = 1 }\n", checks=4)
+    good = one.answer("good", [RIGHT])
+    one.answer("bad", [UNRELATED])
     one.answer("slow", most=1)
-    with bank.write() as connection:
-        flag = {"voter_id": bad.voter, "reason": "HASTY", "strength": 0.8, "raised_at": now()}
-        connection.execute(insert(VOTER_FLAG).values(flag))
+    let_minutes_pass(bank, 1)
     found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
     assert [found[name]["proposal"] for name in ("good", "bad", "slow")] == ["approve", "look", "wait"]
     assert (found["good"]["votes"], found["good"]["checks"], found["good"]["checks_failed"]) == (3, 1, 0)
-    assert found["bad"]["checks_failed"] == 1 and "faster than the answers can be read" in found["bad"]["flags"]
+    assert (found["bad"]["checks_failed"], found["bad"]["why"]) == (1, "failed 1 of 1 checks")
     assert found["good"]["code"] == good.code and found["slow"]["code"] == ""
+
+
+def test_the_sheet_looks_at_who_skipped_the_checks(bank):
+    one = PaidCampaign(bank, checks=4)
+    one.answer("good", [RIGHT])
+    seat, (checks,) = one.seat("evasive"), (source.id for source in one.items.bank().sources if source.kind == "check")
+    while battle := one.work.battle(seat, None):
+        if one.items.bank().items[battle.item].source == checks:
+            one.work.store.skip(seat.voter, battle.token, "image broken")
+        else:
+            one.answer("evasive", most=1)
+    one.admin.seats.note(seat, "done")
+    let_minutes_pass(bank, 1)
+    found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
+    assert found["good"]["proposal"] == "approve"
+    assert (found["evasive"]["votes"], found["evasive"]["checks"]) == (3, 0)
+    assert (found["evasive"]["proposal"], found["evasive"]["why"]) == ("look", "skipped 4 checks")
+
+
+@pytest.fixture
+def paid(database) -> PaidCampaign:
+    """Twelve votes a worker, on 80 items that two models answered."""
+    Ingest(database).add_items("test", "folder", drafts(80, ("m1", "m2")))
+    return PaidCampaign(database, TOML.replace("votes = 3", "votes = 12"))
+
+
+def test_the_sheet_flags_whom_no_board_has_looked_for(paid):
+    """Nobody opens the boards of a source whose campaign runs."""
+    paid.answer("reader", ["m1"])
+    paid.answer("rigger")
+    let_minutes_pass(paid.database, 1)
+    found = {row["person"]: row for row in table(paid.admin.sheet("pilot"))}
+    assert (found["reader"]["proposal"], found["rigger"]["proposal"]) == ("approve", "look")
+    assert "chooses one side more often than a coin would" in found["rigger"]["flags"]
+
+
+def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_size(bank):
+    one = PaidCampaign(bank)
+    one.answer("reader")
+    let_minutes_pass(bank, 1)
+    one.answer("hasty")
+    found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
+    assert (found["reader"]["proposal"], found["hasty"]["proposal"]) == ("approve", "look")
+    assert found["hasty"]["why"] == "gave 3 answers sooner than they can be read"
+
+
+def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_runs(paid):
+    for number in range(4):
+        paid.answer(f"reader-{number}", ["m1"])
+    let_minutes_pass(paid.database, 1)
+    riggers = [paid.answer("rigger")]
+    state = paid.admin.states.fresh(paid.campaign)
+    assert state.left_out == {seat.id for seat in riggers}
+    assert state.votes == 48
 
 
 def test_quality_tells_who_passes_checks_and_who_agrees(bank):

@@ -12,6 +12,7 @@ from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.seats.links import arrival
+from tests.support.battle_campaigns import let_minutes_pass
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, written
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
@@ -88,6 +89,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     one = PaidCampaign(arena, TOML + PROLIFIC)
     one.answer("5f01")
     one.answer("5f02", most=1)
+    let_minutes_pass(arena, 1)
     assert "pilot (prolific), running; 4 of 1,000 votes" in campaign(capsys, "list")[1]
     export = "Submission id,Participant id,Status\n1,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))

@@ -48,6 +48,12 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
     [
         ("prolific", "done", SeatWork(20, 2, 0, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
         ("prolific", "full", SeatWork(9, 1, 0, AT), "AWAITING REVIEW", "approve", "gave 9 of 20"),
+        ("prolific", "full", SeatWork(0, 1, 0, AT), "AWAITING REVIEW", "look", "gave 0 of 20"),
+        ("prolific", "done", SeatWork(20, 2, skipped_checks=1), "AWAITING REVIEW", "approve", "gave 20 of 20"),
+        ("prolific", "done", SeatWork(20, 2, skipped_checks=2), "AWAITING REVIEW", "look", "skipped 2 checks"),
+        ("prolific", "done", SeatWork(20, 0, skipped_checks=1), "AWAITING REVIEW", "look", "skipped 1 check"),
+        ("prolific", "done", SeatWork(20, 2, hasty=11), "AWAITING REVIEW", "approve", "gave 20 of 20"),
+        ("prolific", "done", SeatWork(20, 2, hasty=12), "AWAITING REVIEW", "look", "gave 12 answers sooner than"),
         ("prolific", "failed", SeatWork(), "AWAITING REVIEW", "ask to return", "no ground for a rejection"),
         ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
         ("prolific", "withdrew", SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "ask to return", "took consent back"),
@@ -66,7 +72,7 @@ def test_every_state_has_a_proposal_with_its_reason(kind, end, work, status, pro
     found = row(seat(kind, end=end), work, {"ann": status})
     assert found.proposal == proposal and why in found.why, found
     assert found.in_platform_list == "yes" and found.platform_status == status
-    assert (found.pay > 0) == (proposal == "approve" or (proposal == "look" and end == "done"))
+    assert (found.pay > 0) == (proposal == "approve" or (proposal == "look" and end in ("done", "full")))
 
 
 def test_nobody_is_ever_to_be_rejected():
