@@ -165,10 +165,15 @@ class CampaignPages:
             elif self._is_full(seat, task):
                 seat = self.seats.note(seat, "full")
             else:
-                check_open(seat.campaign)
-                again = HTML.message(visit.words["c_nothing"], visit.words["c_nothing_more"], _path(seat), visit.words)
-                return self._page(seat.campaign, "message", visit, again)
+                return self._without_code(seat, visit)
         return self._end_page(seat, visit)
+
+    def _without_code(self, seat: Seat, visit: Visit) -> str:
+        words, path = visit.words, _path(seat)
+        told = (words["c_nothing"], words["c_nothing_more"], path)
+        if seat.campaign.ended_at is not None:
+            told = (words["c_full"], words["c_away"], "")
+        return self._page(seat.campaign, "message", visit, HTML.message(*told, words))
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""

@@ -28,6 +28,8 @@ _ENGLISH: Words = {
     "c_done_more": "Your answers are stored. Go back with this code, so that you are paid.",
     "c_full": "The campaign has all its answers.",
     "c_full_more": "It ended while you were working. What you gave counts, and you are paid: go back with this code.",
+    "c_away": "It ended while you were away, and there is no code. Please return this on your platform, or write to "
+    "the people who run this.",
     "c_failed": "The practice questions were not passed.",
     "c_failed_more": "You are not asked to go on. This is no fault, and no rejection: go back with this code.",
     "c_withdrew": "You took your consent back.",
@@ -71,6 +73,7 @@ _CHINESE: Words = {
     "c_done_more": "您的回答已保存。请带着这个代码返回，以便获得报酬。",
     "c_full": "本活动已收齐所有回答。",
     "c_full_more": "活动在您工作期间结束。您已给出的回答有效，您将获得报酬：请带着这个代码返回。",
+    "c_away": "活动在您离开期间结束，因此没有代码。请在您的平台上退还，或联系活动的负责人。",
     "c_failed": "练习题未通过。",
     "c_failed_more": "不再请您继续。这不是过错，也不是拒绝：请带着这个代码返回。",
     "c_withdrew": "您已撤回同意。",

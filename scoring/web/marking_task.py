@@ -57,6 +57,9 @@ class MarkingTask:
         html = HTML.shown(shown.token, answer, pictures, max(len(answer.pictures), len(found)), shown.round > 1, words)
         return Piece(shown.token, html, shown.token, "open")
 
+    def waits(self, seat: Seat) -> bool:
+        return False
+
     def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
         last = self.marking.store.last(seat)
         reasons = {name: words[name] for name in CANNOT_REASONS}

@@ -164,7 +164,8 @@ def test_the_end_pays_who_was_at_work_and_not_who_had_left(toys, database, minut
     toys.let_minutes_pass(minutes)
     toys.pages.campaigns.end(campaign, "enough")
     assert worker.get(worker.link).code == code
-    assert ("has all its answers" in worker.alert) == (not code)
+    assert worker.title == "The campaign has all its answers."
+    assert ("ended while you were away" in worker.alert) == (not code)
 
 
 def test_practice_after_the_end_earns_nothing_and_before_it_a_code(toys):
@@ -176,7 +177,7 @@ def test_practice_after_the_end_earns_nothing_and_before_it_a_code(toys):
     for side in "ab":
         idle.post(idle.seat, {**asked, "answer": side})
         assert (idle.kind, idle.code) == ("message", "")
-        assert "has all its answers" in idle.alert
+        assert "ended while you were away" in idle.alert
     assert [seat.is_qualified for seat in toys.pages.seats.all(campaign)] == [False, False]
     assert busy.get(busy.seat).code == "C-FULL"
 
