@@ -135,11 +135,12 @@ class MarkStore:
             row = connection.execute(mine.limit(1)).one_or_none()
         return None if row is None else _shown(row)
 
-    def given(self, seat: Seat) -> int:
-        """How many answers a seat has said something of."""
+    def given(self, seat: Seat) -> tuple[int, datetime | None]:
+        """How many answers a seat has said something of, and when last."""
         mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
         with self._database.read() as connection:
-            return connection.execute(select(func.count()).select_from(mine)).scalar_one()
+            found = connection.execute(select(func.count(), func.max(mine.c.at)).select_from(mine)).one()
+        return found[0], found[1]
 
     def say(self, seat: Seat, token: str, said: Said) -> None:
         """Say something of an answer; an empty value takes back what was said. Raises MarkError."""

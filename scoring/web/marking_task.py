@@ -38,13 +38,14 @@ class MarkingTask:
         return MARKING_WORDS[self.kind]
 
     def progress(self, seat: Seat) -> SeatProgress:
-        return SeatProgress(self.marking.store.given(seat), 0, 0)
+        votes, last = self.marking.store.given(seat)
+        return SeatProgress(votes, 0, 0, last=last)
 
     def checks_wanted(self, seat: Seat) -> int:
         return 0
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
-        if self.marking.store.given(seat) >= seat.campaign.spec.seat.votes:
+        if self.marking.store.given(seat)[0] >= seat.campaign.spec.seat.votes:
             return None
         drawn = self.marking.draw(seat)
         if drawn is None:
