@@ -1,7 +1,7 @@
 """Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isnan
@@ -19,7 +19,7 @@ from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.links import made_link
-from arena.seats.participants import listed_participants
+from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import SeatStore
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, read_spec
@@ -126,13 +126,18 @@ class CampaignAdmin:
 
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
         """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
+        records = list(records)
         campaign, listed = self.store.get(name), listed_participants(records)
         note = _noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
-        came = {seat.person for seat in self.seats.all(campaign)}
+        came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
+        twice = [person for person, those in sessions.items() if len(set(those)) > 1]
+        other = [person for person, those in sessions.items() if came.get(person, those[0]) not in those]
         return (
-            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came & listed.keys())} of them "
-            f"came; not in it: {plural(len(came - listed.keys()), 'worker')}."
+            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
+            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."
+            + _named(" More than once in it, to be paid once", twice)
+            + _named(" Came under another submission than the list's, to be looked at", other)
         )
 
     def sheet(self, name: str) -> Rows:
@@ -191,6 +196,10 @@ class CampaignAdmin:
             neighbours=len(orders),
             half_width=looked.half_width if looked and not isnan(looked.half_width) else None,
         )
+
+
+def _named(what: str, persons: Sequence[str]) -> str:
+    return f"{what}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}." if persons else ""
 
 
 def _spec(campaign: Campaign) -> BattleSpec:

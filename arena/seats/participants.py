@@ -1,7 +1,8 @@
 """Participants: the platform's own list of who took part, out of the file that it gives its customers.
 
-Prolific: *Download demographic data* of a study, with `Participant id` and `Status`. MTurk: a batch's results, with
-`WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there is one, `status`.
+Prolific: *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`. MTurk: a batch's
+results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there are such,
+`status` and `session`.
 """
 
 import re
@@ -11,6 +12,7 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 
 _PERSON, _STATUS = ("participantid", "workerid", "worker"), ("status", "assignmentstatus")
+_SESSION = ("submissionid", "assignmentid", "session")
 _BETWEEN = re.compile(r"[^a-z0-9]+")
 
 
@@ -32,6 +34,16 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
         found[person] = str(values[status]).strip() if status else ""
     if not found:
         raise RowsError("expected a row for each worker, found a header alone; download the list anew")
+    return found
+
+
+def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
+    """The sittings under which each person of a list that was read stands in it."""
+    found: dict[str, list[str]] = {}
+    for _, values in records:
+        person, session = _column(values, _PERSON), _column(values, _SESSION)
+        if person and session:
+            found.setdefault(str(values[person]).strip(), []).append(str(values[session]).strip())
     return found
 
 

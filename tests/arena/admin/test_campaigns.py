@@ -107,6 +107,22 @@ def test_what_operators_do_is_recorded_with_it(bank):
     ]
 
 
+def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission(bank):
+    """At MTurk anybody can open the link with the id of somebody else, and his own assignment."""
+    one = PaidCampaign(bank, TOML + 'platform = { kind = "mturk" }\n')
+    for person, session in (("A1", "X1"), ("A2", "X2"), ("A3", "X3"), ("A3", "STOLEN")):
+        one.seat(person, session)
+    rows_ = [("A1", "X1"), ("A2", "X2"), ("A2", "X9"), ("A3", "X3"), ("A4", "STOLEN")]
+    listed = [
+        Record(row, {"AssignmentId": session, "WorkerId": person, "AssignmentStatus": "Submitted"})
+        for row, (person, session) in enumerate(rows_, 2)
+    ]
+    assert one.admin.bring_participants("bob", "pilot", listed) == (
+        "4 persons in the platform's list of pilot; 3 of them came; not in it: 0 workers. More than once in it, to be "
+        "paid once: A2. Came under another submission than the list's, to be looked at: A3."
+    )
+
+
 def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
     one = PaidCampaign(bank, TOML + "checks = { fail = 1 }\n", checks=4)
     good = one.answer("good", [RIGHT])
