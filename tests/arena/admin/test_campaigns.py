@@ -16,7 +16,7 @@ from arena.ratings.agreement import share
 from arena.seats.spec import CampaignError
 from arena.settings import BackupSettings, Settings
 from arena.types import RIGHT, UNRELATED, Secret
-from tests.support.battle_campaigns import let_minutes_pass
+from tests.support.battle_campaigns import answered_at_once, let_minutes_pass
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
 from tests.support.servers import drafts
 from tests.support.visitors import rows
@@ -174,7 +174,7 @@ def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_si
     one = PaidCampaign(bank)
     one.answer("reader")
     let_minutes_pass(bank, 1)
-    one.answer("hasty")
+    answered_at_once(bank, one.answer("hasty"))
     found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
     assert (found["reader"]["proposal"], found["hasty"]["proposal"]) == ("approve", "look")
     assert found["hasty"]["why"] == "gave 3 answers sooner than they can be read"
@@ -185,6 +185,7 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
         paid.answer(f"reader-{number}", ["m1"])
     let_minutes_pass(paid.database, 1)
     riggers = [paid.answer("rigger")]
+    answered_at_once(paid.database, riggers[0])
     state = paid.admin.states.fresh(paid.campaign)
     assert state.left_out == {seat.id for seat in riggers}
     assert state.votes == 48
