@@ -4,12 +4,26 @@ A mark belongs to a question and an answer by their hash, so that it stands for 
 them. What a person says last stands; an empty value takes back what was said before.
 """
 
+import re
 import secrets
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, ForeignKey, Integer, Row, Table, Text, UniqueConstraint, func, insert, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    Row,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    func,
+    insert,
+    select,
+)
 
 from arena.battles.tables import SEAT
 from arena.database import METADATA, Database, Moment, now, take_turn
@@ -47,6 +61,10 @@ MARK_VALUE = Table(
 MOST_VALUES = 20
 """Changes of one mark."""
 LONGEST_NOTE = 200
+_OF_REPORT = re.compile(r"[^.]+\.(?=owner\Z)")
+"""What a report's owner is called by before "owner", who is one person under every report."""
+MOST_MARKERS, LONGEST_MARKER = 50, 100
+"""People whose marks of one report may be brought from files, and characters of their names."""
 
 
 class MarkError(VoterError):
@@ -100,9 +118,9 @@ class MarkStore:
         """The seat's unanswered answer, or the next of the plan; None if nothing is left."""
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report).order_by(MARK.c.id)
+            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS).order_by(MARK.c.id)
             given = connection.execute(mine).all()
-            own = [row for row in given if row.seat_id == seat.id]
+            own = [row for row in given if row.marker == seat.person]  # a file may have brought this person's marks
             if waiting := next((row for row in own if not row.value), None):
                 return _shown(waiting)
             persons: dict[str, set[str]] = {}
@@ -157,36 +175,44 @@ class MarkStore:
             connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, said)))
 
     def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
-        """Add marks of a file to a report; return how many are new or changed. The same file twice adds nothing."""
-        changed = 0
+        """Add marks of a file to a report; return how many are new or changed. The same file twice adds nothing.
+
+        Raises MarkError.
+        """
+        mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            rows = connection.execute(_LATEST.where(MARK.c.kind == kind, MARK.c.report == report)).all()
-            known = {(row.answer, row.marker, row.round): row for row in rows}
-            for mark in marks:
-                row = known.get((mark.answer, mark.marker, mark.round))
-                if row is None:
-                    values = {"kind": kind, "report": report, "owner": owner, "answer": mark.answer, "item": mark.item}
-                    values |= {"stratum": "", "marker": mark.marker, "round": mark.round}
-                    token = self._add(connection, values)
-                    row = connection.execute(_LATEST.where(MARK.c.token == token)).one()
-                if row.seat_id is None and (row.value is None or _said(row) != mark.said):
-                    connection.execute(insert(MARK_VALUE).values(_value(row.id, (row.number or 0) + 1, mark.said)))
-                    changed += 1
-        return changed
+            known = _by_person(connection.execute(mine).all())
+            _check_markers({marker for _, marker, _ in known} | {mark.marker for mark in marks})
+            of_all = {"kind": kind, "report": report, "owner": owner, "stratum": "", "drawn_at": now()}
+            new = [
+                {**of_all, "answer": one.answer, "item": one.item, "marker": one.marker, "round": one.round}
+                for one in marks
+                if (one.answer, one.marker, one.round) not in known
+            ]
+            if new:
+                connection.execute(insert(MARK), [{**one, "token": secrets.token_urlsafe(16)} for one in new])
+                known = _by_person(connection.execute(mine).all())
+            said = [(known[one.answer, one.marker, one.round], one.said) for one in marks]
+            changed = [(row, one) for row, one in said if row.seat_id is None and (not row.number or _said(row) != one)]
+            if any((row.number or 0) >= MOST_VALUES for row, _ in changed):
+                raise MarkError("This answer was changed {} times; what was said last stands.", MOST_VALUES)
+            if changed:
+                values = [_value(row.id, (row.number or 0) + 1, one) for row, one in changed]
+                connection.execute(insert(MARK_VALUE), values)
+        return len(changed)
 
     def of_report(self, kind: MarkKind, report: str, owner: str, answers: Container[str]) -> list[Mark]:
-        """What was said of a report's answers, under any report of its owner, in order.
+        """What was said of a report's answers, under any report of its owner, in order; by one person once.
 
         Not by who took consent back. A database that was restored knows no owners.
         """
-        gone = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
         whose = MARK.c.owner == owner if owner else MARK.c.report == report
         said = _LATEST.where(MARK.c.kind == kind, whose, MARK_VALUE.c.value != "")
-        stays = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(gone)
         with self._database.read() as connection:
-            rows = connection.execute(said.where(stays).order_by(MARK.c.id)).all()
-        return [_mark(row) for row in rows if row.answer in answers]
+            rows = connection.execute(said.where(_STAYS).order_by(MARK.c.id)).all()
+        last = {(row.answer, _OF_REPORT.sub("", row.marker), row.round): row for row in rows}
+        return [_mark(row) for row in last.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
         """Delete what was said under a report, since its owner says so."""
@@ -196,16 +222,30 @@ class MarkStore:
             connection.execute(MARK.delete().where(MARK.c.id.in_(mine)))
 
 
-_NUMBER = select(MARK_VALUE.c.mark_id, func.max(MARK_VALUE.c.number).label("number"))
-_NUMBER = _NUMBER.group_by(MARK_VALUE.c.mark_id).subquery()
+_OTHER = MARK_VALUE.alias()
+_NUMBER = select(func.max(_OTHER.c.number)).where(_OTHER.c.mark_id == MARK.c.id).correlate(MARK).scalar_subquery()
 _LATEST = select(
     MARK, MARK_VALUE.c.number, MARK_VALUE.c.value, MARK_VALUE.c.further, MARK_VALUE.c.note, MARK_VALUE.c.at
-).select_from(
-    MARK.outerjoin(_NUMBER, _NUMBER.c.mark_id == MARK.c.id).outerjoin(
-        MARK_VALUE, (MARK_VALUE.c.mark_id == MARK.c.id) & (MARK_VALUE.c.number == _NUMBER.c.number)
-    )
-)
+).select_from(MARK.outerjoin(MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _NUMBER)))
 """Marks with what was said last."""
+_GONE = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+_STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_GONE)
+"""Not given by who took consent back."""
+
+
+def _by_person(rows: Iterable[Row]) -> dict[tuple[str, str, int], Row]:
+    """A report's rows by answer, person and round."""
+    return {(row.answer, row.marker, row.round): row for row in rows}
+
+
+def _check_markers(markers: Collection[str]) -> None:
+    if any(len(one) > LONGEST_MARKER for one in markers):
+        raise MarkError("A marker's name has at most {} characters; shorten it.", LONGEST_MARKER)
+    if len(markers) > MOST_MARKERS:
+        raise MarkError(
+            "Marks of {} people would stand under this report, and {} is the most; leave some out.",
+            *(len(markers), MOST_MARKERS),
+        )
 
 
 def _mine(connection: Connection, seat: Seat, token: str) -> Row:

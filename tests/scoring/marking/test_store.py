@@ -14,7 +14,7 @@ from scoring.jobs.store import Jobs
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
-from scoring.marking.store import MARK, MARK_VALUE, MOST_VALUES, MarkError, Said
+from scoring.marking.store import MARK, MARK_VALUE, MOST_MARKERS, MOST_VALUES, MarkError, Said
 from scoring.marking.work import shown_answers
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
@@ -188,3 +188,50 @@ def test_two_models_differ_by_what_people_would_give(marked):
     found = mark_results(marked.marking, marked.job, mm_vet_report()).differences
     assert set(found) == {"Better"} and found["Better"].corrected.value == pytest.approx(0.3)
     assert found["Better"].judge == pytest.approx(0)
+
+
+def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_path):
+    path, (owner, helper) = tmp_path / "marks.csv", (marked.seat(), marked.seat("helper-1"))
+    marked.mark(helper, "5", 8)
+    marked.mark(owner, "4", 10)
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    marked.marking.drop(OWNER, marked.job.link)
+    brought, _ = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    for seat in (owner, helper):
+        while marked.marking.draw(seat) is not None:
+            marked.mark(seat, "6")
+    assert brought == 18 and len({mark.answer for mark in marked.marks()}) == 60
+
+
+def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
+    gone, stays = marked.seat("helper-1"), marked.seat()
+    marked.mark(gone, "5", 30)
+    SeatStore(marked.database).note(gone, "withdrew")
+    while marked.marking.draw(stays) is not None:
+        marked.mark(stays, "4")
+    assert len({mark.answer for mark in marked.marks()}) == 60
+
+
+def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, tmp_path):
+    marked.mark(marked.seat(), "5", 30)
+    report = mm_vet_report(0.3)
+    again = MarkedReport(marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, report))
+    path = tmp_path / "marks.csv"
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    bring_marks(marked.marking, again.job, report, path)
+    again.mark(again.seat(), "7", 30)
+    found = mark_results(marked.marking, again.job, report)
+    assert found.marked > 30 and found.calibration and found.calibration.people is None
+
+
+def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path):
+    path = tmp_path / "marks.csv"
+    rows = [f"v1_{item},m{person},1" for person in range(MOST_MARKERS) for item in range(60)]
+    path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
+    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
+    path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
+    with pytest.raises(MarkError, match="51 people would stand under this report, and 50 is the most"):
+        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
+    with pytest.raises(MarkError, match="at most 100 characters"):
+        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
