@@ -104,7 +104,7 @@ def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPic
     router = APIRouter()
 
     @router.get("/c/{name}/{seat}/pictures/{token}/{number}")
-    def picture(name: str, seat: str, token: str, number: int) -> Response:
+    def picture(name: str, seat: str, token: str, number: str) -> Response:
         campaign = marking.campaign(name)
         found = campaign and pages.seats.find(campaign, seat)
         if not found:
@@ -114,9 +114,9 @@ def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPic
         except MarkError as error:
             return PlainTextResponse(str(error), status_code=404)
         files = pictures.files(of_seat(found)[1], answer) if answer else ()
-        if not 1 <= number <= len(files):
+        file = {str(place): one for place, one in enumerate(files, 1)}.get(number)
+        if file is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
-        file = files[number - 1]
         if isinstance(file, bytes):
             return Response(file, media_type="image/webp", headers=NO_STORE)
         return FileResponse(file, headers=NO_STORE)

@@ -10,9 +10,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records
+from arena.io.tables import SUFFIXES, Record, read_records
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
@@ -51,11 +52,12 @@ class PeoplePages:
         if job is None or report is None:
             return None
         parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
-        if job.owner == owner:
+        is_owner = job.owner == owner  # others do not learn what else the owner scored
+        if is_owner:
             parts.append(self._owned(job))
         if isinstance(report, Report):
-            parts.append(marks_html(mark_results(self.marking, job, report)))
-        labels = label_results(self.marking, job, report)
+            parts.append(marks_html(mark_results(self.marking, job, report, beside=is_owner)))
+        labels = label_results(self.marking, job, report, beside=is_owner)
         parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(self._files(job, report, labels))))
         words = {"en": page_words(EVERYWHERE)["en"]}
@@ -87,11 +89,12 @@ class PeoplePages:
             files["doubted.csv"] = doubted_csv(labels.doubted)
         return files
 
-    def file(self, link: str, name: str) -> str | None:
+    def file(self, link: str, name: str, owner: str) -> str | None:
         job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
         if job is None or report is None:
             return None
-        return self._files(job, report, label_results(self.marking, job, report)).get(name)
+        labels = label_results(self.marking, job, report, beside=job.owner == owner)
+        return self._files(job, report, labels).get(name)
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
@@ -109,7 +112,7 @@ class PeoplePages:
         if report is None:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"file{Path(name).suffix[:10]}"
+            path = Path(folder) / f"file{next((end for end in SUFFIXES if name.lower().endswith(end)), '')}"
             path.write_bytes(content)
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)
@@ -151,11 +154,19 @@ class _Routes:
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
 
     async def brings(self, request: Request, report: str = "") -> Response:
-        async with request.form(max_files=1, max_fields=1) as form:
-            file = form.get("file")
-            content = await file.read() if isinstance(file, UploadFile) else b""
-            name = file.filename or "" if isinstance(file, UploadFile) else ""
+        try:
+            async with request.form(max_files=1, max_fields=1) as form:
+                file = form.get("file")
+                content = await file.read() if isinstance(file, UploadFile) else b""
+                name = file.filename or "" if isinstance(file, UploadFile) else ""
+        except HTTPException as error:
+            told = f"Expected a form with one file of marks. Choose it on the report's page of people. ({error.detail})"
+            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
+
+    def returns(self, report: str = "") -> Response:
+        """To the report's page, for who opens the address of a file that was sent."""
+        return RedirectResponse(f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE)
 
     def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
@@ -163,8 +174,8 @@ class _Routes:
         except (MarkError, RowsError) as error:
             return self._shown(link, request, str(error), 409)
 
-    def downloads(self, link: str, name: str) -> Response:
-        content = self.pages.file(link, name)
+    def downloads(self, link: str, name: str, request: Request) -> Response:
+        content = self.pages.file(link, name, _owner(request))
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404, headers=NO_STORE)
         return attachment(name, content)
@@ -177,6 +188,7 @@ def routes(pages: PeoplePages) -> APIRouter:
     router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
     router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])
     router.add_api_route(MARKS_UPLOAD, does.brings, methods=["POST"])
+    router.add_api_route(MARKS_UPLOAD, does.returns, methods=["GET"])
     return router
 
 
