@@ -15,6 +15,9 @@
   document.body.append("");  // the other scripts wait for a change; this page came whole
   const { choice } = document.querySelector("#status [data-phase]")?.dataset ?? {};
   if (choice) setTimeout(() => document.querySelector(`[data-show="${choice}"]`).click());  // a phone shows one answer
+  document.addEventListener("keydown", (event) => {  // in a note or a box, Enter would press the form's first button
+    if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
+  });
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });

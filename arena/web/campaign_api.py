@@ -145,9 +145,10 @@ class CampaignPages:
             raise CampaignLinkError("A practice question was taken out. Tell whoever sent you the link.")
         return found
 
-    def shown(self, seat: Seat, visit: Visit, after: str = "", problem: str = "") -> str:
+    def shown(self, seat: Seat, visit: Visit, after: str = "", error: Exception | None = None) -> str:
         """The page of a seat as it stands; `after`: the practice question that was answered last."""
         visit = self._to(seat.campaign, visit)
+        problem = said(error, visit.words) if error else ""
         told = after and self._told(seat, after, visit)
         if told:
             return told
@@ -304,7 +305,7 @@ class _Routes:
             try:
                 return _to(seat, self.pages.do(seat, form, visit.words))
             except (VoterError, UnknownBattleError) as error:
-                return _answered(self.pages.shown(seat, visit, problem=said(error, visit.words)), 409)
+                return _answered(self.pages.shown(seat, visit, error=error), 409)
 
         return await asyncio.to_thread(self._tried, act, request)
 

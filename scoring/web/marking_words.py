@@ -6,7 +6,8 @@ from arena.web.words import Words
 from scoring.marking.spec import MarkKind
 
 _ENGLISH: Words = {
-    "c_example": "",
+    **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
+    "terms": "What you say is stored without your name, and whoever has the report's link can read it.",
     "guidelines": "",
     "c_votes": "Answers",
     "c_checks": "Some answers come again, to you or to somebody else: so it is known how far people agree. "
@@ -15,7 +16,7 @@ _ENGLISH: Words = {
     "c_done": "Thank you, that was all.",
     "c_done_more": "What you said is stored, and stands in the report.",
     "c_full": "Nothing is left here.",
-    "c_full_more": "Others have done the rest. What you said is stored, and stands in the report.",
+    "c_full_more": "Others have done the rest, or the report was deleted. What you said is stored.",
     "c_stop": "Take back all that I said",
     "c_stop_sure": "What you said no longer counts, and this page closes.",
     "c_withdrew_more": "What you said no longer counts. To have it forgotten too, write to the people who run this; "
@@ -41,7 +42,8 @@ _ENGLISH: Words = {
     "m_keys_labels": "1 to 8, and Shift for a further kind",
 }
 _CHINESE: Words = {
-    "c_example": "",
+    **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
+    "terms": "您的判断会被保存，不含您的姓名；持有报告链接的人可以看到。",
     "guidelines": "",
     "c_votes": "回答",
     "c_checks": "有些回答会再次出现，给您或给别人：这样可以知道人与人之间有多一致。"
@@ -50,7 +52,7 @@ _CHINESE: Words = {
     "c_done": "谢谢，全部完成。",
     "c_done_more": "您的判断已保存，并出现在报告中。",
     "c_full": "这里没有剩下的了。",
-    "c_full_more": "其余的已由别人完成。您的判断已保存，并出现在报告中。",
+    "c_full_more": "其余的已由别人完成，或报告已被删除。您的判断已保存。",
     "c_stop": "撤回我的全部判断",
     "c_stop_sure": "您的判断不再计入，此页面将关闭。",
     "c_withdrew_more": "您的判断不再计入。如需一并删除，请联系负责人；您的席位编号是 {}。",
@@ -73,6 +75,12 @@ _CHINESE: Words = {
     "m_keys": "按键：{}。S：无法判断。U：撤回上一个。I：放大图片。",
     "m_keys_marks": "0 到 9；T 或 Enter 表示 1.0",
     "m_keys_labels": "1 到 8；Shift 加按键表示其他类型",
+    "Nothing was marked: press one of the grades, from 0.0 to 1.0.": "没有打分：请按 0.0 到 1.0 中的一个。",
+    "Nothing was labelled: press one of the kinds.": "没有标注：请按其中一种类型。",
+    "Say why it cannot be judged.": "请说明为什么无法判断。",
+    "There is nothing to take back yet.": "还没有可以撤回的内容。",
+    "This is none of your answers. Open the page again.": "这不是您的回答。请重新打开页面。",
+    "This answer was changed {} times; what was said last stands.": "这个回答已改动 {} 次；以最后一次为准。",
 }
 _TITLES: Mapping[MarkKind, Words] = {
     "marks": {"en": "Mark answers", "zh": "给回答打分"},

@@ -9,8 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.database import Database
+from arena.seats.links import Arrival
+from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
+from scoring.marking.store import Said
 from scoring.marking.work import Marking
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
@@ -167,17 +170,25 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     expect(owner.locator("input[name=further-knowledge]")).to_be_checked()
     owner.locator("input[name=note]").fill("It is 5 o'clock.")
     shoot(owner, "labelling", whole=True)
+    before = owner.locator("#marked").get_attribute("data-answer")
+    for name in ("note", "further-knowledge"):
+        owner.locator(f"input[name={name}]").press("Enter")
+        owner.wait_for_timeout(300)
+    owner.locator("input[name=note]").press("End")
+    owner.keyboard.type(" 12")
+    assert owner.locator("#marked").get_attribute("data-answer") == before, "a note sends nothing"
+    expect(owner.locator("input[name=note]")).to_have_value("It is 5 o'clock. 12")
     owner.locator("button[value=reasoning]").click()
     expect(owner.locator("#lead")).to_contain_text("22 of")
     last = marks_of(app, "labels")[-1].said
-    assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock.")
+    assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock. 12")
     server, link = app
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People labelled")
     expect(owner.get_by_role("region", name="Which errors it makes")).to_contain_text("Lack of capability")
     shoot(owner, "people-labels", whole=True)
     text = httpx.get(f"{server.address}/report/{link}/people/labels.csv").text
-    assert "reasoning,perception knowledge,It is 5 o'clock." in text
+    assert "reasoning,perception knowledge,It is 5 o'clock. 12" in text
     owner.goto(f"{server.address}/report/{link}")
     expect(owner.locator(".trust")).to_contain_text("People labelled", timeout=30_000)
     owner.get_by_role("link", name="What people say of these answers").click()
@@ -204,6 +215,51 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
     owner.locator("input[type=file]").set_input_files(path)
     owner.get_by_role("button", name="Bring in").click()
     expect(owner.locator("#problem")).to_contain_text("no such answer was judged: row")
+
+
+def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, app):
+    server, link = app
+    begin(owner, "Mark answers")
+    picture = f"{owner.url}/pictures/{owner.locator('#marked').get_attribute('data-answer')}"
+    marks = b"item,marker,score\nv1_5,a,1"
+    nul = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.c\0v"\r\n\r\n%s\r\n--b--' % marks
+    with httpx.Client(base_url=server.address, cookies={COOKIE: COOKIE_OF_OWNER}) as sender:
+        for kind, body in {"; boundary=b": nul, "": b"", "; boundary=x": b"{}"}.items():
+            headers = {"content-type": f"multipart/form-data{kind}"}
+            answer = sender.post("/marks", params={"report": link}, content=body, headers=headers)
+            assert answer.status_code in (400, 409), kind
+            assert re.search("[Ee]xpected a f", answer.text) and '"detail"' not in answer.text, kind
+        assert sender.get("/marks", params={"report": link}).headers["location"] == f"/report/{link}/people"
+        for number in ("x", "0", "-1", "٣", "9" * 5000):
+            assert sender.get(f"{picture}/{number}").text == "There is no such picture.", number
+
+
+def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
+    server, link = app
+    database = Database(f"sqlite:///{server.data_dir / 'arena.db'}")
+    jobs, other = Jobs(database), replace(report(), title="Another of mine")
+    marking = Marking(database, jobs)
+    for one in (link, jobs.add_done(OWNER, other).link):
+        campaign = marking.open(OWNER, one, "labels")
+        seat = SeatStore(database).enter(campaign, Arrival(f"{campaign.name}.helper-4"), None)
+        for _ in range(6):
+            marking.store.say(seat, marking.draw(seat)[0].token, Said("annotation"))
+    database.close()
+    address = f"{server.address}/report/{link}/people"
+    assert "Another of mine" in httpx.get(address, cookies={COOKIE: COOKIE_OF_OWNER}).text
+    assert "Another of mine" not in httpx.get(address).text
+
+
+def test_a_chinese_page_says_in_chinese_what_was_wrong(owner):
+    begin(owner, "Label errors")
+    chinese = {"accept-language": "zh"}
+    for form, sentence in {
+        "answer=x": "没有标注",
+        "skip=x": "请说明",
+        "answer=right&piece=x": "这不是您的回答",
+    }.items():
+        headers = {**chinese, "content-type": "application/x-www-form-urlencoded"}
+        assert sentence in httpx.post(owner.url, content=form, headers=headers).text, form
 
 
 def test_strangers_read_and_change_nothing(app):
