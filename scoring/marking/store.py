@@ -4,7 +4,6 @@ A mark belongs to a question and an answer by their hash, so that it stands for 
 them. What a person says last stands; an empty value takes back what was said before.
 """
 
-import re
 import secrets
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -61,8 +60,8 @@ MARK_VALUE = Table(
 MOST_VALUES = 20
 """Changes of one mark."""
 LONGEST_NOTE = 200
-_OF_REPORT = re.compile(r"[^.]+\.(?=owner\Z)")
-"""What a report's owner is called by before "owner", who is one person under every report."""
+OWNER = "owner"
+"""Ends the name under which a report's owner marks."""
 MOST_MARKERS, LONGEST_MARKER = 50, 100
 """People whose marks of one report may be brought from files, and characters of their names."""
 
@@ -211,7 +210,7 @@ class MarkStore:
         said = _LATEST.where(MARK.c.kind == kind, whose, MARK_VALUE.c.value != "")
         with self._database.read() as connection:
             rows = connection.execute(said.where(_STAYS).order_by(MARK.c.id)).all()
-        last = {(row.answer, _OF_REPORT.sub("", row.marker), row.round): row for row in rows}
+        last = {(row.answer, _person(row.marker), row.round): row for row in rows}
         return [_mark(row) for row in last.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
@@ -273,3 +272,8 @@ def _mark(row: Row) -> Mark:
     seconds = 0.0 if brought else (row.at - row.drawn_at).total_seconds()
     who = (row.report, row.answer, row.item, row.stratum, row.marker, row.round)
     return Mark(*who, _said(row), seconds, row.at, brought)
+
+
+def _person(marker: str) -> str:
+    """Who marked: a report's owner is one person under every report."""
+    return OWNER if marker.rpartition(".")[2] == OWNER else marker

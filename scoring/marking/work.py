@@ -17,7 +17,7 @@ from scoring.error_analysis.types import DECISION_ORDER, ERROR_KINDS
 from scoring.jobs.store import Job, Jobs
 from scoring.marking.plan import Planned, answer_key, mark_plan, planned
 from scoring.marking.spec import KINDS, MarkKind, MarkSpec, campaign_name
-from scoring.marking.store import MarkError, MarkStore, ShownAnswer
+from scoring.marking.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import BENCHMARKS
 from scoring.report import DATA, AnyReport
 
@@ -28,7 +28,6 @@ DAYS = 180
 """For which a link holds."""
 HELPERS = 4
 """People whom a report's owner may send a link, beside the own one."""
-OWNER = "owner"
 
 
 class Material(NamedTuple):

@@ -25,8 +25,8 @@ from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import LabelResults, label_results
 from scoring.marking.results import mark_results
 from scoring.marking.spec import MarkKind
-from scoring.marking.store import MarkError
-from scoring.marking.work import OWNER, Marking, shown_answers
+from scoring.marking.store import OWNER, MarkError
+from scoring.marking.work import Marking, shown_answers
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
 from scoring.web.labels_view import labels_html
