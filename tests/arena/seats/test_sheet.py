@@ -62,6 +62,7 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
         ("prolific", None, SeatWork(4, 0, 0, BEGAN), "AWAITING REVIEW", "look", "gave 4 of 20 votes, and handed in"),
         ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "and handed in"),
         ("prolific", "done", SeatWork(20, 2, 2, AT), "AWAITING REVIEW", "look", "failed 2 of 2 checks"),
+        ("prolific", "done", SeatWork(5, 1, 1, AT), "AWAITING REVIEW", "look", "failed 1 of 1 checks"),
         ("prolific", "done", SeatWork(20, 2, 1, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
         ("prolific", "done", SeatWork(20, flags=["chooses too fast"]), "APPROVED", "look", "chooses too fast"),
         ("prolific", "done", SeatWork(20, agreed=0, others=9), "APPROVED", "approve", "gave 20 of 20"),
