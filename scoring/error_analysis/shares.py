@@ -4,9 +4,9 @@ The sample has up to k errors of each group, however many the group has: a share
 much as one with 50. Weighted, a label of a group with N errors, n of them labelled, counts N/n: a stratified sample
 without replacement, whose share is unbiased for all errors of these groups (Cochran 1977, chapter 5).
 
-The weighted interval is Wilson's with as many labels as a simple random sample would need for the same variance (Korn
-and Graubard 1998). Few labels of a rare kind say little about how it is spread over the groups: the variance is drawn
-towards that of a kind that is spread evenly, by EVEN labels.
+The weighted interval is Wilson's with as many labels as a simple random sample would need for the same variance, fewer
+by how badly the variance itself is known (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). A kind
+that no group has beside others shows no variance: there it is that of a kind that is spread evenly.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.ratings.intervals import LEVEL, NORMAL
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
 from scoring.error_analysis.sample import KnownErrors
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 
-EVEN = 2
 KEYS = tuple(ERROR_KINDS)
 
 
@@ -126,20 +126,22 @@ def _of_sample(labels: Sequence[Label]) -> Mapping[ErrorKey, Share]:
 
 def _weighted(hits: Floats, n: Floats, of: Floats) -> list[tuple[float, float, float]]:
     """Share, low and high of each kind: from its labels (groups x kinds), labels and errors of each group."""
+    from scipy.special import stdtrit
+
     if not len(n):
         return [(0.0, 0.0, 1.0)] * hits.shape[1]
     weight = of / of.sum()
-    spread = weight**2 * (1 - n / of) / n
-    even = float(spread.sum())
-    """Variance of a kind that is spread evenly, over p (1 - p)."""
-    inside = hits / n[:, None]
-    value = weight @ inside
-    if even == 0:  # every error is labelled
+    spread = (weight**2 * (1 - n / of) / n)[:, None]
+    value = weight @ (hits / n[:, None])
+    if not spread.any():  # every error is labelled
         return [(share, share, share) for share in value.tolist()]
-    plain = value * (1 - value)
-    varied = np.divide(spread @ _variances(hits, n), plain, out=np.full(len(value), even), where=plain > 0)
-    trust = (told := np.minimum(hits.sum(0), n.sum() - hits.sum(0))) / (told + EVEN)
-    size = 1 / (trust * varied + (1 - trust) * even)
+    inside = spread * _variances(hits, n)
+    shows = inside.sum(0) > 0
+    inside = np.where(shows, inside, spread)
+    plain = np.where(shows, value * (1 - value), 1)
+    variance, squares = inside.sum(0), (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
+    reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
+    size = plain / variance / reach**2
     low, high = wilson(value * size, size)
     return list(zip(value.tolist(), low.tolist(), high.tolist(), strict=True))
 

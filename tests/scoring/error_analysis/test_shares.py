@@ -1,13 +1,16 @@
 """Shares of kinds of error: of the sample, and weighted to all errors, in simulated draws; what labels must fit."""
 
 from collections import Counter
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
+from arena.ratings.shares import wilson
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.sample import KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import LabelsError, error_shares, merged, without_annotation_errors
+from scoring.error_analysis.shares import KEYS, LabelsError, error_shares, merged, without_annotation_errors
 from scoring.error_analysis.types import ErrorKey, Label
 
 KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
@@ -43,6 +46,62 @@ def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
     slack = 0.02 if draws < 1000 else 0.01
     assert 0.93 - slack <= np.mean(covered) <= 0.97 + slack, np.mean(covered, axis=0)
     assert abs(np.mean(plain) - truth["reasoning"]) > 0.03, "the sample's own share is another thing here"
+
+
+PAPER = np.array([0.51, 0.0994, 0.08, 0.19, 0.0611, 0.0299, 0.015, 0.015])
+"""About GPT-4V's kinds in section 4.4."""
+
+
+class Population:
+    """162 groups whose kinds differ much: the larger a group, the more of its errors are reasoning's."""
+
+    def __init__(self, seed: int) -> None:
+        coin = np.random.default_rng(seed)
+        sizes = (1 + coin.geometric(0.1, 162)).tolist()
+        names = [(f"{group}/{at}", str(group)) for group, size in enumerate(sizes) for at in range(size)]
+        self.known = known_errors(ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names)
+        self.kind: dict[str, ErrorKey] = {}
+        for wrong in self.known.by_group.values():
+            mix = PAPER + [0, len(wrong) / 40, 0, 0, 0, 0, 0, 0]
+            share = coin.dirichlet(2 * mix / mix.sum())
+            self.kind |= {one.id: KEYS[coin.choice(len(KEYS), p=share)] for one in wrong}
+        counts = Counter(self.kind.values())
+        self.errors = np.array([counts[key] for key in KEYS])
+        self.truth = self.errors / self.errors.sum()
+
+    def labels(self, seed: int) -> list[Label]:
+        return [Label(one.answer.id, one.group, "a", self.kind[one.answer.id]) for one in draw(self.known, seed=seed)]
+
+
+@pytest.mark.parametrize("draws", [120, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_kinds_interval_covers_however_groups_differ(seed, draws):
+    """95% over the kinds, 92 to 97% of each one with 20 errors or more; fewer draws tell only the mean."""
+    made = Population(seed)
+    found = [error_shares(made.labels(number), made.known).kinds for number in range(draws)]
+    weighted = np.array([[kinds[key].weighted for key in KEYS] for kinds in found])
+    held = ((weighted[..., 1] <= made.truth) & (made.truth <= weighted[..., 2])).mean(0)[made.errors >= 20]
+    assert held.mean() == pytest.approx(0.95, abs=0.01 if draws >= 1000 else 0.02)
+    assert draws < 1000 or (held.min() >= 0.92 and held.max() <= 0.97), held
+    error = weighted[..., 0].std(0) / draws**0.5
+    assert (np.abs(weighted[..., 0].mean(0) - made.truth) < 4 * error).all()
+
+
+def test_the_interval_of_one_group_is_wilsons_for_a_finite_group_by_students_quantile():
+    """8 of 12 errors labelled, 3 of them perception."""
+    known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(12)])
+    labels = [Label(str(n), "g", "a", "perception" if n < 3 else "refuse") for n in range(8)]
+    size = 7 / (1 - 8 / 12) * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
+    low, high = wilson(np.array([3 / 8 * size]), np.array([size]))
+    assert error_shares(labels, known).kinds["perception"].weighted == pytest.approx((3 / 8, low[0], high[0]))
+
+
+def test_one_label_of_each_group_has_an_interval_too():
+    names = [(f"{group}/{at}", str(group)) for group in range(30) for at in range(10)]
+    known = known_errors([ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names])
+    labels = [Label(f"{group}/0", str(group), "a", KEYS[group % 2]) for group in range(30)]
+    value, low, high = error_shares(labels, known).kinds["perception"].weighted
+    assert value == pytest.approx(0.5) and 0.3 < low < 0.36 and 0.64 < high < 0.7
 
 
 def test_where_every_error_is_labelled_nothing_is_left_to_chance():
