@@ -8,6 +8,7 @@ from typer import Argument, Option, Typer
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
+from arena.ratings.agreement import Estimate
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.agreement import doubted_questions, label_agreement
 from scoring.error_analysis.comparison import compare_errors
@@ -139,5 +140,16 @@ def _row(found: ErrorShares, key: ErrorKey) -> str:
 
 def _agreement(labels: tuple[Label, ...]) -> Iterator[str]:
     found = label_agreement({"": labels})
-    if found.main.value is not None:
-        yield f"{found.answers:,} answers have labels of several people: Krippendorff's alpha {found.main.value:.3f}"
+    if found.answers:
+        yield f"{found.answers:,} answers have labels of several people: Krippendorff's alpha {_alpha(found.main)}"
+        kinds = (f"{ERROR_KINDS[key].title} {_alpha(one)}" for key, one in found.kinds.items())
+        yield f"alpha of each kind: {', '.join(kinds)}"
+        yield f"{found.common.hits:,} of {found.common.n:,} pairs of labels have a kind in common"
+    if found.own.value is not None:
+        yield f"the same person twice: alpha {_alpha(found.own)}"
+
+
+def _alpha(one: Estimate) -> str:
+    if one.value is None:
+        return "undefined"
+    return f"{one.value:.3f}" + ("" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]")

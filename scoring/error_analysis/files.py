@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.io.csv_text import csv_text
+from arena.io.csv_text import csv_text, safe_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records, told_rows
 from scoring.benchmarks.article import ScoredAnswer
@@ -64,7 +64,7 @@ def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]]) -> R
         for name in ("item", "main"):
             if name not in record.values:
                 raise RowsError("expected the columns item and main", path.name, record.row)
-        cells = {name: str(record.values.get(name) or "").strip() for name in COLUMNS}
+        cells = {name: _plain(record.values.get(name)) for name in COLUMNS}
         if not cells["main"]:
             empty += 1
             continue
@@ -77,6 +77,12 @@ def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]]) -> R
         if problem:
             wrong.setdefault(problem, []).append(record.row)
     return ReadLabels(tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty)
+
+
+def _plain(value: object) -> str:
+    """A cell as text: a list of kinds parted by blanks, and no apostrophe that `safe_cell` put before it."""
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()
+    return text[1:] if text.startswith("'") and safe_cell(text[1:]) == text else text
 
 
 def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, str]]) -> str:

@@ -38,6 +38,8 @@ def test_what_is_drawn_is_labelled_and_gives_shares(outputs, tmp_path, capsys):
     told = capsys.readouterr().out
     assert f"{len(rows)} of {len(rows)} wrong answers are labelled" in told
     assert "GPT-4V 51.0%" in told and "Score " in told and "1 doubted questions" in told
+    assert "alpha of each kind: The question is wrong undefined" in told
+    assert "1 of 1 pairs of labels have a kind in common" in told
     assert "two are right" in doubted.read_text("utf-8")
 
 
