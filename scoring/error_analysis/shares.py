@@ -5,8 +5,9 @@ much as one with 50. Weighted, a label of a group with N errors, n of them label
 without replacement, whose share is unbiased for all errors of these groups (Cochran 1977, chapter 5).
 
 The weighted interval is Wilson's with as many labels as a simple random sample would need for the same variance, fewer
-by how badly the variance itself is known (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). A kind
-that no group has beside others shows no variance: there it is that of a kind that is spread evenly.
+by how badly the variance itself is known (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). Few labels
+of a rare kind say little about how it is spread over the groups: the variance is drawn towards that of a kind that is
+spread evenly, by EVEN labels.
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ from arena.ratings.votes import Floats
 from scoring.error_analysis.sample import KnownErrors
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 
+EVEN = 1
 KEYS = tuple(ERROR_KINDS)
 
 
@@ -135,13 +137,12 @@ def _weighted(hits: Floats, n: Floats, of: Floats) -> list[tuple[float, float, f
     value = weight @ (hits / n[:, None])
     if not spread.any():  # every error is labelled
         return [(share, share, share) for share in value.tolist()]
-    inside = spread * _variances(hits, n)
-    shows = inside.sum(0) > 0
-    inside = np.where(shows, inside, spread)
-    plain = np.where(shows, value * (1 - value), 1)
+    told = np.minimum(hits.sum(0), n.sum() - hits.sum(0))
+    plain = np.where(told > 0, value * (1 - value), 1)
+    inside = spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)  # of groups, over p (1 - p)
     variance, squares = inside.sum(0), (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
     reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
-    size = plain / variance / reach**2
+    size = 1 / variance / reach**2
     low, high = wilson(value * size, size)
     return list(zip(value.tolist(), low.tolist(), high.tolist(), strict=True))
 

@@ -76,22 +76,23 @@ class Population:
 @pytest.mark.parametrize("draws", [120, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_kinds_interval_covers_however_groups_differ(seed, draws):
-    """95% over the kinds, 92 to 97% of each one with 20 errors or more; fewer draws tell only the mean."""
+    """95% over the kinds with 20 errors or more, 92-97% of each, no less of a rare one; few draws tell the mean."""
     made = Population(seed)
     found = [error_shares(made.labels(number), made.known).kinds for number in range(draws)]
     weighted = np.array([[kinds[key].weighted for key in KEYS] for kinds in found])
-    held = ((weighted[..., 1] <= made.truth) & (made.truth <= weighted[..., 2])).mean(0)[made.errors >= 20]
-    assert held.mean() == pytest.approx(0.95, abs=0.01 if draws >= 1000 else 0.02)
-    assert draws < 1000 or (held.min() >= 0.92 and held.max() <= 0.97), held
+    held = ((weighted[..., 1] <= made.truth) & (made.truth <= weighted[..., 2])).mean(0)
+    usual = held[made.errors >= 20]
+    assert usual.mean() == pytest.approx(0.95, abs=0.01 if draws >= 1000 else 0.02)
+    assert draws < 1000 or (held.min() >= 0.92 and usual.max() <= 0.97), held
     error = weighted[..., 0].std(0) / draws**0.5
     assert (np.abs(weighted[..., 0].mean(0) - made.truth) < 4 * error).all()
 
 
 def test_the_interval_of_one_group_is_wilsons_for_a_finite_group_by_students_quantile():
-    """8 of 12 errors labelled, 3 of them perception."""
+    """8 of 12 errors labelled, 3 of them perception, and one more that is spread evenly."""
     known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(12)])
     labels = [Label(str(n), "g", "a", "perception" if n < 3 else "refuse") for n in range(8)]
-    size = 7 / (1 - 8 / 12) * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
+    size = 8 / (1 - 8 / 12) / (3 / 4 * 8 / 7 + 1 / 4) * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
     low, high = wilson(np.array([3 / 8 * size]), np.array([size]))
     assert error_shares(labels, known).kinds["perception"].weighted == pytest.approx((3 / 8, low[0], high[0]))
 
