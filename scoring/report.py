@@ -4,6 +4,7 @@ An unknown outcome is `None` with a reason: it stays out of every mean and is co
 """
 
 import csv
+import hashlib
 import json
 import re
 import typing
@@ -63,6 +64,11 @@ def repeats(answer: str, question: str) -> bool:
     """Whether the answer holds its question's text, as files of prompts with answers do."""
     text = question.strip()
     return len(text) >= _ECHO and text in answer
+
+
+def answer_digest(answer: str) -> str:
+    """sha256 of an answer: marks and labels of another edition of a file are not taken for this one's."""
+    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Filled(NamedTuple):

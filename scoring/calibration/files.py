@@ -1,6 +1,5 @@
 """Files of calibration: what judges scored (a report's `-audit.jsonl`), and people's marks of the same answers."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import NamedTuple
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, told_rows
 from scoring.calibration.measures import GRADES
-from scoring.report import Question
+from scoring.report import Question, answer_digest
 
 _COLUMNS = ("item", "marker", "score", "prediction_sha256")
 CANNOT = "cannot"
@@ -25,8 +24,7 @@ class JudgedAnswer(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """sha256 of the answer: marks of another edition of a file are not taken for this one's."""
-        return hashlib.sha256(self.answer.encode("utf-8", "surrogatepass")).hexdigest()
+        return answer_digest(self.answer)
 
 
 class JudgedFile(NamedTuple):

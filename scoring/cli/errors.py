@@ -1,6 +1,6 @@
 """Commands `errors ...`: draw wrong answers to label, give the shares of the kinds of error, compare, hold the exam."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,6 @@ from typer import Argument, Option, Typer
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
 from arena.ratings.agreement import Estimate
-from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.agreement import doubted_questions, label_agreement
 from scoring.error_analysis.comparison import compare_errors
 from scoring.error_analysis.files import doubted_csv, draw_csv, read_labels
@@ -50,7 +49,7 @@ def gives_shares(
 ) -> Iterator[str]:
     """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
     known = _known(file, protocol)
-    read = read_labels(labels, of_items(known))
+    read = read_labels(labels, known.by_item)
     yield from read.problems
     found = error_shares(read.labels, known)
     yield f"{found.labelled:,} of {found.errors:,} wrong answers are labelled, of groups with {found.covered:,}"
@@ -79,7 +78,7 @@ def compare(
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
     sides = []
     for named, outputs in ((labels, file), (other_labels, other_file)):
-        read = read_labels(named, of_items(_known(outputs, protocol)))
+        read = read_labels(named, _known(outputs, protocol).by_item)
         yield from (f"{named.name}: {problem}" for problem in read.problems)
         sides.append(read.labels)
     found = compare_errors(*sides)
@@ -119,10 +118,6 @@ def _known(file: Path, protocol: str) -> KnownErrors:
         raise RowsError("expected outputs of a benchmark that rules can score (python -m scoring score)", file.name)
     report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
     return known_errors(opened.benchmark.scored_answers(report))
-
-
-def of_items(known: KnownErrors) -> Mapping[str, tuple[ScoredAnswer, str]]:
-    return {one.id: (one, group) for group, wrong in known.by_group.items() for one in wrong}
 
 
 def _row(found: ErrorShares, key: ErrorKey) -> str:

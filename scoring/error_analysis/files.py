@@ -1,6 +1,5 @@
 """Files of labels: wrong answers drawn to be labelled, and what people said of them."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +11,10 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.agreement import DoubtedQuestion
 from scoring.error_analysis.sample import DrawnError
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
+from scoring.report import answer_digest
 
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
 DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
-
-
-def answer_digest(answer: str) -> str:
-    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def draw_csv(drawn: Iterable[DrawnError]) -> str:

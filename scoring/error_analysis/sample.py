@@ -28,6 +28,11 @@ class KnownErrors:
     """Their mean score, from 0 to 1."""
 
     @property
+    def by_item(self) -> Mapping[str, tuple[ScoredAnswer, str]]:
+        """Each error with its group, by the question's id."""
+        return {one.id: (one, group) for group, wrong in self.by_group.items() for one in wrong}
+
+    @property
     def sizes(self) -> dict[str, int]:
         return {group: len(wrong) for group, wrong in self.by_group.items()}
 

@@ -40,8 +40,7 @@ def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
 
 def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> tuple[int, Sequence[str]]:
     """Store a file's labels of a report's errors, as `bring_marks` does marks. Raises RowsError."""
-    known = known_errors(shown_answers("labels", report))
-    errors = {one.id: (one, group) for group, wrong in known.by_group.items() for one in wrong}
+    errors = known_errors(shown_answers("labels", report)).by_item
     read = read_labels(path, errors)
     marks = [
         Mark(

@@ -52,7 +52,7 @@ def label_results(marking: Marking, job: Job, report: AnyReport, beside: bool = 
 
 def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
     """What was said of the known errors of a job's report."""
-    groups = {answer_key(one): group for group, wrong in known.by_group.items() for one in wrong}
+    groups = {answer_key(one): group for one, group in known.by_item.values()}
     found = []
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
         main: ErrorKey | None = next((key for key in ERROR_KINDS if key == mark.said.value), None)

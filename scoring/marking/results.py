@@ -18,6 +18,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import Report
 
 PER = 218
+"""Answers whose cost is shown: MM-Vet's."""
 MOST_JUDGES = 8
 """Other reports of the same answers that are set beside one."""
 
@@ -81,8 +82,7 @@ def judged_file(report: Report) -> JudgedFile:
         for row, one in zip(report.rows, shown, strict=True)
         if one.answer
     }
-    model = report.judge.model if report.judge else "rules"
-    return JudgedFile(f"{model}, {report.protocol}", report.benchmark, answers)
+    return JudgedFile(f"{report.judge.model}, {report.protocol}", report.benchmark, answers)
 
 
 def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, JudgedFile]]:

@@ -18,7 +18,7 @@ from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from arena.web.words import EVERYWHERE, page_words
-from scoring.error_analysis.files import answer_digest, doubted_csv, labels_csv
+from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
@@ -28,7 +28,7 @@ from scoring.marking.spec import MarkKind
 from scoring.marking.store import OWNER, MarkError
 from scoring.marking.work import Marking, shown_answers
 from scoring.registry import BENCHMARKS
-from scoring.report import AnyReport, Report
+from scoring.report import AnyReport, Report, answer_digest
 from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
 from scoring.web.scoring_api import attachment
@@ -107,7 +107,7 @@ class PeoplePages:
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
-        """Bring a file of marks in; return what was said of it. Raises MarkError and RowsError."""
+        """Bring a file of marks or labels in; return what was said of it. Raises MarkError and RowsError."""
         job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
         if report is None:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
@@ -160,7 +160,7 @@ class _Routes:
                 content = await file.read() if isinstance(file, UploadFile) else b""
                 name = file.filename or "" if isinstance(file, UploadFile) else ""
         except HTTPException as error:
-            told = f"Expected a form with one file of marks. Choose it on the report's page of people. ({error.detail})"
+            told = f"Expected one file of marks or labels. Choose it on the report's page of people. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.error_analysis.files import COLUMNS, answer_digest, labels_csv, read_labels
+from scoring.error_analysis.files import COLUMNS, labels_csv, read_labels
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
+from scoring.report import answer_digest
 
 KINDS: tuple[ErrorKey, ...] = tuple(ERROR_KINDS)
 ERRORS = {str(at): (ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}") for at in range(9)}

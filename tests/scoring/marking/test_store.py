@@ -9,13 +9,14 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.seats.seats import SeatStore
-from scoring.error_analysis.files import answer_digest, labels_csv
+from scoring.error_analysis.files import labels_csv
 from scoring.jobs.store import Jobs
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
 from scoring.marking.store import MARK, MARK_VALUE, MOST_MARKERS, MOST_VALUES, MarkError, Said
 from scoring.marking.work import shown_answers
+from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
