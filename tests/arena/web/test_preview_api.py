@@ -64,7 +64,7 @@ def test_a_preview_is_a_picture_of_the_size_that_sites_show(server, name):
         "x.png",
         "run.png",
         "report/x.png",
-        "battle/1.png",
+        "battle/999999.png",
         "model/nobody.png",
         "model/../results.png/x",
         "%00.png",
