@@ -160,7 +160,8 @@ class _Routes:
                 content = await file.read() if isinstance(file, UploadFile) else b""
                 name = file.filename or "" if isinstance(file, UploadFile) else ""
         except HTTPException as error:
-            told = f"Expected one file of marks or labels. Choose it on the report's page of people. ({error.detail})"
+            told = "Expected a form with one file of marks or labels. Choose it on the report's page of people. "
+            told += f"({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
 
