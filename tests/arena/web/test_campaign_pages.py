@@ -581,6 +581,14 @@ def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
     kind(page.main_frame, "message")
 
 
+def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, site):
+    with worker_page(browser, DESK) as page:
+        work(page, server, site, "beside")
+        subject, first, second = (page.locator(part).bounding_box() for part in ("#subject", "#card-a", "#card-b"))
+        assert subject["x"] + subject["width"] <= first["x"] and first["x"] + first["width"] <= second["x"]
+        assert first["y"] == second["y"] < page.locator("#choose-a").bounding_box()["y"] < page.viewport_size["height"]
+
+
 SCREENS = (entry, preview, exam, told_right, told_wrong, second_try, failed, work, voted, asking, leaving, withdrew)
 SCREENS += (done, no_entry)
 FIRST = (entry, exam, told_wrong, work, done)

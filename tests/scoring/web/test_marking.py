@@ -17,7 +17,7 @@ from scoring.marking.store import Said
 from scoring.marking.work import Marking
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
-from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
 from tests.support.servers import AppServer
 
 COOKIE_OF_OWNER = "o" * 32
@@ -130,6 +130,13 @@ def test_a_page_shows_question_picture_truth_and_answer_alone(owner, app):
     image = owner.locator("#marked img").first
     assert image.evaluate("async (one) => { await one.decode(); return one.naturalWidth }") > 100
     assert not re.search("cat-1|report", image.get_attribute("src"))
+    here = owner.viewport_size
+    for width in (PHONE, TABLET, DESK):
+        owner.set_viewport_size({**here, "width": width})
+        answer, grades = (owner.locator(part).bounding_box() for part in (".said", ".grades"))
+        assert answer["y"] + answer["height"] <= grades["y"], f"the answer is seen above its grades at {width} px"
+        assert grades["y"] + grades["height"] <= here["height"]
+    owner.set_viewport_size(here)
     expect(owner.locator("body")).not_to_contain_text("grade")
     owner.get_by_text("Instructions").click()
     expect(owner.locator(".instructions table")).to_contain_text("Can you explain this meme?")
