@@ -21,6 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
+from scoring.serialize import read_record
 
 DATA = Path(__file__).parent / "data"
 Protocol = Literal["paper", "hardened"]
@@ -399,6 +400,16 @@ def audit(report: Report) -> bytes:
     """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
     head = asdict(replace(report, rows=(), judge=report.judge.public))
     return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode("ascii")
+
+
+def read_audit(path: Path) -> Report:
+    """The report that an `audit` holds. Raises RowsError."""
+    try:
+        head, *rows = map(json.loads, path.read_bytes().splitlines())
+        return read_record(Report, json.dumps({**head, "rows": rows}))
+    except (ValueError, TypeError) as error:
+        told = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
+        raise RowsError(told, path.name) from error
 
 
 def safe_csv(report: Report) -> bytes:

@@ -75,7 +75,9 @@ class CorrectedMean(NamedTuple):
     """Number of marks that would say as much without the judge."""
 
 
-def corrected_mean(known: MarkedScores, seed: int = 0, lam: float | None = None) -> CorrectedMean:
+def corrected_mean(
+    known: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
+) -> CorrectedMean:
     """Estimate the mean mark of all answers; `lam`: None for that of PPI++. Raises MarksError below LEAST marks."""
     n = len(known.marks)
     if n < LEAST:
@@ -85,7 +87,7 @@ def corrected_mean(known: MarkedScores, seed: int = 0, lam: float | None = None)
     lam = float(weights.mean())
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(known, rest)
-    corrected = _interval(value, _variance(known, rest, PSEUDO), n)
+    corrected = _interval(value, _variance(known, rest, pseudo), n)
     alone = _interval(_stratified(known, known.marks), _variance(known, known.marks, 0.0), n)
     gain = (alone.half_width / corrected.half_width) ** 2 if corrected.half_width > 0 else float("inf")
     return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, n * gain)

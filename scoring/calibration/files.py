@@ -1,6 +1,5 @@
 """Files of calibration: what judges scored (a report's `-audit.jsonl`), and people's marks of the same answers."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +7,7 @@ from typing import NamedTuple
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, told_rows
 from scoring.calibration.measures import GRADES
-from scoring.report import Question, answer_digest
+from scoring.report import Question, Row, answer_digest, read_audit
 
 _COLUMNS = ("item", "marker", "score", "prediction_sha256")
 CANNOT = "cannot"
@@ -47,23 +46,16 @@ class PersonMark(NamedTuple):
     """2: the same person's second mark of the same answer."""
 
 
-def read_audit(path: Path) -> JudgedFile:
-    """A judged report's audit file. Raises RowsError."""
-    with path.open("rb") as lines:
-        try:
-            head, *rows = (json.loads(line) for line in lines)
-            judge, benchmark = head["judge"]["model"], head["benchmark"]
-            found = {row["question"]["id"]: _judged(row) for row in rows if row["prediction"] is not None}
-        except (ValueError, KeyError, TypeError) as error:
-            told = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
-            raise RowsError(told, path.name) from error
-    return JudgedFile(f"{judge}, {head['protocol']}", benchmark, found)
+def judged_answers(path: Path) -> JudgedFile:
+    """What a judged report's audit file holds. Raises RowsError."""
+    report = read_audit(path)
+    found = {row.question.id: _judged(row, row.prediction) for row in report.rows if row.prediction is not None}
+    return JudgedFile(f"{report.judge.model}, {report.protocol}", report.benchmark, found)
 
 
-def _judged(row: Mapping) -> JudgedAnswer:
-    scores = [grade["score"] for grade in row["grades"] if grade["score"] is not None]
-    question = Question(**{**row["question"], "groups": tuple(row["question"]["groups"])})
-    return JudgedAnswer(question, row["prediction"], sum(scores) / len(scores) if scores else None)
+def _judged(row: Row, prediction: str) -> JudgedAnswer:
+    scores = [grade.score for grade in row.grades if grade.score is not None]
+    return JudgedAnswer(row.question, prediction, sum(scores) / len(scores) if scores else None)
 
 
 class ReadMarks(NamedTuple):
@@ -119,6 +111,6 @@ def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
     """Each judge's file, under a name of its own."""
     seen: dict[str, int] = {}
     for path in paths:
-        file = read_audit(path)
+        file = judged_answers(path)
         seen[file.name] = seen.get(file.name, 0) + 1
         yield file if seen[file.name] == 1 else file._replace(name=f"{file.name} ({path.name})")

@@ -1,26 +1,38 @@
-"""Commands `errors ...`: draw wrong answers to label, give the shares of the kinds of error, compare, hold the exam."""
+"""Commands `errors ...`: draw wrong answers to label, propose kinds, give their shares, compare, hold the exam."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option, Typer
 
+from arena.io.images import Picture, PictureError, read_picture
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
 from arena.ratings.agreement import Estimate
+from arena.settings import Settings
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.cli import progress
 from scoring.error_analysis.agreement import doubted_questions, label_agreement
 from scoring.error_analysis.comparison import compare_errors
-from scoring.error_analysis.files import doubted_csv, draw_csv, read_labels
+from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, read_labels
+from scoring.error_analysis.proposals import by_rules, confusion, corrected_shares, proposal_task
 from scoring.error_analysis.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
 from scoring.error_analysis.sample import PER_GROUP, KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import ErrorShares, error_shares, without_annotation_errors
+from scoring.error_analysis.shares import KEYS, ErrorShares, LabelsError, error_shares, without_annotation_errors
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
-from scoring.registry import open_upload
+from scoring.jobs.report_pictures import file_pictures
+from scoring.registry import BENCHMARKS, open_upload
+from scoring.report import answer_digest, read_audit
 
 app, errors = Typer(rich_markup_mode=None), Typer(help="which errors a model makes, by people's labels")
 app.add_typer(errors, name="errors")
-Outputs = Annotated[Path, Argument(metavar="FILE", help="the model's outputs, as `score` takes them")]
+AUDIT = "-audit.jsonl"
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
+Outputs = Annotated[
+    Path, Argument(metavar="FILE", help="the model's outputs, as `score` takes them, or a judged report's -audit.jsonl")
+]
 Protocol = Annotated[str, Option(metavar="NAME", help="how letters are read; the benchmark's default without")]
 
 
@@ -33,11 +45,49 @@ def draws(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
-    known = _known(file, protocol)
+    known = known_errors(_answers(file, protocol))
     drawn = draw(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
     yield f"{len(drawn):,} of {sum(known.sizes.values()):,} wrong answers, of {len(known.sizes):,} groups: {out}"
     yield f"Kinds for its column main: {', '.join(ERROR_KINDS)}"
+
+
+@errors.command("propose")
+def proposes(
+    file: Outputs,
+    judge: progress.JudgeModel,
+    out: Annotated[Path, Option(metavar="FILE", help="CSV of the proposals, for `errors shares --proposals`")],
+    drawn: Annotated[Path | None, Option(metavar="FILE", help="for the answers of this draw alone")] = None,
+    images: Annotated[
+        Path | None, Option(metavar="DIR", help="pictures by their names, or by item; those in FILE without")
+    ] = None,
+    protocol: Protocol = "",
+    base_url: progress.BaseUrl = None,
+    yes: progress.Yes = False,
+    budget: progress.Dollars = None,
+) -> Iterator[str]:
+    """Have rules, then a judge that sees the pictures, propose kinds of error. They are no labels of people."""
+    serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
+    answers = _answers(file, protocol)
+    errors = known_errors(answers).by_item
+    named = {str(one.values.get("item")) for one in read_records(drawn)} if drawn else errors.keys()
+    wanted = {item: error for item, error in errors.items() if item in named}
+    ruled = {item: label for item, (one, group) in wanted.items() if (label := by_rules(one, group))}
+    asked = {item: error for item, error in wanted.items() if item not in ruled}
+    shown = serving.shown(_pictures(file, images, answers, [one for one, _ in asked.values()]))
+    spec = yield from serving.spec()
+    tasks = [proposal_task(*asked[item], pictures, spec) for item, pictures in shown.items()]
+    found = yield from serving.asked(tasks, spec)
+    labels = [*ruled.values(), *(one.label for one in found if one.label)]
+    digests = {item: answer_digest(one.answer) for item, (one, _) in wanted.items()}
+    out.write_text(labels_csv(labels, digests, "proposed_by"), "utf-8")
+    yield f"{len(labels):,} of {len(wanted):,} wrong answers have a proposal, {len(ruled):,} by rules: {out}"
+    if blind := len(asked) - len(shown):
+        yield (
+            f"{blind:,} have no picture here, without which perception cannot be told from reasoning; give --images DIR"
+        )
+    for reason, times in Counter(one.reason for one in found if not one.label).most_common():
+        yield f"{times:,} have none: {reason}"
 
 
 @errors.command("shares")
@@ -46,9 +96,10 @@ def gives_shares(
     file: Outputs,
     protocol: Protocol = "",
     doubted: Annotated[Path | None, Option(metavar="FILE", help="also write the doubted questions as CSV")] = None,
+    proposals: Annotated[Path | None, Option(metavar="FILE", help="of `errors propose`, to be set beside")] = None,
 ) -> Iterator[str]:
     """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
-    known = _known(file, protocol)
+    known = known_errors(_answers(file, protocol))
     read = read_labels(labels, known.by_item)
     yield from read.problems
     found = error_shares(read.labels, known)
@@ -61,6 +112,8 @@ def gives_shares(
             f"{100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}"
         )
     yield from _agreement(read.labels)
+    if proposals:
+        yield from _proposed(read.labels, proposals, known)
     if doubted:
         questions = doubted_questions({file.name: read.labels})
         doubted.write_text(doubted_csv(questions), "utf-8")
@@ -78,7 +131,7 @@ def compare(
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
     sides = []
     for named, outputs in ((labels, file), (other_labels, other_file)):
-        read = read_labels(named, _known(outputs, protocol).by_item)
+        read = read_labels(named, known_errors(_answers(outputs, protocol)).by_item)
         yield from (f"{named.name}: {problem}" for problem in read.problems)
         sides.append(read.labels)
     found = compare_errors(*sides)
@@ -112,12 +165,63 @@ def holds_exam(
     yield f"By always naming the most common kind: {found.most_common} ({found.most_common / found.asked:.0%})"
 
 
-def _known(file: Path, protocol: str) -> KnownErrors:
+def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
+    """All answers of a judged report's audit, or of a file that rules can score."""
+    if file.name.endswith(AUDIT):
+        report = read_audit(file)
+        return BENCHMARKS[report.benchmark].scored_answers(report)
     opened = open_upload(file)
     if opened is None:
-        raise RowsError("expected outputs of a benchmark that rules can score (python -m scoring score)", file.name)
+        told = "expected outputs of a benchmark that rules can score (python -m scoring score), or a judged report's"
+        raise RowsError(f"{told} {AUDIT}", file.name)
     report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
-    return known_errors(opened.benchmark.scored_answers(report))
+    return opened.benchmark.scored_answers(report)
+
+
+def _pictures(
+    file: Path, folder: Path | None, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
+) -> Iterator[tuple[str, Picture]]:
+    """Items with the pictures that a folder has, by their names or the item's; without a folder, those in the file."""
+    if folder is None:
+        yield from () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
+        return
+    for one in wanted:
+        named = (folder / f"{one.id}{end}" for end in _ENDINGS)
+        for path in [folder / name for name in one.pictures] or [path for path in named if path.is_file()]:
+            try:
+                yield one.id, read_picture(path.read_bytes())
+            except (OSError, PictureError) as error:
+                raise RowsError(f"item {one.id}: {error}", path.name) from error
+
+
+def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:
+    """Proposals beside people's labels, and the shares that both together give."""
+    read = read_labels(proposals, known.by_item, "proposed_by")
+    yield from (f"{proposals.name}: {problem}" for problem in read.problems)
+    proposed = {one.item: one for one in read.labels}
+    found = confusion(labels, proposed)
+    answers = int(found.table.sum())
+    yield f"Proposals: {len(proposed):,} of {sum(known.sizes.values()):,} wrong answers; {answers:,} have labels too"
+    if answers:
+        yield f"the same kind: {found.same:,}; Cohen's kappa {'none' if found.kappa is None else f'{found.kappa:.3f}'}"
+        yield from (
+            f"people {ERROR_KINDS[told].title}, proposed {ERROR_KINDS[other].title}: {found.table[here, there]:,}"
+            for here, told in enumerate(KEYS)
+            for there, other in enumerate(KEYS)
+            if found.table[here, there]
+        )
+    try:
+        corrected = corrected_shares(labels, proposed)
+    except LabelsError as error:
+        yield f"{error}."
+        return
+    yield f"{'kind, of all with a proposal':<30}{'proposed':>8}  {'corrected':>9}  {'95% interval':<16}{'labels alone'}"
+    for key, one in corrected.items():
+        low, high = max(one.corrected.low, 0), min(one.corrected.high, 1)
+        yield (
+            f"{ERROR_KINDS[key].title:<30}{one.judge:>8.1%}  {one.corrected.value:>9.1%}  "
+            f"{f'{low:.1%} to {high:.1%}':<16}{one.alone.value:.1%}"
+        )
 
 
 def _row(found: ErrorShares, key: ErrorKey) -> str:

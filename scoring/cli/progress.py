@@ -1,7 +1,7 @@
 """Judging on the command line: find the judge, quote the cost, ask for consent, and judge with a progress bar."""
 
 import asyncio
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from typer import Option
 from arena.budget import BudgetError, RunBudget
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
-from arena.io.images import PictureStore
+from arena.io.images import Picture, PictureStore
 from arena.settings import Settings
 from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
@@ -20,8 +20,8 @@ from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, probe
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.run import Progress, Quote
-from scoring.judges.spec import JudgeSpec, prices_date, read_prices, with_price
+from scoring.judges.run import Progress, Quote, Task, quote_tasks, run_tasks
+from scoring.judges.spec import JudgeSpec, ShownImage, prices_date, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
 from scoring.report import AnyReport
 
@@ -92,9 +92,25 @@ class CommandJudge:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         most = yield from self.agreed(quote(draft, priced, None, self._cache), spec.model)
-        report = _asked(self._scored(draft, spec, most))
+        report = _asked(self._with_bar(spec, most, lambda *asked: score(draft, *asked)))
         self.database.close()
         return report
+
+    def asked(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
+        """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
+        cost = quote_tasks(tasks, spec, self.address.shown, None, self._cache)
+        most = yield from self.agreed(cost, spec.model)
+        found = _asked(self._with_bar(spec, most, lambda *asked: run_tasks(tasks, *asked)))
+        self.database.close()
+        return found
+
+    def shown(self, pictures: Iterable[tuple[str, Picture]]) -> dict[str, tuple[ShownImage, ...]]:
+        """Keep pictures, so that the judge can be shown them; by the name that comes with each."""
+        found: dict[str, tuple[ShownImage, ...]] = {}
+        for name, picture in pictures:
+            self._pictures.keep(picture)
+            found[name] = (*found.get(name, ()), ShownImage(picture.sha256, picture.suffix))
+        return found
 
     def agreed(self, cost: Quote, model: str) -> Lines[int]:
         """Print the cost, and return the bound that the user agreed to. Raises DeclinedError and StoppedError."""
@@ -119,7 +135,8 @@ class CommandJudge:
         pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
         return Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
 
-    async def _scored(self, draft: R, spec: JudgeSpec, most: int) -> R:
+    async def _with_bar(self, spec: JudgeSpec, most: int, work: Callable[..., Awaitable[T]]) -> T:
+        """What `work` returns, given the judge, the cache, whom to tell the progress, and an event that stops it."""
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
@@ -130,7 +147,7 @@ class CommandJudge:
             if self._batch:
                 asked = BatchJudge(spec, self.address, self.database, self._pictures, tell=bar.write)
             async with asked as judge:
-                return await score(draft, judge, self._cache, tell, asyncio.Event())
+                return await work(judge, self._cache, tell, asyncio.Event())
 
     def _agree(self) -> None:
         try:

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from arena.io.csv_text import csv_text, safe_cell
 from arena.io.strict_json import RowsError
-from arena.io.tables import read_records, told_rows
+from arena.io.tables import Record, read_records, told_rows
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.agreement import DoubtedQuestion
 from scoring.error_analysis.sample import DrawnError
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.report import answer_digest
 
+Who = Literal["labeller", "proposed_by"]
+"""The column that names who says it: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
+_NO_LABELS = "expected people's labels, found proposals (column proposed_by); give them as --proposals"
+_NO_PROPOSALS = "expected proposals, with the column proposed_by, as `errors propose` writes them"
 DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
 
 
@@ -27,14 +31,14 @@ def draw_csv(drawn: Iterable[DrawnError]) -> str:
     return csv_text([DRAWN, *rows])
 
 
-def labels_csv(labels: Iterable[Label], digests: Mapping[str, str]) -> str:
+def labels_csv(labels: Iterable[Label], digests: Mapping[str, str], who: Who = "labeller") -> str:
     """Labels as `read_labels` reads them; `digests`: sha256 of each item's answer."""
     rows = [
         (one.item, one.group, digests.get(one.item, ""), one.labeller, one.round)
         + (one.main, " ".join(one.further), one.note)
         for one in labels
     ]
-    return csv_text([COLUMNS, *rows])
+    return csv_text([[who if name == "labeller" else name for name in COLUMNS], *rows])
 
 
 def doubted_csv(questions: Iterable[DoubtedQuestion]) -> str:
@@ -51,16 +55,16 @@ class ReadLabels(NamedTuple):
     """Rows without a kind: not labelled yet."""
 
 
-def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]]) -> ReadLabels:
-    """Labels of a model's errors, which are answers with their group by item. Raises RowsError without the columns."""
+def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who: Who = "labeller") -> ReadLabels:
+    """Labels of a model's errors, which are answers with their group by item, or what was proposed for them.
+
+    Raises RowsError without the columns, and for proposals in place of people's labels.
+    """
     wrong: dict[str, list[int]] = {}
     kept: dict[tuple[str, str, int], Label] = {}
     empty = 0
     for record in read_records(path):
-        for name in ("item", "main"):
-            if name not in record.values:
-                raise RowsError("expected the columns item and main", path.name, record.row)
-        cells = {name: _plain(record.values.get(name)) for name in COLUMNS}
+        cells = _cells(record, who, path.name)
         if not cells["main"]:
             empty += 1
             continue
@@ -73,6 +77,15 @@ def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]]) -> R
         if problem:
             wrong.setdefault(problem, []).append(record.row)
     return ReadLabels(tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty)
+
+
+def _cells(record: Record, who: Who, file: str) -> Mapping[str, str]:
+    for name in ("item", "main"):
+        if name not in record.values:
+            raise RowsError("expected the columns item and main", file, record.row)
+    if (who == "proposed_by") != ("proposed_by" in record.values):
+        raise RowsError(_NO_PROPOSALS if who == "proposed_by" else _NO_LABELS, file, record.row)
+    return {name: _plain(record.values.get(who if name == "labeller" else name)) for name in COLUMNS}
 
 
 def _plain(value: object) -> str:

@@ -1,7 +1,7 @@
 """Published kinds of error: MMT-Bench's shares (section 4.4), and its case study's labels (Table A11) as an exam."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, get_args
 
@@ -49,10 +49,11 @@ def exam(given: Mapping[tuple[str, str], ErrorKey]) -> Exam:
     pairs: list[tuple[ErrorKey, ErrorKey]] = [(kind, given[case]) for case, kind in truth.items() if case in given]
     right = sum(kind == said for kind, said in pairs)
     often = Counter(truth.values()).most_common(1)[0][1]
-    return Exam(len(truth), right, len(truth) - len(pairs), _kappa(pairs), often)
+    return Exam(len(truth), right, len(truth) - len(pairs), kappa(pairs), often)
 
 
-def _kappa(pairs: list[tuple[ErrorKey, ErrorKey]]) -> float | None:
+def kappa(pairs: Sequence[tuple[ErrorKey, ErrorKey]]) -> float | None:
+    """Cohen's kappa; None where everything is one kind."""
     if not pairs:
         return None
     here, there = (Counter(side) for side in zip(*pairs, strict=True))

@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, func, insert, select
 
 from arena.database import METADATA, Database, DatabaseError
-from arena.io.images import PictureError, read_picture
+from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
 from arena.io.tables import JSON, PAGE, RowsError, read_records
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
@@ -104,7 +104,8 @@ class ReportPictures:
             if report is not None:
                 answers = BENCHMARKS[report.benchmark].scored_answers(report)
                 shown = wanted or wrong_answers(answers)
-                self._insert(link, list(file_pictures(arrived.path, arrived.name, answers, shown)))
+                found = file_pictures(arrived.path, arrived.name, answers, shown)
+                self._insert(link, [(question, scaled_picture(one.data, WIDTH)) for question, one in found])
         except (RowsError, OSError, DatabaseError) as error:
             log.info("the pictures of a report were not read: %s", error)
 
@@ -122,8 +123,8 @@ class ReportPictures:
 
 def file_pictures(
     path: Path, name: str, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield question and picture, as WebP, of the wanted ones of a file's answers. Raises RowsError."""
+) -> Iterator[tuple[str, Picture]]:
+    """Yield question and picture of the wanted ones of a file's answers. Raises RowsError."""
     times = Counter(one.row for one in answers)
     rows = {one.id: one.row for one in answers if one.row and times[one.row] == 1}
     shown = {one.id: rows[one.id] for one in wanted if one.id in rows}
@@ -136,7 +137,7 @@ def file_pictures(
     for id, row in shown.items():
         for data in _decoded(cells.get(row)):
             with suppress(PictureError):
-                yield id, scaled_picture(read_picture(data).data, WIDTH)
+                yield id, read_picture(data)
 
 
 def _cells(path: Path, name: str, rows: set[int]) -> dict[int, JSON]:

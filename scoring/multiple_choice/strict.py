@@ -19,6 +19,8 @@ FAILURE = "Failed to obtain answer via API"
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
+MOST_REFUSAL = 400
+"""Characters of a refusal at most."""
 _ENDLESS, _LAST = 6, 12
 """Times from which a passage is endless, and the characters at the end that are looked for before."""
 
@@ -232,11 +234,17 @@ def _named_content(answer: AnswerText) -> Clue | None:
 
 def _refusal(answer: AnswerText) -> Clue | None:
     """An answer whose every sentence refuses, if no option says that none is right."""
-    if len(answer.text) > 400 or answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
+    if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
-    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(answer.text) if part.strip(" ,\"'()*")]
-    refuses = bool(sentences) and all(REFUSALS.fullmatch(part) and not STILL_ANSWERS.search(part) for part in sentences)
-    return Clue(Rule.REFUSAL, NONE, answer.text) if refuses and not _letters(answer.masked) else None
+    return Clue(Rule.REFUSAL, NONE, answer.text) if refuses(answer.text) and not _letters(answer.masked) else None
+
+
+def refuses(text: str) -> bool:
+    """Whether every sentence of a short text refuses."""
+    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text[: MOST_REFUSAL + 1])]
+    told = [one for one in sentences if one]
+    is_short = len(text) <= MOST_REFUSAL
+    return is_short and bool(told) and all(REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told)
 
 
 _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (

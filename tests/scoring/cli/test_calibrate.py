@@ -2,35 +2,29 @@
 
 import csv
 import hashlib
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scoring.__main__ import main
+from scoring.report import Grade, Question, Row, audit
+from tests.support.mm_vet_reports import mm_vet_report
 
 N = 40
 CAPABILITIES = ("rec", "ocr")
 
 
-def audit(path: Path, judge: str, scores: dict[str, float | None]) -> Path:
-    """An audit file as a judged report of made-up questions has it."""
-    head = {"benchmark": "mm-vet", "protocol": "hardened", "judge": {"model": judge}}
-    rows = [
-        {
-            "question": {
-                "id": item,
-                "text": f"What is {item}?",
-                "truth": "cat<AND>dog",
-                "groups": [CAPABILITIES[int(item[1:]) % 2]],
-            },
-            "prediction": f"a cat, {item}",
-            "grades": [{"question": item, "run": 0, "score": score}],
-        }
-        for item, score in scores.items()
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in (head, *rows)), "utf-8")
+def written(path: Path, judge: str, scores: dict[str, float | None]) -> Path:
+    """The audit of a judged report of made-up questions."""
+    made = mm_vet_report()
+    rows = []
+    for item, score in scores.items():
+        question = Question(item, f"What is {item}?", "cat<AND>dog", (CAPABILITIES[int(item[1:]) % 2],))
+        rows.append(Row(question, f"a cat, {item}", (Grade(item, 0, score),)))
+    stamp = replace(made.judge, model=judge)
+    path.write_bytes(audit(replace(made, protocol="hardened", judge=stamp, rows=tuple(rows))))
     return path
 
 
@@ -50,7 +44,10 @@ def judged(tmp_path) -> tuple[list[Path], dict[str, float]]:
         for place, (item, mark) in enumerate(truth.items())
     }
     far = {item: float(coin.integers(0, 11)) / 10 for item in truth}
-    return [audit(tmp_path / "far.jsonl", "far", dict(far)), audit(tmp_path / "near.jsonl", "near", dict(near))], truth
+    return [
+        written(tmp_path / "far.jsonl", "far", dict(far)),
+        written(tmp_path / "near.jsonl", "near", dict(near)),
+    ], truth
 
 
 def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp_path, capsys):
@@ -107,7 +104,7 @@ def test_wrong_rows_are_named_and_lose_nothing_else(judged, tmp_path, capsys):
 
 def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     truth = {f"v{number}": 1.0 for number in range(8)}
-    file = audit(tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth})
+    file = written(tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth})
     rows = [(item, "anna", mark) for item, mark in truth.items()]
     assert (
         main(

@@ -1,13 +1,21 @@
 """`errors`: a draw to be labelled, the shares of labels, two models beside each other, the exam."""
 
 import csv
+import json
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from scoring.__main__ import main
 from scoring.error_analysis.published import error_cases
+from scoring.report import audit, read_audit
+from tests.support.commands import Command
+from tests.support.mm_vet_reports import mm_vet_report
+from tests.support.openai_server import Body, OpenAIServer
 from tests.support.scoring_page import mmbench_rows, write_csv
 
 
@@ -99,3 +107,63 @@ def test_a_file_without_the_columns_ends_with_a_sentence(outputs, tmp_path, caps
     labels = write_csv(tmp_path / "labels.csv", [{"question": "1", "kind": "refuse"}])
     assert main(["errors", "shares", str(labels), str(outputs)]) == 2
     assert "expected the columns item and main" in capsys.readouterr().err
+
+
+MODEL = "gpt-4.1-mini"
+
+
+def kind_of(body: Body, sample: int) -> str:
+    """A judge's reply: reasoning where it is shown a picture, in words around the JSON, else none."""
+    *_, last = body["messages"]
+    seen = isinstance(last["content"], list) and any(part["type"] == "image_url" for part in last["content"])
+    said = {"main": "reasoning", "further": ["perception"], "evidence": "It counts, and counts wrongly."}
+    return f"Here it is: {json.dumps(said)}" if seen else "I see nothing."
+
+
+@pytest.fixture
+def command(tmp_path) -> Iterator[Command]:
+    with OpenAIServer(kind_of, models=(MODEL,)) as server:
+        yield Command(tmp_path, JUDGE_URL=server.address)
+
+
+def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(command, outputs, tmp_path):
+    path, rows = drawn(outputs, tmp_path, 1000)
+    pictures, proposals = tmp_path / "pictures", tmp_path / "proposals.csv"
+    pictures.mkdir()
+    for shade, row in enumerate(rows[1:]):
+        Image.new("RGB", (8, 8), (shade, 0, 0)).save(pictures / f"{row['item']}.png")
+    ask = ("errors", "propose", outputs, "--judge", MODEL, "--out", proposals, "--images", pictures)
+    assert command.run(*ask, answer="n\n").code == 3, "nothing is sent that was not agreed to"
+    done = command.run(*ask, "--drawn", path, "--yes")
+    assert done.code == 0, done.err
+    assert f"{len(rows) - 1} calls to {MODEL}" in done.out
+    assert f"{len(rows) - 1} of {len(rows)} wrong answers have a proposal, 0 by rules" in done.out
+    assert "1 have no picture here, without which perception cannot be told from reasoning" in done.out
+    labelled = [{**row, "main": "reasoning" if place % 2 else "refuse"} for place, row in enumerate(rows)]
+    labels = write_csv(tmp_path / "labels.csv", labelled)
+    told = command.run("errors", "shares", labels, outputs, "--proposals", proposals).out
+    same = len(rows) // 2
+    assert f"Proposals: {len(rows) - 1} of {len(rows)} wrong answers; {len(rows) - 1} have labels too" in told
+    assert f"the same kind: {same}; Cohen's kappa 0.000" in told
+    assert f"people Refuse to answer, proposed Reasoning error: {len(rows) - 1 - same}" in told
+    assert "from 50 on, proposals correct the shares" in told
+    mixed = command.run("errors", "shares", proposals, outputs)
+    assert mixed.code == 2 and "expected people's labels, found proposals (column proposed_by)" in mixed.err
+    other = command.run("errors", "shares", labels, outputs, "--proposals", labels)
+    assert other.code == 2 and "expected proposals, with the column proposed_by" in other.err
+
+
+def test_errors_of_a_judged_report_are_labelled_out_of_its_audit(tmp_path, capsys):
+    report, path = mm_vet_report(), tmp_path / "model-audit.jsonl"
+    path.write_bytes(audit(report))
+    assert read_audit(path) == replace(report, judge=report.judge.public)
+    wrong = sum(grade.score is not None and grade.score <= 0.5 for row in report.rows for grade in row.grades)
+    file, rows = drawn(path, tmp_path, 1000)
+    assert wrong == len(rows) and {row["group"] for row in rows} == {"Recognition"}
+    labels = write_csv(file, [{**row, "main": "knowledge"} for row in rows])
+    capsys.readouterr()
+    assert main(["errors", "shares", str(labels), str(path)]) == 0
+    assert f"{wrong} of {wrong} wrong answers are labelled" in capsys.readouterr().out
+    path.write_text("{}\n")
+    assert main(["errors", "shares", str(labels), str(path)]) == 2
+    assert "expected the -audit.jsonl of a judged MM-Vet report" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from PIL import Image
 from sqlalchemy import func, select
 
 from arena.database import Database
+from arena.io.scaled_pictures import scaled_picture
 from scoring.benchmarks.article import wrong_answers
 from scoring.jobs.report_pictures import MOST_OF_QUESTION, REPORT_PICTURE, WIDTH, ReportPictures, file_pictures
 from scoring.jobs.store import Job, Jobs
@@ -49,8 +50,8 @@ def found_in(path: Path) -> dict[str, list[tuple[int, int, int]]]:
     """The colours of the pictures that are kept of a file, by question, each as it is decoded."""
     report, found = report_on(path), {}
     answers = BENCHMARKS[report.benchmark].scored_answers(report)
-    for question, data in file_pictures(path, path.name, answers, wrong_answers(answers)):
-        with Image.open(io.BytesIO(data)) as image:
+    for question, picture in file_pictures(path, path.name, answers, wrong_answers(answers)):
+        with Image.open(io.BytesIO(scaled_picture(picture.data, WIDTH))) as image:
             assert image.format == "WEBP" and image.width <= WIDTH and not image.info.get("exif")
             found.setdefault(question, []).append(image.convert("RGB").getpixel((image.width // 2, image.height // 2)))
     return found
