@@ -13,13 +13,12 @@ from arena.seats.spec import CampaignError, read_spec
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.error_analysis.sample import draw, known_errors
-from scoring.error_analysis.types import DECISION_ORDER, ERROR_KINDS
 from scoring.jobs.store import Job, Jobs
 from scoring.marking.plan import Planned, answer_key, mark_plan, planned
 from scoring.marking.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.marking.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import BENCHMARKS
-from scoring.report import DATA, AnyReport
+from scoring.report import AnyReport
 
 MOST = 1000
 """Answers that one person is shown of a report."""
@@ -67,7 +66,7 @@ class Marking:
             raise MarkError("There is nothing to mark in this report.")
         shown = min(MOST, len(material.plan) + sum(one.comes_again for one in material.plan))
         name = campaign_name(kind, link)
-        values = {"name": name, "report": link, "instructions": INSTRUCTIONS[kind]}
+        values: dict[str, Any] = {"name": name, "report": link}
         values |= {"seat": {"votes": shown, "minutes": MINUTES, "pay": 0}, "valid_days": DAYS}
         try:
             return self._campaigns.create(kind, read_spec(MarkSpec, values))
@@ -133,16 +132,3 @@ def plan_of(kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str) -> tuple
     if kind == "marks":
         return mark_plan(answers, seed)
     return tuple(planned(answer_key(one.answer), one.answer.id, one.group, seed) for one in draw(known_errors(answers)))
-
-
-_RUBRIC = (DATA.parent / "prompts" / "mm_vet.txt").read_text("utf-8").split("\n\n", 1)[1].strip()
-"""The table of seven examples that MM-Vet's judge is shown (its Table 1)."""
-INSTRUCTIONS: Mapping[MarkKind, str] = {
-    "marks": "Say how right the answer is, by the ground truth: 0.0 is totally wrong, 1.0 totally right. Where "
-    "elements are joined by *and*, it is totally right only with all of them; where they are joined by *or*, any "
-    "one is enough. You are not told which model answered, nor what a judge said. The examples that a judge is "
-    "shown:\n\n" + _RUBRIC.replace("<AND>", "*and*").replace("<OR>", "*or*"),
-    "labels": "The answer did not count as right. Say what went wrong; you are not told which model answered. Ask in "
-    "this order; the first yes is the main kind, and others may be added:\n\n"
-    + "\n".join(f"1. {asked} *{ERROR_KINDS[key].title}*" for asked, key in DECISION_ORDER),
-}

@@ -67,7 +67,7 @@ class MarkingTask:
         form = (action, piece.token, last.token if last else "", reasons, problem, words)
         if self.kind == "marks":
             return HTML.marks(*form)
-        return HTML.labels(ERROR_KINDS.values(), LONGEST_NOTE, *form)
+        return HTML.labels(list(ERROR_KINDS), LONGEST_NOTE, *form)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         answer = form.get("answer", "")

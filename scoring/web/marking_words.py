@@ -1,11 +1,81 @@
-"""Words of the pages on which people mark answers and label errors, in each language; kinds of error are in English."""
+"""Words of the pages on which people mark answers and label errors, in each language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from arena.web.words import Words
+from scoring.error_analysis.types import DECISION_ORDER, ERROR_KINDS, ErrorKey
 from scoring.marking.spec import MarkKind
+from scoring.report import DATA
+
+_CHINESE_KINDS: Mapping[ErrorKey, tuple[str, str, str]] = {
+    "perception": (
+        "感知错误",
+        "未能识别、分类或检测出图中的物体或内容。",
+        "图中有四只狗：“有三只狗，所以选 B。”",
+    ),
+    "reasoning": (
+        "推理错误",
+        "正确看出了图中内容，但由此推理时出错。",
+        "“三个红球，两个蓝球，所以蓝球更多：C。”",
+    ),
+    "knowledge": (
+        "缺乏知识",
+        "缺少该领域应知的内容，例如地标在哪里、画作于何时。",
+        "“这是原子球塔，位于安特卫普。”",
+    ),
+    "capability": (
+        "缺乏能力",
+        "没有完成该任务的能力，往往自己说明。",
+        "“我无法给出像素坐标。”",
+    ),
+    "refuse": (
+        "拒绝回答",
+        "拒绝涉及人物或敏感内容的问题。",
+        "“抱歉，我不能回答有关图中人物的问题。”",
+    ),
+    "instruction": (
+        "未遵循指令",
+        "不理解题目给出的条件，或不理会指令，例如只描述图片。",
+        "题目要求从四个选项中选择：“雨中的街道，人们打着伞。”",
+    ),
+    "annotation": (
+        "题目有误",
+        "标注错误：题目、选项或公布的答案有误，或有多个正确答案。",
+        "公布的答案是“猫”，图中却是一只狗。",
+    ),
+    "right": (
+        "回答正确",
+        "与公布的答案意思相同：被读错了，或公布的答案过窄。",
+        "公布的答案是“sofa”，它说“a couch”。",
+    ),
+}
+
+
+def _kinds(told: Mapping[ErrorKey, tuple[str, str, str]]) -> Words:
+    """Title, definition and example of each kind of error, as words of a page."""
+    names = ("title", "definition", "example")
+    return {f"{key}_{name}": text for key, texts in told.items() for name, text in zip(names, texts, strict=True)}
+
+
+_RUBRIC = (
+    (DATA.parent / "prompts" / "mm_vet.txt")
+    .read_text("utf-8")
+    .split("\n\n", 1)[1]
+    .strip()
+    .replace("<AND>", "*and*")
+    .replace("<OR>", "*or*")
+)
+"""The table of seven examples that MM-Vet's judge is shown (its Table 1)."""
+
+
+def _order(questions: Iterable[str], words: Words) -> str:
+    """The questions of DECISION_ORDER as a list, each with the kind that a yes means."""
+    pairs = zip(questions, DECISION_ORDER, strict=True)
+    return "\n".join(f"1. {asked} *{words[f'{key}_title']}*" for asked, (_, key) in pairs)
+
 
 _ENGLISH: Words = {
+    **_kinds({key: kind[1:] for key, kind in ERROR_KINDS.items()}),
     **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
     "terms": "What you say is stored without your name, and whoever has the report's link can read it.",
     "guidelines": "",
@@ -42,6 +112,7 @@ _ENGLISH: Words = {
     "m_keys_labels": "1 to 8, and Shift for a further kind",
 }
 _CHINESE: Words = {
+    **_kinds(_CHINESE_KINDS),
     **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
     "terms": "您的判断会被保存，不含您的姓名；持有报告链接的人可以看到。",
     "guidelines": "",
@@ -82,13 +153,48 @@ _CHINESE: Words = {
     "This is none of your answers. Open the page again.": "这不是您的回答。请重新打开页面。",
     "This answer was changed {} times; what was said last stands.": "这个回答已改动 {} 次；以最后一次为准。",
 }
-_TITLES: Mapping[MarkKind, Words] = {
-    "marks": {"en": "Mark answers", "zh": "给回答打分"},
-    "labels": {"en": "Label errors", "zh": "标注错误"},
+_CHINESE_ORDER = (
+    "回答其实是正确的吗？",
+    "题目或公布的答案有误吗？",
+    "它拒绝回答了吗？",
+    "它说自己做不到吗？",
+    "它回答了另一个问题吗？",
+    "它对图片的描述是错的吗？",
+    "它缺少图片以外的知识吗？",
+    "以上都不是：推理有误。",
+)
+_TASKS: Mapping[MarkKind, Mapping[str, Words]] = {
+    "marks": {
+        "en": {
+            "c_title": "Mark answers",
+            "c_task": "Say how right the answer is, by the ground truth: 0.0 is totally wrong, 1.0 totally right. "
+            "Where elements are joined by *and*, it is totally right only with all of them; where by *or*, "
+            "any one is enough. You are not told which model answered, nor what a judge said. The examples that a "
+            f"judge is shown:\n\n{_RUBRIC}",
+        },
+        "zh": {
+            "c_title": "给回答打分",
+            "c_task": "请对照标准答案说明回答有多正确：0.0 完全错误，1.0 完全正确。"
+            "以 *and* 相连的各项都说到才完全正确；以 *or* 相连的说到任意一项即可。"
+            f"您不会知道是哪个模型的回答，也不会知道评判者的分数。评判者看到的例子：\n\n{_RUBRIC}",
+        },
+    },
+    "labels": {
+        "en": {
+            "c_title": "Label errors",
+            "c_task": "The answer did not count as right. Say what went wrong; you are not told which model answered. "
+            "Ask in this order; the first yes is the main kind, and others may be added:\n\n"
+            + _order((asked for asked, _ in DECISION_ORDER), _ENGLISH),
+        },
+        "zh": {
+            "c_title": "标注错误",
+            "c_task": "这个回答未被算作正确。请说明错在哪里；您不会知道是哪个模型的回答。请按以下顺序提问；"
+            "第一个“是”就是主要类型，还可以添加其他类型：\n\n" + _order(_CHINESE_ORDER, _CHINESE),
+        },
+    },
 }
 MARKING_WORDS: Mapping[MarkKind, Mapping[str, Words]] = {
-    kind: {"en": {**_ENGLISH, "c_title": titles["en"]}, "zh": {**_CHINESE, "c_title": titles["zh"]}}
-    for kind, titles in _TITLES.items()
+    kind: {"en": {**_ENGLISH, **task["en"]}, "zh": {**_CHINESE, **task["zh"]}} for kind, task in _TASKS.items()
 }
 CANNOT_REASONS = ("m_picture", "m_question_unclear", "m_dont_know")
 """Reasons why an answer cannot be judged, by their words; the English ones are stored."""

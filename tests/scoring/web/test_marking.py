@@ -15,6 +15,7 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
 from scoring.marking.store import Said
 from scoring.marking.work import Marking
+from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
@@ -266,7 +267,14 @@ def test_a_chinese_page_says_in_chinese_what_was_wrong(owner):
         "answer=right&piece=x": "这不是您的回答",
     }.items():
         headers = {**chinese, "content-type": "application/x-www-form-urlencoded"}
-        assert sentence in httpx.post(owner.url, content=form, headers=headers).text, form
+        page = httpx.post(owner.url, content=form, headers=headers).text
+        assert sentence in page, form
+    for kind in MARKING_WORDS["labels"]["zh"], MARKING_WORDS["labels"]["en"]:
+        assert (
+            (kind["knowledge_title"] in page)
+            == (kind["knowledge_definition"] in page)
+            == ("缺" in kind["knowledge_title"])
+        )
 
 
 def test_strangers_read_and_change_nothing(app):
