@@ -214,9 +214,12 @@ class MarkStore:
         return [_mark(row) for row in last.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
-        """Delete what was said under a report, since its owner says so."""
+        """Delete what was said under a report, since its owner says so; who had ended may begin anew."""
+        said = (MARK.c.report == report, MARK.c.owner == owner)
         with self._database.write() as connection:
-            mine = select(MARK.c.id).where(MARK.c.report == report, MARK.c.owner == owner)
+            mine, seats = select(MARK.c.id).where(*said), select(MARK.c.seat_id).where(*said)
+            ended = SEAT_EVENT.c.seat_id.in_(seats) & SEAT_EVENT.c.kind.in_(("done", "full"))
+            connection.execute(SEAT_EVENT.delete().where(ended))
             connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
             connection.execute(MARK.delete().where(MARK.c.id.in_(mine)))
 

@@ -105,6 +105,18 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
         assert connection.scalar(select(func.count()).select_from(MARK)) == 3
 
 
+def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
+    seats = SeatStore(marked.database)
+    ended, left = marked.seat(), marked.seat("helper-1")
+    for seat, end in ((ended, "done"), (left, "withdrew")):
+        marked.mark(seat, "5", 2)
+        seats.note(seat, end)
+    marked.marking.drop(OWNER, marked.job.link)
+    assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [None, "withdrew"]
+    marked.mark(marked.seat(), "6", 2)
+    assert [mark.score for mark in marked.marks()] == [0.6, 0.6]
+
+
 def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     seat = marked.seat()
     marked.mark(seat, "7", 12)
