@@ -50,7 +50,7 @@ _LEGEND, _AFTER = "The region coordinates are provided in the format", " Note th
 
 
 class CoordinateError(ValueError):
-    """A question's coordinates cannot be rewritten or drawn; the message says why."""
+    """A question's coordinates cannot be rewritten or drawn; the message says why, its kind before a colon."""
 
 
 class Bracket(NamedTuple):
@@ -69,7 +69,7 @@ def brackets(text: str) -> Iterator[Bracket]:
         if len(cells) == 1 or not numbers or text.endswith(_INTRINSIC, 0, found.start()):
             continue
         if len(numbers) != len(cells) or len(cells) % 2:
-            raise CoordinateError(f"{found[0][:60]} is no point, box or polygon")
+            raise CoordinateError(f"no point, box or polygon: {found[0][:60]}")
         yield Bracket(*found.span(), tuple(numbers))
 
 
@@ -101,7 +101,7 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
     options = {letter: _with(text, rewritten) for letter, text in question.options.items()}
     for one, other in combinations(options, 2):
         if options[one] == options[other] and question.options[one] != question.options[other]:
-            raise CoordinateError(f"rounding makes the options {one} and {other} equal")
+            raise CoordinateError(f"rounding makes options equal: {one} and {other}")
     return replace(question, text=text, options=options)
 
 
@@ -136,7 +136,7 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
         if "[x, y, w, h]" in text:
             right, bottom = x + right, y + bottom
         if right <= x or bottom <= y:
-            raise CoordinateError(f"the box ({', '.join(map(str, numbers))}) has no area")
+            raise CoordinateError(f"a box without an area: {', '.join(map(str, numbers))}")
         boxes.append((x, y, right, bottom))
     return tuple(boxes)
 

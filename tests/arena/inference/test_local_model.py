@@ -277,8 +277,8 @@ asyncio.run(main())
 
 
 def conversation(text: str, *images: bytes) -> dict[str, object]:
-    encoded = [base64.b64encode(image).decode() for image in images]
-    return {"system": "", "turns": [{"role": "user", "text": text, "images": encoded}]}
+    encoded = [{"image": base64.b64encode(image).decode()} for image in images]
+    return {"system": "", "turns": [{"role": "user", "parts": [*encoded, {"text": text}]}]}
 
 
 def prompt_tokens(model: LocalModel, text: str, *images: bytes) -> int:
