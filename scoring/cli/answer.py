@@ -98,7 +98,7 @@ class _Asking(NamedTuple):
 def _modes(benchmark: Asked, words: str) -> tuple[Mode, ...]:
     known: dict[str, Mode] = {mode: mode for mode in MODES}
     names = [word.strip() for word in words.split(",")]
-    chosen = tuple(known[name] for name in names if name in known)
+    chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
         raise AnsweringError(f"--modes is {words!r}; expected one or more of {', '.join(MODES)}, each once")
     if chosen != ("as-is",) and benchmark != "mmt-bench":
