@@ -34,6 +34,10 @@ def pixels(data: bytes) -> Image.Image:
     return Image.open(io.BytesIO(data)).convert("RGB")
 
 
+def colours(image: Image.Image) -> set[object]:
+    return {colour for _, colour in image.getcolors() or ()}
+
+
 SIZES = [(60, 40), (30, 90), (200, 200), (64, 48), (50, 50), (31, 17)]
 
 
@@ -63,11 +67,11 @@ def test_up_to_four_stand_in_a_row_of_one_height_and_more_in_a_grid():
 def test_each_joined_picture_has_its_number_in_the_corner():
     one, two = (pixels(joined([black(kept(400, 400))] * times)).crop((0, 0, 60, 60)) for times in (1, 2))
     second = pixels(joined([black(kept(400, 400))] * 2)).crop((400 + GAP, 0, 460 + GAP, 60))
-    assert list(one.getdata()) == list(two.getdata()) != list(second.getdata())
-    assert {(0, 0, 0), (255, 255, 255)} == set(two.getdata()) == set(second.getdata())
+    assert one.tobytes() == two.tobytes() != second.tobytes()
+    assert colours(two) == colours(second) == {(0, 0, 0), (255, 255, 255)}
 
 
-@pytest.mark.parametrize("sizes", [[(1600, 40)] * 9, [(1600, 1600)] * 4, [(10, 1600), (1600, 10)], [(9, 1600)] * 30])
+@pytest.mark.parametrize("sizes", [[(1600, 40)] * 9, [(1600, 1600)] * 3, [(10, 1600), (1600, 10)], [(9, 1600)] * 30])
 def test_no_side_of_joined_pictures_is_above_4096_pixels(sizes):
     assert max(picture_size(joined([kept(*size) for size in sizes]))) <= LONGEST
 
@@ -81,7 +85,7 @@ def test_boxes_are_red_and_three_of_1000_pixels_thick():
 
 def test_a_black_picture_has_the_size_of_its_picture():
     image = pixels(black(kept(33, 44)))
-    assert image.size == (33, 44) and set(image.getdata()) == {(0, 0, 0)}
+    assert image.size == (33, 44) and colours(image) == {(0, 0, 0)}
 
 
 def test_the_size_is_that_of_a_picture_held_upright():
