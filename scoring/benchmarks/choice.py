@@ -124,7 +124,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        answers = f"{self.called(questions)}: {len(questions):,} answers{passes}"
+        mode = f" in mode {file.mode}" if file.mode else ""
+        answers = f"{self.called(questions)}: {len(questions):,} answers{mode}{passes}"
         return f"{answers}; {known:,} with the right letter beside them", f"splits: {counted}"
 
     def look(self, row: Answered) -> AnswerLook:

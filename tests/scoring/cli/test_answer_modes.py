@@ -15,7 +15,7 @@ from arena.io.drawn_pictures import DRAWN_BY
 from arena.io.tables import read_records
 from scoring.multiple_choice.reader import read_choices
 from scoring.registry import open_upload
-from tests.scoring.cli.test_answer import asked, catalogue, images, serve
+from tests.support.offline_answers import asked, catalogue, images, serve
 from tests.support.openai_server import Body
 
 SIZED = "Where is the {}? The width of the input image is 100 and the height is 50."
@@ -138,6 +138,7 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     assert rows["7"]["mode_note"] == ""
     opened = open_upload(place / "o-pixel.tsv")
     report = opened.report("strict")
+    assert opened.lines[0].startswith("MMT-Bench: 8 answers in mode pixel")
     assert report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench ALL in mode pixel"
     assert "2 questions could not be asked as the mode says" in " ".join(one.text for one in report.problems)
     assert list(place.glob("*.part")) == []
