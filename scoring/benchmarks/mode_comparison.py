@@ -17,6 +17,8 @@ from scoring.report import ScoreLine, csv_bytes, line
 
 ALL = "all questions"
 CHANGED = "questions asked otherwise"
+_DEEPEST = 40
+"""Difference of the deepest colour, in percent points."""
 
 
 @dataclass(frozen=True)
@@ -117,4 +119,7 @@ def accuracy_drawing(title: str, found: Sequence[ModeDifference]) -> Drawing:
 
 
 def _cell(one: ModeDifference | None) -> GridCell:
-    return GridCell(f"{one.accuracies[1]:.0f}", (one.accuracies[1] - one.accuracies[0]) / 100) if one else GridCell("")
+    if one is None:
+        return GridCell("")
+    here, there = one.accuracies
+    return GridCell(f"{there:.0f}", max(-1.0, min(1.0, (there - here) / _DEEPEST)))
