@@ -57,6 +57,7 @@ _OTHERS = (
     (re.compile(rb"\APK[\3\5]"), "a ZIP archive or Office document"),
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
+_EXIF_OF_PNG = re.compile(rb"eXIf|Raw profile type")
 _MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
 
 # Errors of Pillow and its codecs for broken files; a warning is raised where warnings are errors.
@@ -109,7 +110,8 @@ def picture_size(data: bytes) -> tuple[int, int]:
     with _broken_told(kind):
         image = _header(data, kind)
         width, height = image.size
-        return (width, height) if _orientation(image) < 5 else (height, width)
+        told = kind != "PNG" or _EXIF_OF_PNG.search(data)  # Pillow decodes a PNG to look for what it may end with
+        return (height, width) if told and _orientation(image) > 4 else (width, height)
 
 
 @contextmanager

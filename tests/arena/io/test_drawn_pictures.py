@@ -15,14 +15,14 @@ from arena.io.images import picture_size, read_picture
 ROOT = Path(__file__).parents[3]
 
 
-def picture(width: int, height: int, turned: bool = False) -> bytes:
+def picture(width: int, height: int, turned: bool = False, kind: str = "JPEG") -> bytes:
     """Return a picture with a slope of greys, of which `turned` says that it is held sideways."""
     stream, exif = io.BytesIO(), Image.Exif()
     image = Image.linear_gradient("L").resize((width, height)).convert("RGB")
     ImageDraw.Draw(image).ellipse((0, 0, width // 2, height // 2), "teal")
     if turned:
         exif[0x0112] = 6
-    image.save(stream, "JPEG" if turned else "PNG", exif=exif)
+    image.save(stream, kind if turned else "PNG", exif=exif)
     return stream.getvalue()
 
 
@@ -90,6 +90,7 @@ def test_a_black_picture_has_the_size_of_its_picture():
 
 def test_the_size_is_that_of_a_picture_held_upright():
     assert picture_size(picture(60, 40)) == (60, 40)
-    assert picture_size(picture(60, 40, turned=True)) == (40, 60)
+    for kind in ("JPEG", "PNG", "WEBP"):
+        assert picture_size(picture(60, 40, turned=True, kind=kind)) == (40, 60)
     with pytest.raises(ValueError, match="broken|no picture"):
         picture_size(b"\x89PNG\r\n\x1a\nnothing")
