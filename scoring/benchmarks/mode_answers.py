@@ -55,7 +55,7 @@ class ModePaper:
         """What the mode does with the questions, and what it may cost beside asking as is."""
         yield f"{self.mode}: {len(self.changed):,} of {len(self.questions):,} questions are asked otherwise than as is."
         for why, times in self.notes.items():
-            yield f"{self.mode}: {times:,} not as the mode says: {why}"
+            yield f"{self.mode}: {times:,} left as they are, or with a remark: {why}"
         yield (
             f"{self.mode}: at most {self.most.prompt:,} tokens sent{_dollars(self.most)}, "
             f"{self.most.prompt / self.as_is.prompt:.2f} times those of as-is"

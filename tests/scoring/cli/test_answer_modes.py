@@ -126,8 +126,10 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
         assert answer(place, "--mode", "pixel") == 0
     said = capsys.readouterr().out
     assert "pixel: 4 of 8 questions are asked otherwise than as is." in said
-    assert "pixel: 1 not as the mode says: rounding makes options equal" in said
-    assert "pixel: 1 not as the mode says: the picture is not of the size in the text, which holds" in said
+    assert "pixel: 1 left as they are, or with a remark: rounding makes options equal" in said
+    assert (
+        "pixel: 1 left as they are, or with a remark: the picture is not of the size in the text, which holds" in said
+    )
     assert re.search(r"Together 8 requests and at most [\d,]+ tokens sent: 1\.\d\d times asking as is once", said)
     rows = rows_of(place, "o-pixel.tsv")
     assert {row["mode"] for row in rows.values()} == {"pixel"} and not (place / "o.tsv").exists()
@@ -140,7 +142,7 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     report = opened.report("strict")
     assert opened.lines[0].startswith("MMT-Bench: 8 answers in mode pixel")
     assert report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench ALL in mode pixel"
-    assert "2 questions could not be asked as the mode says" in " ".join(one.text for one in report.problems)
+    assert "2 questions were left as they are, or asked with a remark" in " ".join(one.text for one in report.problems)
     assert list(place.glob("*.part")) == []
 
 
