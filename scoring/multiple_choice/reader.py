@@ -158,7 +158,8 @@ class _Reader:
             text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
             self._tell(text, blocks="nothing")
         if self._noted:
-            text = f"{self._noted:,} questions were left as they are, or asked with a remark: the column {MODE_NOTE} says why"
+            said = "questions were left as they are, or asked with a remark"
+            text = f"{self._noted:,} {said}: the column {MODE_NOTE} says why"
             self._tell(text, blocks="nothing")
         if self._counted:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
