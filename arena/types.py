@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -225,6 +225,19 @@ class Turn:
     text: str
     images: tuple[bytes, ...] = ()
     """PNG or JPEG files as `arena/io/images.py` makes them (`read_picture`)."""
+    places: tuple[int, ...] = ()
+    """Where in the text each image stands, in characters; empty: all before it."""
+
+    @property
+    def parts(self) -> Iterator[str | bytes]:
+        """Images and texts in the order in which a model reads them; the last is a text."""
+        start = 0
+        for image, place in zip(self.images, self.places or (0,) * len(self.images), strict=True):
+            if place > start:
+                yield self.text[start:place]
+                start = place
+            yield image
+        yield self.text[start:]
 
 
 Conversation: TypeAlias = Sequence[Turn]

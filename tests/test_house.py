@@ -43,7 +43,7 @@ DOORS = {
     "markupsafe": r"arena/(markdown|templates)\.py",
     "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",
-    "PIL": r"arena/(drawing_png|io/(images|scaled_pictures))\.py|arena/inference/local_model\.py",
+    "PIL": r"arena/(drawing_png|io/(drawn_pictures|images|scaled_pictures))\.py|arena/inference/local_model\.py",
     "nh3": r"arena/markdown\.py",
     "latex2mathml": r"arena/formulas\.py",
     "markdown_it": r"arena/markdown\.py",

@@ -156,10 +156,15 @@ def _messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
     if conversation["system"]:
         messages.append({"role": "system", "content": [{"type": "text", "text": conversation["system"]}]})
     for turn in conversation["turns"]:
-        images = [Image.open(io.BytesIO(base64.b64decode(image))).convert("RGB") for image in turn["images"]]
-        parts = [*({"type": "image", "image": image} for image in images), {"type": "text", "text": turn["text"]}]
-        messages.append({"role": turn["role"], "content": parts})
+        messages.append({"role": turn["role"], "content": list(map(_part, turn["parts"]))})
     return messages
+
+
+def _part(part: Mapping[str, str]) -> dict[str, Any]:
+    if "text" in part:
+        return {"type": "text", "text": part["text"]}
+    pixels = Image.open(io.BytesIO(base64.b64decode(part["image"]))).convert("RGB")
+    return {"type": "image", "image": pixels}
 
 
 def _choices(settings: JSON_LINE) -> dict[str, Any]:

@@ -328,4 +328,7 @@ class LocalVLM:
 
 
 def _turn(turn: Turn) -> Message:
-    return {"role": turn.role, "text": turn.text, "images": [base64.b64encode(image).decode() for image in turn.images]}
+    parts = [
+        {"text": part} if isinstance(part, str) else {"image": base64.b64encode(part).decode()} for part in turn.parts
+    ]
+    return {"role": turn.role, "parts": parts}

@@ -201,11 +201,16 @@ API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))
 
 
 def _message(turn: Turn) -> dict[str, Any]:
-    text = neutralised(turn.text) if turn.role == "user" else turn.text
+    said = neutralised if turn.role == "user" else str
     if not turn.images:
-        return {"role": turn.role, "content": text}
-    images = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in turn.images]
-    return {"role": turn.role, "content": [*images, {"type": "text", "text": text}]}
+        return {"role": turn.role, "content": said(turn.text)}
+    content = [
+        {"type": "text", "text": said(part)}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": data_url(part)}}
+        for part in turn.parts
+    ]
+    return {"role": turn.role, "content": content}
 
 
 def neutralised(text: str) -> str:

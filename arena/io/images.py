@@ -7,7 +7,8 @@ import re
 import struct
 import tempfile
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,7 @@ _OTHERS = (
     (re.compile(rb"\APK[\3\5]"), "a ZIP archive or Office document"),
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
+_EXIF_OF_PNG = re.compile(rb"eXIf|Raw profile type")
 _MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
 
 # Errors of Pillow and its codecs for broken files; a warning is raised where warnings are errors.
@@ -93,19 +95,35 @@ def read_picture(data: bytes) -> Picture:
     over 25 MB, too many pixels (by the header), or broken data.
     """
     kind = _kind(data)
-    try:
+    with _broken_told(kind):
         image = _pixels(_opened(data, kind))
-        kept, suffix = _encoded(image, kind)
+        kept, suffix = encoded(image, kind)
         width, height = image.size
         image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
         thumbnail = _jpeg(image)
+    return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
+
+
+def picture_size(data: bytes) -> tuple[int, int]:
+    """Width and height of a picture held upright, by its header. Raises PictureError."""
+    kind = _kind(data)
+    with _broken_told(kind):
+        image = _header(data, kind)
+        width, height = image.size
+        told = kind != "PNG" or _EXIF_OF_PNG.search(data)  # Pillow decodes a PNG to look for what it may end with
+        return (height, width) if told and _orientation(image) > 4 else (width, height)
+
+
+@contextmanager
+def _broken_told(kind: str) -> Iterator[None]:
+    try:
+        yield
     except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError("This {} picture has too many pixels. Make it smaller.", kind) from error
     except _BROKEN as error:
         raise PictureError("This {} picture is broken or cut short. Open it, save it again and retry.", kind) from error
-    return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
 
 
 def _kind(data: bytes) -> str:
@@ -127,7 +145,7 @@ def _kind(data: bytes) -> str:
     return kind
 
 
-def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
+def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
     """Read the header and bound the pixels; nothing is decoded yet."""
     if kind == "WEBP":  # libwebp allocates the whole canvas as soon as it is opened
         _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
@@ -136,12 +154,16 @@ def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
     elif kind == "JPEG":
         _check_scans(data)
     image = _READERS[kind](io.BytesIO(data))
+    _check_pixels(image.size, _MOST_JPEG if kind == "JPEG" else _MOST_PIXELS, kind)
+    return image
+
+
+def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
+    """The picture, to be decoded at no more than about the size that is kept."""
+    image = _header(data, kind)
     if isinstance(image, JpegImageFile):
-        _check_pixels(image.size, _MOST_JPEG, kind)
         share = min(1.0, KEPT_SIDE / max(image.size))
         image.draft(None, (max(1, round(image.width * share)), max(1, round(image.height * share))))
-    else:
-        _check_pixels(image.size, _MOST_PIXELS, kind)
     return image
 
 
@@ -248,7 +270,8 @@ def _turned(image: Image.Image, orientation: int) -> Image.Image:
     return image if turn is None else image.transpose(turn)
 
 
-def _encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
+def encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
+    """A picture as it is kept, and its suffix: PNG where it came as one and stays small, else JPEG."""
     if kind in ("PNG", "GIF"):
         stream = io.BytesIO()
         image.save(stream, "PNG", optimize=True)

@@ -60,6 +60,8 @@ class ChoiceReport:
     """What the owner should know about the file."""
     missing: tuple[ChoiceQuestion, ...] | None = None
     """Rows of the question file without an answer; None if no question file was given."""
+    mode: str = ""
+    """The mode that the questions were asked in, as the file names it; "" if it names none."""
 
     @property
     def left(self) -> int:
@@ -122,7 +124,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        answers = f"{self.called(questions)}: {len(questions):,} answers{passes}"
+        mode = f" in mode {file.mode}" if file.mode else ""
+        answers = f"{self.called(questions)}: {len(questions):,} answers{mode}{passes}"
         return f"{answers}; {known:,} with the right letter beside them", f"splits: {counted}"
 
     def look(self, row: Answered) -> AnswerLook:
@@ -136,7 +139,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         if opened.questions is not None:
             answered = {row.question.index for row in rows}
             missing = tuple(question for index, question in opened.questions.items() if index not in answered)
-        return ChoiceReport(**head, rows=rows, problems=opened.file.problems, missing=missing)
+        return ChoiceReport(**head, rows=rows, problems=opened.file.problems, missing=missing, mode=opened.file.mode)
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         return (*opened.file.problems, *self.tabulated(opened.report("strict")).problems)
@@ -216,7 +219,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         found = self.tabulated(report)
         name = self.called([row.question for row in report.rows])
         splits = [scores.split for scores in found.splits]
-        return f"{name} {splits[-1 if splits[2:] else 0]}".strip() if splits else name
+        split = splits[-1 if splits[2:] else 0] if splits else ""
+        return f"{name} {split}".strip() + (f" in mode {report.mode}" if report.mode else "")
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         found = self.tabulated(report)

@@ -370,6 +370,8 @@ class MMTBench(MultipleChoice):
         reasons = ["the table's Overall is a mean over subtasks for some models and over samples for others"]
         if scores.overall.samples.n < sum(one.samples for one in subtasks().values()):
             reasons.append("the table is of the whole benchmark, and these are fewer questions")
+        if report.mode:
+            reasons.append(f"the questions were asked in mode {report.mode}")
         if report.protocol != "mmt-paper":
             reasons.append("the table's letters were read by the paper's protocol")
         return PublishedBoard("the paper's Table 2", _TOTALS, published(), own, tuple(reasons))

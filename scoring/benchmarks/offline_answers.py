@@ -18,9 +18,10 @@ from arena.io.images import PictureError, read_picture
 from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
+from scoring.benchmarks.modes import prompt
 from scoring.multiple_choice.circular_eval import PASS, is_circular
 from scoring.multiple_choice.downloads import printable
-from scoring.multiple_choice.extract import extract, language
+from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
 from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
 from scoring.report import QuestionSet, csv_bytes
@@ -32,11 +33,6 @@ _WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
 _REFERENCE = 64
 """An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
 _IN_LIST = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
-_INSTRUCTION = {
-    "English": "Choose the right option and answer with its letter alone.",
-    "Chinese": "请选出正确的选项，只回答它的字母。",
-}
-"""Our own words; benchmarks prescribe none."""
 
 
 class AnsweringError(ValueError):
@@ -78,23 +74,28 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Offlin
     `circular` adds rotated passes to a file of base rows. `early_stop` asks the passes one after the other, and none
     after a wrong one. Raises RowsError and AnsweringError.
     """
-    references: dict[int, str] = {}
-    found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
-    _check(file, problems, found)
-    rows = {question.row: (question,) for question in found.values()}
-    if circular and not is_circular(found.values()):
-        rows = {row: (question, *rotations(question)) for row, (question,) in rows.items()}
-    questions = sorted((each for group in rows.values() for each in group), key=lambda question: question.index)
+    sheet = choice_sheet(file)
+    if circular and not is_circular(sheet.questions):
+        rows = {row: (question, *rotations(question)) for row, (question,) in sheet.rows.items()}
+        sheet = replace(sheet, rows=rows)
+    questions = sheet.questions
     if early_stop and any(question.answer is None for question in questions):
         raise AnsweringError(f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out")
-    sheet = _ChoiceSheet(file, rows, references)
     rounds = range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
     return OfflineBenchmark(
         file_sha256(file),
         len(questions),
         tuple(partial(sheet.tasks, number) for number in rounds),
-        partial(_tsv, questions),
+        lambda answers, _: answers_tsv(questions, answers),
     )
+
+
+def choice_sheet(file: Path) -> "ChoiceSheet":
+    """The questions of a TSV that contains its images. Raises RowsError and AnsweringError."""
+    references: dict[int, str] = {}
+    found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
+    _check(file, problems, found)
+    return ChoiceSheet(file, {question.row: (question,) for question in found.values()}, references)
 
 
 def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
@@ -115,14 +116,8 @@ def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
     return tuple(passes)
 
 
-def prompt(question: ChoiceQuestion) -> str:
-    options = [f"{letter}. {text}" for letter, text in question.options.items()]
-    hint = [question.hint] if question.hint and question.hint != "nan" else []
-    return "\n".join([*hint, question.text, *options, _INSTRUCTION[language(question)]])
-
-
 @dataclass(frozen=True)
-class _ChoiceSheet:
+class ChoiceSheet:
     """A file in which each row stands for one or more passes."""
 
     file: Path
@@ -131,16 +126,25 @@ class _ChoiceSheet:
     references: Mapping[int, str]
     """Index of the question whose image a row uses, by row."""
 
+    @property
+    def questions(self) -> list[ChoiceQuestion]:
+        """All passes, by index."""
+        return sorted((each for group in self.rows.values() for each in group), key=lambda question: question.index)
+
     def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
         """The passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
         wrong = set() if number is None else self._wrong(answers)
+        for question, cell in self.with_images():
+            base, of_pass = question.index % PASS, question.index // PASS
+            if base not in wrong and number in (None, of_pass):
+                yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
+
+    def with_images(self) -> Iterator[tuple[ChoiceQuestion, str]]:
+        """The passes with the cells of their images, in the file's order."""
         shared = self._shared()
         for record in read_records(self.file, _WITH_IMAGES):
             cell = shared.get(self.references.get(record.row, ""), "") or _image_cell(record)
-            for question in self.rows.get(record.row, ()):
-                base, of_pass = question.index % PASS, question.index // PASS
-                if base not in wrong and number in (None, of_pass):
-                    yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
+            yield from ((question, cell) for question in self.rows.get(record.row, ()))
 
     def _wrong(self, answers: Answers) -> set[int]:
         """Base indices of questions with a wrong answer, as far as the rules can tell."""
@@ -192,15 +196,18 @@ def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
 
 
 def _from_cell(cell: str, text: str) -> tuple[Turn, ...]:
-    """The conversation of a base64 cell: one image, or several as a list of texts. Raises TaskError."""
+    return (Turn("user", text, tuple(map(picture, images_of(cell)))),)
+
+
+def images_of(cell: str) -> list[bytes]:
+    """The images of a base64 cell: one, or several as a list of texts. Raises TaskError."""
     cells = _IN_LIST.findall(cell) if cell.lstrip().startswith("[") else [cell]
     if not cells or not cells[0]:
         raise TaskError("its image cell is empty; take the question file with its images")
     try:
-        images = [base64.b64decode("".join(each.split()), validate=True) for each in cells]
+        return [base64.b64decode("".join(each.split()), validate=True) for each in cells]
     except (binascii.Error, ValueError) as error:
         raise TaskError("its image cell is no base64; take the question file with its images") from error
-    return (Turn("user", text, tuple(map(picture, images))),)
 
 
 def picture(data: bytes) -> bytes:
@@ -216,18 +223,20 @@ def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
     return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
 
 
-def _tsv(questions: Sequence[ChoiceQuestion], answers: Answers, _: str) -> bytes:
-    """A TSV with the columns of the official files, except images, followed by the prediction."""
+def answers_tsv(
+    questions: Sequence[ChoiceQuestion], answers: Answers, more: Mapping[str, Answers] | None = None
+) -> bytes:
+    """A TSV with the columns of the official files, except images, `more` columns, and the prediction."""
     used = sorted({letter for question in questions for letter in question.options}, key=LETTERS.index)
-    rows = []
+    columns, rows = more or {}, []
     for question in questions:
-        said = answers.get(str(question.index))
+        said = answers.get(key := str(question.index))
         if said is not None:
             options = [question.options.get(letter, "") for letter in used]
-            about = [question.answer or "", question.category, question.group, question.split, said]
-            cells = [str(question.index), question.text, question.hint, *options, *about]
-            rows.append(map(printable, cells))
-    heads = ["index", "question", "hint", *used, "answer", "category", "l2-category", "split", "prediction"]
+            about = [question.answer or "", question.category, question.group, question.split]
+            added = [column.get(key, "") for column in columns.values()]
+            rows.append(map(printable, [key, question.text, question.hint, *options, *about, *added, said]))
+    heads = ["index", "question", "hint", *used, "answer", "category", "l2-category", "split", *columns, "prediction"]
     return csv_bytes(heads, rows, "utf-8", exact=True, delimiter="\t")
 
 

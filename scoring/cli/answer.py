@@ -1,15 +1,27 @@
 """Command `answer`: a model from the catalogue answers a benchmark's questions into a prediction file."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from typer import Option, Typer
 
+from arena.drawings import svg_file
 from arena.inference.catalogue import Models, read_catalogue
-from arena.inference.offline import AnswerFile, asked, fingerprint
+from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
 from arena.settings import Settings, secret
+from arena.types import ModelCard
+from scoring.benchmarks.choice import decided
+from scoring.benchmarks.mode_answers import mode_papers, quote_lines
+from scoring.benchmarks.mode_comparison import (
+    ModeDifference,
+    accuracy_drawing,
+    differences_csv,
+    mode_differences,
+    spent_csv,
+)
 from scoring.benchmarks.offline_answers import AnsweringError, Asked, OfflineBenchmark, choice_paper, mm_vet_paper
+from scoring.multiple_choice.types import MODES, Answered, Mode
 from scoring.visit_bench.offline_answers import visit_paper
 
 app = Typer(rich_markup_mode=None)
@@ -24,36 +36,120 @@ def answer(
     questions: Annotated[Path | None, Option(help="the benchmark's question file; mm-vet: its folder")] = None,
     images: Annotated[Path | None, Option(help="visit-bench: folder of images; else they are fetched")] = None,
     early_stop: Annotated[bool, Option("--early-stop", help="mmbench: ask no pass after a wrong one")] = False,
+    modes: Annotated[
+        str,
+        Option("--modes", "--mode", metavar="M[,M...]", help=f"mmt-bench: {', '.join(MODES)}; several are compared"),
+    ] = "as-is",
 ) -> Iterator[str]:
-    """Ask the model what it has not answered yet and write the prediction file."""
+    """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
     if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
         raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
-    kept = out.with_name(f"{out.name}.part")
-    if out.exists() and not kept.exists():
-        raise AnsweringError(f"{out} is there already, from a run that is complete; delete it or choose another --out")
+    if early_stop and benchmark != "mmbench":
+        raise AnsweringError(f"--early-stop is for the circular passes of mmbench; {benchmark} has none")
+    chosen = _modes(benchmark, modes)
+    for file in (_file(out, mode) for mode in chosen):
+        if file.exists() and not _kept(file).exists():
+            raise AnsweringError(
+                f"{file} is there already, from a run that is complete; delete it or choose another --out"
+            )
     settings = Settings.from_env()
-    models = Models(read_catalogue(settings.models, secret), settings.local_models)
-    card = models.catalogue.card(model)
-    paper = _paper(benchmark, questions or (settings.mm_vet if benchmark == "mm-vet" else None), images, early_stop)
-    with AnswerFile(kept, fingerprint(card, paper.digest)) as file:
-        outcome = asked(models, card.name, paper.rounds, paper.count, file)
-        whole = out.with_name(f".{out.name}.new")
-        whole.write_bytes(paper.written(file.answers, card.name))
-        whole.replace(out)
-        if not outcome.failures:
-            file.delete()
-        yield f"{len(file.answers):,} answers of {card.name} are in {out}."
-    yield from outcome.lines
-    outcome.check()
+    asking = _Asking(settings, read_catalogue(settings.models, secret).card(model))
+    if chosen == ("as-is",):
+        where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
+        yield from asking.answered(_paper(benchmark, where, images, early_stop), out)
+        _kept(out).unlink(missing_ok=True)
+    else:
+        yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
+
+
+class _Asking(NamedTuple):
+    settings: Settings
+    card: ModelCard
+
+    def answered(self, paper: OfflineBenchmark, out: Path) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
+        """Ask what is not answered yet and write the prediction file; answers and usage. Raises UnfinishedError."""
+        models = Models(read_catalogue(self.settings.models, secret), self.settings.local_models)
+        with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
+            outcome = asked(models, self.card.name, paper.rounds, paper.count, file)
+            whole = out.with_name(f".{out.name}.new")
+            whole.write_bytes(paper.written(file.answers, self.card.name))
+            whole.replace(out)
+            yield f"{len(file.answers):,} answers of {self.card.name} are in {out}."
+        yield from outcome.lines
+        outcome.check()
+        return file.answers, outcome
+
+    def in_modes(self, questions: Path, modes: Sequence[Mode], out: Path) -> Iterator[str]:
+        """Answer in each mode, then compare them; what is answered is kept until all modes are."""
+        papers = mode_papers(questions, modes, self.card)
+        yield from quote_lines(papers)
+        rows, results = {}, {}
+        for paper in papers:
+            answers, results[paper.mode] = yield from self.answered(paper.benchmark, _file(out, paper.mode))
+            said = [Answered(one, answers[str(one.index)]) for one in paper.questions if str(one.index) in answers]
+            rows[paper.mode] = decided(said, "strict")
+        if len(papers) > 1:
+            found = mode_differences(rows, frozenset().union(*(paper.changed for paper in papers)))
+            yield from _compared(self.card.name, found, results, out)
+        for mode in modes:
+            _kept(_file(out, mode)).unlink(missing_ok=True)
+
+
+def _modes(benchmark: Asked, words: str) -> tuple[Mode, ...]:
+    known: dict[str, Mode] = {mode: mode for mode in MODES}
+    names = [word.strip() for word in words.split(",")]
+    chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
+    if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
+        raise AnsweringError(f"--modes is {words!r}; expected one or more of {', '.join(MODES)}, each once")
+    if chosen != ("as-is",) and benchmark != "mmt-bench":
+        raise AnsweringError(f"--modes are those of mmt-bench; {benchmark} is asked as it is")
+    return chosen
+
+
+def _file(out: Path, mode: Mode) -> Path:
+    """The prediction file of a mode: --out, and for all modes but as-is with the mode in its name."""
+    return out if mode == "as-is" else out.with_stem(f"{out.stem}-{mode}")
+
+
+def _kept(out: Path) -> Path:
+    return out.with_name(f"{out.name}.part")
+
+
+def _compared(
+    model: str, found: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
+) -> Iterator[str]:
+    """Write the comparison and tell it."""
+    stem = f"{out.stem}-{'-against-'.join(results)}"
+    files = {f"{stem}.csv": differences_csv(found), f"{stem}-spent.csv": spent_csv(results)}
+    if found:
+        files[f"{stem}.svg"] = svg_file(accuracy_drawing(f"{model}: modes of MMT-Bench", found)).encode()
+    for name, content in files.items():
+        out.with_name(name).write_bytes(content)
+    for one in found:
+        here, there = one.accuracies
+        low, high = one.difference.low, one.difference.high
+        reach = "" if low is None or high is None else f" [{low:+.1f}, {high:+.1f}]"
+        corrected = "" if one.holm is None else f", with Holm's correction {one.holm:.3g}"
+        yield (
+            f"{one.counts.name}: {one.first} {here:.1f}, {one.other} {there:.1f} of {one.n:,}; difference "
+            f"{there - here:+.1f}{reach}; p {one.counts.p:.3g}{corrected}"
+        )
+    for mode, spent in results.items():
+        cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""
+        yield f"{mode}: {spent.answered:,} asked now, {spent.prompt:,} tokens sent, {spent.completion:,} received{cost}"
+    yield f"The comparison is in {', '.join(files)}."
+
+
+def _question_file(benchmark: Asked, questions: Path | None) -> Path:
+    if questions is None:
+        raise AnsweringError(f"Give the question file of {benchmark} with --questions FILE")
+    return questions
 
 
 def _paper(benchmark: Asked, questions: Path | None, images: Path | None, early_stop: bool) -> OfflineBenchmark:
-    if early_stop and benchmark != "mmbench":
-        raise AnsweringError(f"--early-stop is for the circular passes of mmbench; {benchmark} has none")
     if benchmark == "mm-vet":
         return mm_vet_paper(questions)
-    if questions is None:
-        raise AnsweringError(f"Give the question file of {benchmark} with --questions FILE")
+    file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
-        return visit_paper(questions, images)
-    return choice_paper(questions, benchmark == "mmbench", early_stop)
+        return visit_paper(file, images)
+    return choice_paper(file, benchmark == "mmbench", early_stop)

@@ -4,7 +4,7 @@ Bowker (1948) asks whether the models exchange kinds alike, over the pairs of ki
 asks of each kind whether one model has it more often, with Holm's (1979) correction over the kinds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from arena.ratings.votes import Codes
 from scoring.error_analysis.shares import KEYS, merged
 from scoring.error_analysis.types import ErrorKey, Label
-from scoring.multiple_choice.metrics import Comparison, compared
+from scoring.multiple_choice.metrics import Comparison, compared, holm
 
 
 class Symmetry(NamedTuple):
@@ -71,12 +71,3 @@ def bowker(table: Codes) -> Symmetry:
     freedom = int(seen.sum())
     statistic = float(((above - below)[seen] ** 2 / (above + below)[seen]).sum())
     return Symmetry(statistic, freedom, float(chdtrc(freedom, statistic)) if freedom else 1.0)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Each p by Holm's step-down correction, in the given order."""
-    order = np.argsort(p, kind="stable")
-    steps = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order]), 1)
-    found = np.empty(len(p))
-    found[order] = steps
-    return found.tolist()

@@ -14,7 +14,7 @@ from typing import Generic, Literal, TypeVar
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record
-from scoring.multiple_choice.types import LETTERS, Answered, ChoiceQuestion
+from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
 from scoring.report import repeats
 
 T = TypeVar("T")
@@ -23,6 +23,8 @@ Blocks = Literal["scoring", "whole", "circular", "nothing"]
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that readers skip."""
+MODE_NOTE = "mode_note"
+"""Column in which `answer` tells what a mode could not do with a question."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer", "text")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
@@ -51,6 +53,8 @@ class ReadFile(Generic[T]):
     problems: tuple[Problem, ...]
     model: str = ""
     """The model's name if the file gives it; else ""."""
+    mode: str = ""
+    """The mode that all of it was asked in, maybe with what drew its pictures; "" if the file names none."""
 
     @property
     def scorable(self) -> bool:
@@ -73,7 +77,8 @@ def read_choices(
     for record in records:
         reader.take(record)
     problems = reader.finished()
-    return ReadFile(tuple(reader.rows), problems, next(iter(reader.models)) if len(reader.models) == 1 else "")
+    model, mode = (next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes))
+    return ReadFile(tuple(reader.rows), problems, model, mode)
 
 
 class _Reader:
@@ -82,6 +87,7 @@ class _Reader:
     def __init__(self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool) -> None:
         self.rows: list[Answered] = []
         self.models: Counter[str] = Counter()
+        self.modes: Counter[str] = Counter()
         self._questions = questions
         self._with_predictions = with_predictions
         self._problems: list[Problem] = []
@@ -91,6 +97,7 @@ class _Reader:
         self._unnamed_options = 0
         self._unknown_answers = 0
         self._counted = False
+        self._noted = 0
         for index, question in (questions or {}).items():
             self._by_text.setdefault(_folded(question.text), []).append(index)
 
@@ -109,6 +116,14 @@ class _Reader:
             self.rows.append(Answered(question, prediction or ""))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
+            self._take_mode(record)
+
+    def _take_mode(self, record: Record) -> None:
+        """Note the mode in a file that `answer` wrote; other files' column mode is of another kind."""
+        mode = (self._text(record, ("mode",)) or "").strip()
+        if mode.split(" ")[0] in MODES:
+            self.modes[mode] += 1
+            self._noted += bool(self._text(record, (MODE_NOTE,)))
 
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
@@ -117,6 +132,8 @@ class _Reader:
         if len(self.models) > 1:
             named = ", ".join(sorted(self.models)[:20])
             self._tell(f"expected one model's answers, found those of {named}; split the file")
+        if len(self.modes) > 1:
+            self._tell(f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file")
         if self._unknown_answers and not any(row.question.answer for row in self.rows):
             self._tell("expected an option's letter in the column answer, found none in any row; write letters there")
         if not self.rows:
@@ -139,6 +156,10 @@ class _Reader:
             self._tell(text, blocks="nothing")
         if self._unnamed_options:
             text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
+            self._tell(text, blocks="nothing")
+        if self._noted:
+            said = "questions were left as they are, or asked with a remark"
+            text = f"{self._noted:,} {said}: the column {MODE_NOTE} says why"
             self._tell(text, blocks="nothing")
         if self._counted:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import StrictInt
 
@@ -20,6 +20,23 @@ PROTOCOL_WORDS: Mapping[Protocol, str] = {
     "mmbench-paper": "MMBench's paper",
     "mmt-paper": "MMT-Bench's paper",
 }
+
+Mode = Literal[
+    "as-is",
+    "multi-inline",
+    "multi-first",
+    "one-image",
+    "pixel",
+    "normalised",
+    "normalised-1000",
+    "mark",
+    "text-box",
+    "mark+text",
+    "blind",
+    "no-image",
+]
+"""How a model is asked (MMT-Bench, 4.3); as-is: as the question file holds it."""
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "undecided"]
 """How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback."""

@@ -105,6 +105,12 @@ def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, process
     assert first.cost == first.prompt * 1 + first.completion * 2 and whole.completion == 4 * GREEDY.max_tokens
 
 
+def test_an_image_is_read_at_its_place_in_the_text(card, process_pool):
+    texts = [Turn("user", "the dog or the cat", (picture("red"),), places) for places in ((), (0,), (7,), (18,))]
+    answers = asyncio.run(LocalVLM(card, process_pool).answers([[turn] for turn in texts], GREEDY))
+    assert answers[0] == answers[1] and len(set(answers)) == 3
+
+
 def test_a_seed_makes_sampling_repeat_itself(card, process_pool):
     async def sampled(seed: int) -> str:
         return await said(LocalVLM(card, process_pool), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed))
@@ -277,8 +283,8 @@ asyncio.run(main())
 
 
 def conversation(text: str, *images: bytes) -> dict[str, object]:
-    encoded = [base64.b64encode(image).decode() for image in images]
-    return {"system": "", "turns": [{"role": "user", "text": text, "images": encoded}]}
+    encoded = [{"image": base64.b64encode(image).decode()} for image in images]
+    return {"system": "", "turns": [{"role": "user", "parts": [*encoded, {"text": text}]}]}
 
 
 def prompt_tokens(model: LocalModel, text: str, *images: bytes) -> int:

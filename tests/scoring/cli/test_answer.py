@@ -40,6 +40,7 @@ from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper
 from tests.support.commands import run
+from tests.support.offline_answers import asked, catalogue, images, serve
 from tests.support.openai_server import Body, Fault, Faults, OpenAIServer
 from tests.support.servers import drafts
 from tests.support.tiny_vlm import build
@@ -53,21 +54,6 @@ def picture(color: str = "red") -> bytes:
     return stream.getvalue()
 
 
-def asked(body: Body) -> str:
-    """Return the text of the last message."""
-    content = body["messages"][-1]["content"]
-    return content if isinstance(content, str) else content[-1]["text"]
-
-
-def images(body: Body) -> int:
-    content = body["messages"][-1]["content"]
-    return sum(part["type"] == "image_url" for part in content)
-
-
-def serve(answer=lambda body, sample: f"On: {asked(body)}", **fields) -> OpenAIServer:
-    return OpenAIServer(answer, models=("test-vlm",), **fields)
-
-
 @pytest.fixture
 def place(tmp_path, monkeypatch) -> Path:
     """A data folder with settings of its own."""
@@ -76,12 +62,6 @@ def place(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     (tmp_path / "models.toml").write_text("", "utf-8")
     return tmp_path
-
-
-def catalogue(place: Path, server: OpenAIServer, **more: object) -> None:
-    keys = {"name": "Model X", "kind": "api", "model": "test-vlm", "address": server.address, "images": 10, **more}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
-    (place / "models.toml").write_text("\n".join(["[[models]]", *lines]), "utf-8")
 
 
 # The item bank

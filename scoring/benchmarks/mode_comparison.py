@@ -1,0 +1,125 @@
+"""Modes compared on the same questions: accuracies, differences with intervals, McNemar's test with Holm's correction.
+
+Letters are read by the strict rules alone; a question that one of two modes leaves unread is in none of their pairs.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arena.drawings import Drawing, GridCell, grid_drawing
+from arena.inference.offline import RunResult
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.multiple_choice.metrics import Comparison, compared, holm
+from scoring.multiple_choice.types import Decided, Mode
+from scoring.report import ScoreLine, csv_bytes, line
+
+ALL = "all questions"
+CHANGED = "questions asked otherwise"
+_DEEPEST = 40
+"""Difference of the deepest colour, in percent points."""
+
+
+@dataclass(frozen=True)
+class ModeDifference:
+    """The first mode and another one on the questions of one subtask that both answers could be read of."""
+
+    first: Mode
+    other: Mode
+    counts: Comparison
+    difference: ScoreLine
+    """The other's accuracy less the first's, in percent points."""
+    holm: float | None = None
+    """p with Holm's correction over all subtasks and modes; None for questions of several subtasks."""
+
+    @property
+    def n(self) -> int:
+        return self.counts.both + self.counts.first_only + self.counts.second_only + self.counts.neither
+
+    @property
+    def accuracies(self) -> tuple[float, float]:
+        """Of the first and of the other mode, in percent."""
+        right = (self.counts.both + self.counts.first_only, self.counts.both + self.counts.second_only)
+        return 100 * right[0] / self.n, 100 * right[1] / self.n
+
+
+def mode_differences(rows: Mapping[Mode, Sequence[Decided]], changed: Collection[int]) -> list[ModeDifference]:
+    """Each later mode beside the first: over all questions, over those `changed`, and by subtask that has such.
+
+    `changed` are the indices of questions that a mode asked otherwise than as is.
+    """
+    (first, ones), *others = rows.items()
+    named = {row.question.index: row.question.named_category for row in ones}
+    concerned = dict.fromkeys(named[index] for index in sorted(changed) if index in named)
+    right = {row.question.index: row.right for row in ones}
+    found = []
+    for other, members in others:
+        groups: dict[str, list[tuple[bool | None, bool | None]]] = {
+            ALL: [],
+            CHANGED: [],
+            **{key: [] for key in concerned},
+        }
+        for row in members:
+            index = row.question.index
+            if index in right:
+                pair = right[index], row.right
+                groups[ALL].append(pair)
+                if index in changed:
+                    groups[CHANGED].append(pair)
+                if named[index] in concerned:
+                    groups[named[index]].append(pair)
+        found += [_difference(first, other, name, pairs) for name, pairs in groups.items()]
+    tests = [place for place, one in enumerate(found) if one.n and one.counts.name in concerned]
+    for place, p in zip(tests, holm([found[place].counts.p for place in tests]), strict=True):
+        found[place] = replace(found[place], holm=p)
+    return [one for one in found if one.n]
+
+
+def _difference(
+    first: Mode, other: Mode, name: str, pairs: Sequence[tuple[bool | None, bool | None]]
+) -> ModeDifference:
+    read = [(here, there) for here, there in pairs if here is not None and there is not None]
+    values = np.array([float(there) - float(here) for here, there in read]).reshape(-1, 1)
+    none = ScoreLine(name, 0, 0, None, None, None, 0.0, 0.0)
+    return ModeDifference(first, other, compared(name, read), line(name, values) if read else none)
+
+
+def differences_csv(found: Sequence[ModeDifference]) -> bytes:
+    heads = ["over", "first", "other", "n", "first accuracy", "other accuracy", "difference", "low", "high"]
+    rows = []
+    for one in found:
+        counts, difference = one.counts, one.difference
+        numbers = (*one.accuracies, difference.mean, difference.low, difference.high)
+        cells = ["" if number is None else repr(number) for number in (*numbers, counts.p, one.holm)]
+        outcomes = [counts.both, counts.first_only, counts.second_only, counts.neither]
+        rows.append([counts.name, one.first, one.other, one.n, *cells[:5], *outcomes, *cells[5:]])
+    return csv_bytes([*heads, "both", "first only", "other only", "neither", "p", "holm"], rows)
+
+
+def spent_csv(results: Mapping[Mode, RunResult]) -> bytes:
+    """Tokens and cost of what was asked in this run, a line a mode."""
+    rows = ((mode, one.answered, one.prompt, one.completion, f"{one.cost / 1e6:.6f}") for mode, one in results.items())
+    return csv_bytes(["mode", "answered", "tokens sent", "tokens received", "dollars"], rows)
+
+
+def accuracy_drawing(title: str, found: Sequence[ModeDifference]) -> Drawing:
+    """Accuracy of each mode by subtask, coloured by its distance from the first mode's."""
+    names = list(dict.fromkeys(one.counts.name for one in found))
+    modes = list(dict.fromkeys(one.other for one in found))
+    by_place = {(one.counts.name, one.other): one for one in found}
+    cells = []
+    for name in names:
+        of_row = [by_place.get((name, mode)) for mode in modes]
+        first = next(one.accuracies[0] for one in of_row if one)
+        cells.append([GridCell(f"{first:.0f}"), *map(_cell, of_row)])
+    shown = [subtasks()[name].name if name in subtasks() else name for name in names]
+    description = f"Accuracy in percent by subtask and mode; coloured by the distance from {found[0].first}."
+    return grid_drawing(title, description, shown, [found[0].first, *modes], cells)
+
+
+def _cell(one: ModeDifference | None) -> GridCell:
+    if one is None:
+        return GridCell("")
+    here, there = one.accuracies
+    return GridCell(f"{there:.0f}", max(-1.0, min(1.0, (there - here) / _DEEPEST)))
