@@ -22,7 +22,7 @@ ARENA = """validation errors formulas < types io markdown network < templates < 
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
     < live fraud server < campaign_battles < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
-    calibration error_analysis < marking < web < cli < __main__"""
+    calibration error_analysis task_map < marking < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
     + [{f"scoring.{name}" for name in layer.split()} for layer in SCORING.split("<")]
