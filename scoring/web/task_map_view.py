@@ -96,7 +96,7 @@ def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) 
     enough = beside is not None and beside.are_enough
     pairs = zip(published_clusters(), scores.clusters, strict=True)
     rows = [_cluster_row(one, own, beside if enough else None) for one, own in pairs]
-    heads = ("Subtasks", "n", "This file", "Random", "Frequency", "Tau", "Table 4: mean", "tau", "Domain")
+    heads = ("Domain", "Subtasks", "n", "This file", "Tau", "Random", "Frequency", "Table 4: mean", "tau")
     columns = {"Cluster": "name", **dict.fromkeys(heads, "")}
     table = REPORT.table("figures numbers", "Clusters of the paper's task map", columns, rows)
     models = len(beside.models) if beside else 1
@@ -115,17 +115,9 @@ def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) 
 
 def _cluster_row(one: PublishedCluster, scores: ClusterScores, beside: Accuracies | None) -> TableRow:
     found = group_scores(clusters()[one.number], beside).tau if beside else None
-    means = (number(line.mean) for line in scores)
-    cells = (
-        one.tasks,
-        f"{scores.own.n:,}",
-        *means,
-        number(found, 2),
-        number(one.accuracy),
-        number(one.tau, 2),
-        one.domain or "",
-    )
-    return TableRow((f"{one.number}", *cells))
+    own, random, frequency = (number(line.mean) for line in scores)
+    cells = (one.domain or "", one.tasks, f"{scores.own.n:,}", own, number(found, 2), random, frequency)
+    return TableRow((f"{one.number}", *cells, number(one.accuracy), number(one.tau, 2)))
 
 
 def _head(title: str, page: MapPage) -> str:
