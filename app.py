@@ -233,16 +233,12 @@ def create_app(context: AppContext) -> FastAPI:
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
     uploads |= {people_api.MARKS_UPLOAD: people_api.MOST_MARKS, task_map_api.TASK_MAP: task_map_api.MOST_MAP}
-    limits = RateLimiter(settings.trusted_hops)
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    guarded = {
-        "image_hosts": settings.image_hosts,
-        "answer_hosts": settings.mturk_hosts,
-        "frames": settings.mturk_frames,
-        "https": settings.space,
-        "uploads": uploads,
-    }
-    app.add_middleware(RequestMiddleware, cookies=context.cookies, limits=limits, events=events, **guarded)
+    guarded = {"image_hosts": settings.image_hosts, "answer_hosts": settings.mturk_hosts, "uploads": uploads}
+    guarded |= {"frames": settings.mturk_frames, "https": settings.space}
+    app.add_middleware(
+        RequestMiddleware, cookies=context.cookies, limits=RateLimiter(settings.trusted_hops), events=events, **guarded
+    )
     return app
 
 

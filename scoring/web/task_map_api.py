@@ -36,7 +36,7 @@ _PAPER = {"20": "the paper's 20, columns as headed", "32": "the paper's 32, colu
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
 
-class _Chosen(NamedTuple):
+class _MapChoice(NamedTuple):
     """What an address asks for."""
 
     paper: str
@@ -49,10 +49,10 @@ class _Chosen(NamedTuple):
     """What it asks for that there is not."""
 
 
-class _Asked(NamedTuple):
+class _MapRequest(NamedTuple):
     """What a page is made of."""
 
-    chosen: _Chosen
+    chosen: _MapChoice
     pools: _Pools
     own: PooledReport | None
     reports: tuple[PooledReport, ...]
@@ -125,14 +125,14 @@ class TaskMapPages:
         )
         return page_html(shown)
 
-    def _asked(self, query: Mapping[str, str], link: str) -> _Asked | None:
+    def _asked(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
         own = self._reports.of(link) if link else None
         if link and own is None:
             return None
         pools = {str(pool): reports for pool, reports in self._reports.pools().items()}
         chosen = _chosen(query, pools)
         others = (one for one in pools.get(chosen.here, ()) if own is None or one.link != own.link)
-        return _Asked(chosen, pools, own, (*([own] if own else []), *others))
+        return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
 
 
 def _mapped(paper: str, reports: tuple[PooledReport, ...], linkage: Linkage) -> tuple[TaskMap, TaskTree]:
@@ -145,7 +145,7 @@ def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
     return Accuracies((*(one.accuracies for one in reports), *published), tuple(subtasks()))
 
 
-def _chosen(query: Mapping[str, str], pools: _Pools) -> _Chosen:
+def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
     known = {"paper": {*_PAPER}, "here": {"", *pools}, "linkage": {*get_args(Linkage)}, "task": {"", *subtasks()}}
     strange = [f"{name}={query[name][:80]}" for name in known if name in query and query[name] not in known[name]]
     clusters = query.get("clusters", "")
@@ -153,10 +153,10 @@ def _chosen(query: Mapping[str, str], pools: _Pools) -> _Chosen:
     linkage: Linkage = next((one for one in get_args(Linkage) if one == query.get("linkage")), "average")
     here, task = (one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task"))
     paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
-    return _Chosen(paper, here, linkage, min(max(number, 2), MOST_CLUSTERS), task, tuple(strange))
+    return _MapChoice(paper, here, linkage, min(max(number, 2), MOST_CLUSTERS), task, tuple(strange))
 
 
-def _form(asked: _Asked) -> MapForm:
+def _form(asked: _MapRequest) -> MapForm:
     here = {name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()}
     tasks = {key: one.name for key, one in subtasks().items()}
     choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -168,7 +168,7 @@ def _form(asked: _Asked) -> MapForm:
     return MapForm(choices, asked.chosen._asdict())
 
 
-def _sentences(asked: _Asked) -> tuple[str, ...]:
+def _sentences(asked: _MapRequest) -> tuple[str, ...]:
     """Whose the accuracies are, how they were read, and what of the address was not understood."""
     chosen, own = asked.chosen, asked.own
     published = len(asked.reports) - (own is not None)
@@ -191,7 +191,7 @@ def _report(link: str) -> str:
     return f"/report/{quote(link, safe='')}"
 
 
-class _Routes:
+class _MapRoutes:
     """What the routes do."""
 
     def __init__(self, pages: TaskMapPages) -> None:
@@ -234,7 +234,7 @@ class _Routes:
 
 
 def routes(pages: TaskMapPages) -> APIRouter:
-    router, does = APIRouter(), _Routes(pages)
+    router, does = APIRouter(), _MapRoutes(pages)
     router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
     router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
     router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])
