@@ -45,14 +45,17 @@ class Tensor(NamedTuple):
     def size(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def read(self, start: int = 0, count: int = -1) -> NDArray[np.float64]:
-        """Numbers of the matrix, row by row; all without a count. bfloat16 is the upper half of a float32."""
+    def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
+        """Numbers of the matrix, row by row, all without a count: float32, or float64 where they are stored so.
+
+        bfloat16 is the upper half of a float32.
+        """
         dtype = np.dtype(_DTYPES[self.dtype])
         count = self.size - start if count < 0 else min(count, self.size - start)
         raw = np.fromfile(self.file, dtype, count, offset=self.at + start * dtype.itemsize)
         if self.dtype == "BF16":
-            raw = (raw.astype(np.uint32) << 16).view(np.float32)
-        return raw.astype(np.float64)
+            return (raw.astype(np.uint32) << 16).view(np.float32)
+        return raw if self.dtype == "F64" else raw.astype(np.float32, copy=False)
 
 
 class Factors(NamedTuple):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_json
@@ -15,7 +16,7 @@ Vector = Literal["product", "stacked"]
 """product: each module's change B A, scaled by alpha, which does not depend on the factors' basis. stacked: A and B as
 stored, so that two vectors are near by their first A alone, unless it is another one. The paper does not say which."""
 TRAINING = "training.json"
-_TILE = 12_000_000
+_TILE = 40_000_000
 """Numbers of a tile of adapters, of which two are in memory."""
 _SAME_START = 0.5
 """Cosine of two trained A below which they did not start from one seed: fresh ones have about 0."""
@@ -62,14 +63,15 @@ def product_gram(adapters: Sequence[Adapter]) -> Matrix:
     return gram * np.outer(scales, scales)
 
 
-_Tile: TypeAlias = tuple[Matrix, Matrix]
-"""A, and B turned, of one module: (tasks * rank, in) and (tasks * rank, out)."""
+_Tile: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""A, and B turned, of one module: (tasks * rank, in) and (tasks * rank, out); float32, unless stored more finely."""
 
 
 def _tile(factors: Sequence[Factors]) -> _Tile:
     rank, width = factors[0].a.shape
     height = factors[0].b.shape[0]
-    a, b = (np.empty((len(factors), rank, size)) for size in (width, height))
+    kind = np.float64 if any(one.a.dtype == "F64" for one in factors) else np.float32
+    a, b = (np.empty((len(factors), rank, size), kind) for size in (width, height))
     for place, one in enumerate(factors):
         a[place], b[place] = one.a.read().reshape(one.a.shape), one.b.read().reshape(one.b.shape).T
     return a.reshape(-1, width), b.reshape(-1, height)
@@ -77,7 +79,7 @@ def _tile(factors: Sequence[Factors]) -> _Tile:
 
 def _products(here: _Tile, there: _Tile, rank: int) -> Matrix:
     both = (here[0] @ there[0].T) * (here[1] @ there[1].T)
-    return both.reshape(len(here[0]) // rank, rank, len(there[0]) // rank, rank).sum(axis=(1, 3))
+    return both.reshape(len(here[0]) // rank, rank, len(there[0]) // rank, rank).sum(axis=(1, 3), dtype=float)
 
 
 def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"]]) -> Matrix:
