@@ -7,7 +7,7 @@ import numpy as np
 
 from scoring.task_map.orders import tau
 from scoring.task_map.published import Domain, clusters, published_clusters
-from scoring.task_map.types import Accuracies, Matrix, TaskMap
+from scoring.task_map.types import Accuracies, Matrix, ModelAccuracies, TaskMap
 
 NEAREST = 5
 """Tasks whose mean predicts the order of models on another."""
@@ -51,7 +51,7 @@ class OrderPrediction(NamedTuple):
 
     nearest: tuple[tuple[str, float], ...]
     """The tasks with their distances, nearest first."""
-    places: tuple[tuple[str, int, int | None], ...]
+    places: tuple[tuple[ModelAccuracies, int, int | None], ...]
     """Each model with its predicted place and its own, by the predicted one; ties share the better place."""
     tau: float | None
 
@@ -64,7 +64,7 @@ def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPredict
     said, own = accuracies.means(names), accuracies.means([task])
     there, true = _places(said), _places(own)
     places = [
-        (one.model, int(there[place]), None if np.isnan(true[place]) else int(true[place]))
+        (one, int(there[place]), None if np.isnan(true[place]) else int(true[place]))
         for place, one in enumerate(accuracies.models)
         if not np.isnan(there[place])
     ]

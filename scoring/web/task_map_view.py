@@ -228,7 +228,7 @@ def _nearest(page: MapPage, found: TaskMap) -> str:
     prediction = predicted(found, page.task, page.accuracies)
     names = _names([task for task, _ in prediction.nearest])
     near = [(name, distance) for name, (_, distance) in zip(names, prediction.nearest, strict=True)]
-    mine = next((one for one in prediction.places if page.own and one[0] == page.own.model), None)
+    mine = next((one for one in prediction.places if one[0] is page.own), None)
     return MAP.nearest(_names([page.task])[0], near, prediction, mine, found.of_accuracies)
 
 

@@ -87,4 +87,5 @@ def test_a_tasks_place_is_predicted_by_its_nearest():
     np.fill_diagonal(distances, 0)
     found = predicted(TaskMap("", TASKS, distances), "a", accuracies(values))
     assert [task for task, _ in found.nearest] == ["b", "c", "d", "e", "f"]
-    assert found.places[0] == ("m11", 1, 1) and found.tau == pytest.approx(1)
+    model, *places = found.places[0]
+    assert (model.model, *places) == ("m11", 1, 1) and found.tau == pytest.approx(1)

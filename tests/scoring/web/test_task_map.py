@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from arena.database import Database
 from arena.web.cookies import cookie_hash
 from scoring.jobs.store import Jobs
+from tests.support.axe import faults
 from tests.support.mmt_reports import mmt_report
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
@@ -135,6 +136,7 @@ def page(browser, app) -> Iterator[Page]:
 
 
 def test_the_slider_cuts_the_tree_and_the_map_names_two_tasks(page):
+    assert faults(page) == []
     rows = page.locator("#cut tbody tr:visible")
     expect(rows).to_have_count(12)
     page.locator("#clusters").fill("4")
