@@ -75,7 +75,8 @@ from scoring.calibration.drift_words import drift_checks
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.marking.spec import MarkSpec
 from scoring.marking.work import Marking
-from scoring.web import marking_task, people_api, scoring_api
+from scoring.task_map.reports import ReportAccuracies
+from scoring.web import marking_task, people_api, scoring_api, task_map_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
@@ -148,6 +149,7 @@ class AppContext:
         self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
         campaigns = CampaignAdmin(settings, database, self.items)
         self.marking = Marking(database, self.scoring.jobs)
+        self.accuracies = ReportAccuracies(self.scoring.jobs)
         tasks = (MarkingTask(kind, self.marking, self.question_pictures) for kind in MARKING_WORDS)
         marked = {task.kind: (MarkSpec, task) for task in tasks}
         shared = (campaigns, live.battles.scaled, self.terms.version)
@@ -198,6 +200,7 @@ def create_app(context: AppContext) -> FastAPI:
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
         people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
+        task_map_api.routes(task_map_api.TaskMapPages(context.accuracies)),
         leaderboard_api.routes(context.leaderboard),
         preview_api.routes(heads, scaled),
         scoring_api.upload_routes(context.scoring.upload_store),
@@ -229,17 +232,13 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
-    uploads[people_api.MARKS_UPLOAD] = people_api.MOST_MARKS
-    limits = RateLimiter(settings.trusted_hops)
+    uploads |= {people_api.MARKS_UPLOAD: people_api.MOST_MARKS, task_map_api.TASK_MAP: task_map_api.MOST_MAP}
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    guarded = {
-        "image_hosts": settings.image_hosts,
-        "answer_hosts": settings.mturk_hosts,
-        "frames": settings.mturk_frames,
-        "https": settings.space,
-        "uploads": uploads,
-    }
-    app.add_middleware(RequestMiddleware, cookies=context.cookies, limits=limits, events=events, **guarded)
+    guarded = {"image_hosts": settings.image_hosts, "answer_hosts": settings.mturk_hosts, "uploads": uploads}
+    guarded |= {"frames": settings.mturk_frames, "https": settings.space}
+    app.add_middleware(
+        RequestMiddleware, cookies=context.cookies, limits=RateLimiter(settings.trusted_hops), events=events, **guarded
+    )
     return app
 
 
@@ -257,7 +256,7 @@ def build_page(context: AppContext) -> gr.Blocks:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
             scoring = context.scoring
-            shared = (context.question_pictures, context.marking, context.drift)
+            shared = (context.question_pictures, context.marking, context.drift, context.accuracies)
             report = ReportTab(scoring.jobs, *shared, scoring.delete)
         scored.listen(page)
         report.listen(page, form, article)

@@ -82,3 +82,10 @@ def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
 @cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size * _SCALE)
+
+
+def pixels_png(rows: bytes, width: int, height: int) -> bytes:
+    """Return a PNG file of pixels: three bytes each, row by row."""
+    with io.BytesIO() as file:
+        Image.frombytes("RGB", (width, height), rows).save(file, "PNG", optimize=True)
+        return file.getvalue()

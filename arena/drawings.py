@@ -250,12 +250,16 @@ MOST_LINES = len(_TONES)
 
 
 def lines_drawing(
-    title: str, description: str, moments: Sequence[str], lines: Mapping[str, Sequence[float | None]]
+    title: str,
+    description: str,
+    moments: Sequence[str],
+    lines: Mapping[str, Sequence[float | None]],
+    least: float = 1,
 ) -> Drawing:
-    """Lay out numbers over moments, equally far apart, each line named at its end."""
+    """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans."""
     values = [value for line in lines.values() for value in line if value is not None]
     low, high = (min(values), max(values)) if values else (0, 1)
-    height = max(high - low, 1)
+    height = max(high - low, least)
     step = (_RIGHT - _LEFT) / max(len(moments) - 1, 1)
 
     def at(value: float) -> float:
@@ -265,7 +269,7 @@ def lines_drawing(
     for tick in ticks(low, high):
         marks += [
             LineMark(_LEFT, at(tick), _RIGHT, at(tick)),
-            _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.0f}", "end"),
+            _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.6g}", "end"),
         ]
     for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
         anchor: Anchor = "start" if place == 0 else "end" if place == len(moments) - 1 else "middle"

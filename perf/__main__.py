@@ -21,7 +21,7 @@ BENCHMARKS = (
         "choices",
         "live",
     ),
-    *("voters", "attacks", "page"),
+    *("voters", "attacks", "page", "task_map"),
 )
 
 

@@ -22,7 +22,7 @@ ARENA = """validation errors formulas < types io markdown network < templates < 
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
     < live fraud server < campaign_battles < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
-    calibration < error_analysis < marking < web < cli < __main__"""
+    calibration task_map < error_analysis < marking < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
     + [{f"scoring.{name}" for name in layer.split()} for layer in SCORING.split("<")]
@@ -34,8 +34,9 @@ LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 DOORS = {
     "gradio": r"app\.py|arena/web/\w+\.py|arena/server/zero_gpu\.py|scoring/web/\w+\.py",
     "huggingface_hub": r"arena/server/hub_\w+\.py|arena/cli/deploy\.py",
-    "torch": r"arena/inference/local_model\.py",
-    "transformers": r"arena/inference/local_model\.py",
+    "torch": r"arena/inference/(local_model|adapter_training)\.py",
+    "transformers": r"arena/inference/(local_model|adapter_training)\.py",
+    "peft": r"arena/inference/adapter_training\.py",
     "openai": r"arena/inference/openai_client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
     "html": r"arena/(markdown|formulas|figures)\.py|scoring/.*",
@@ -140,7 +141,7 @@ def test_a_package_has_one_door():
 
 
 def test_heavy_packages_stay_out_of_the_start():
-    heavy = ("torch", "transformers", "openai", "plotly", "openpyxl", "psycopg", "scipy")
+    heavy = ("torch", "transformers", "peft", "openai", "plotly", "openpyxl", "psycopg", "scipy")
     program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -23,7 +23,7 @@ from PIL import Image
 JSON_LINE = Mapping[str, Any]
 _STEP_SECONDS = 0.5
 """Interval of a silent generation's signs of life."""
-_BROKEN = (
+BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
 )  # fmt: skip
@@ -53,8 +53,8 @@ class LocalModel:
                 model, dtype=getattr(torch, dtype), use_safetensors=True, **source
             )
             self._model: Any = loaded.to(self._device).eval()
-        except _BROKEN as error:
-            raise LoadError(f"the weights cannot be loaded: {_first_line(error)}") from error
+        except BROKEN as error:
+            raise LoadError(f"the weights cannot be loaded: {first_line(error)}") from error
         self._room = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
 
     def answers(
@@ -69,10 +69,10 @@ class LocalModel:
 
         `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
-        that is too long, and any of `_BROKEN` for one that the model cannot take.
+        that is too long, and any of `BROKEN` for one that the model cannot take.
         """
         inputs = self._processor.apply_chat_template(
-            [_messages(conversation) for conversation in conversations],
+            [messages(conversation) for conversation in conversations],
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
@@ -135,14 +135,14 @@ class _Teller:
 def _processor(model: str, source: Mapping[str, Any]) -> Any:
     try:
         processor = transformers.AutoProcessor.from_pretrained(model, **source)
-    except _BROKEN as error:
+    except BROKEN as error:
         if "torchvision" in str(error).lower():
             raise LoadError("the model's processor needs torchvision: pip install torchvision") from error
         if "trust_remote_code" in str(error) or "custom code" in str(error):
             raise LoadError(
                 "the model needs code of its own, which is never run; choose one that transformers knows"
             ) from error
-        raise LoadError(f"the processor cannot be loaded: {_first_line(error)}") from error
+        raise LoadError(f"the processor cannot be loaded: {first_line(error)}") from error
     if getattr(processor, "tokenizer", None) is None or getattr(processor, "image_processor", None) is None:
         raise LoadError("this is no model of images and text; it has no processor for both")
     if not processor.chat_template:
@@ -150,7 +150,7 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
     return processor
 
 
-def _messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
+def messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
     """A conversation as chat templates take it; images are pixels, never URLs."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
@@ -179,7 +179,7 @@ def _choices(settings: JSON_LINE) -> dict[str, Any]:
     return choices
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
@@ -227,8 +227,8 @@ class _RequestLoop:
                 lambda text, tokens: self._say(kind="piece", id=number, text=text, tokens=tokens),
             )
             self._say(kind="end", id=number, **answers)
-        except _BROKEN as error:
-            sys.stderr.write(f"the generation failed: {_first_line(error)}\n")
+        except BROKEN as error:
+            sys.stderr.write(f"the generation failed: {first_line(error)}\n")
             trouble = "too big" if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError) else "refused"
             text = str(error) if isinstance(error, TooLong) else "the model cannot take this conversation"
             self._say(kind="failed", id=number, trouble=trouble, text=text)

@@ -64,7 +64,10 @@ _GRADIOS_HOSTS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
 """Headers that Gradio takes for its own address, and fails on if they hold none."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
-_COMPUTED = re.compile(r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*", re.DOTALL)
+_COMPUTED = re.compile(
+    r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*|(/report/[^/]+)?/task-map(/.*)?",
+    re.DOTALL,
+)
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
 and lie in memory while they are read, so that they are limited in number as large bodies are."""
 

@@ -68,6 +68,8 @@ class Subtask:
     """Those of the split VAL."""
     image_types: _Listed
     capabilities: _Listed
+    cluster: int
+    """The paper's cluster of its task map (Table A2)."""
     multi_image: str = ""
     """Its abbreviation among the 28 tasks with several images; else ""."""
 
@@ -83,6 +85,14 @@ class Overalls(NamedTuple):
     """Overall*: mean over the subtasks outside Visual Recognition."""
 
 
+class ClusterScores(NamedTuple):
+    """A cluster of the paper's task map (Table A2), each a mean over its subtasks."""
+
+    own: ScoreLine
+    random: ScoreLine
+    frequency: ScoreLine
+
+
 @dataclass(frozen=True)
 class MMTBenchScores(SplitScores):
     """Accuracies of one split, or of all; `tree` has all 32 meta-tasks, each a mean of its subtasks, blank if none."""
@@ -91,6 +101,8 @@ class MMTBenchScores(SplitScores):
     image_types: tuple[ScoreLine, ...]
     capabilities: tuple[ScoreLine, ...]
     """Means over the subtasks of each; a subtask counts in each of its groups."""
+    clusters: tuple[ClusterScores, ...]
+    """In the order of their numbers."""
     random: Overalls
     """Expected score of a random guess among the options of these questions."""
     frequency: Overalls
@@ -107,6 +119,7 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
             yield scores.split, [*scores.overall, *below]
             yield f"{scores.split}: image types", scores.image_types
             yield f"{scores.split}: capabilities", scores.capabilities
+            yield f"{scores.split}: clusters of the task map", [cluster.own for cluster in scores.clusters]
 
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; blank where the file has no questions."""
@@ -273,6 +286,7 @@ def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Map
         _overalls(lines, metas)._replace(samples=samples),
         _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
         _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
+        tuple(map(ClusterScores, *map(_clusters, (lines, chance, frequent)))),
         _overalls(chance, metas),
         _overalls(frequent, metas),
     )
@@ -318,6 +332,12 @@ def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) 
         mean_of(group, [line for name, line in lines.items() if group in groups.get(name, ())])
         for group, _ in sizes.most_common()
     )
+
+
+def _clusters(lines: Mapping[str, ScoreLine]) -> Iterator[ScoreLine]:
+    for number in sorted({one.cluster for one in subtasks().values()}):
+        own = [line for name, line in lines.items() if name in subtasks() and subtasks()[name].cluster == number]
+        yield mean_of(f"cluster {number}", own)
 
 
 def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:

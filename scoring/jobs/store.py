@@ -260,6 +260,12 @@ class Jobs:
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
+    def published(self, benchmark: str, most: int) -> tuple[Job, ...]:
+        """Return the newest published reports of a benchmark, of all owners."""
+        query = select(*_SHOWN).where(JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark)
+        with self._database.read() as connection:
+            return tuple(map(_job, connection.execute(query.order_by(JOB.c.finished.desc(), JOB.c.link).limit(most))))
+
     def ahead(self, link: str) -> int:
         mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()
         with self._database.read() as connection:

@@ -11,6 +11,8 @@ from arena.database import now
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
+from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.calibration.drift_store import DriftStore
 from scoring.calibration.drift_words import drift_line
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
@@ -19,6 +21,7 @@ from scoring.marking.results import mark_results
 from scoring.marking.work import Marking
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
+from scoring.task_map.reports import ReportAccuracies
 from scoring.web.answer_list import shows_report_errors
 from scoring.web.article import (
     CALIBRATION,
@@ -37,6 +40,7 @@ from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS, REPORT
 from scoring.web.tables_view import TablesView
+from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MatchesView
 from scoring.web.vqa_view import MarksView
 
@@ -90,10 +94,12 @@ class ReportTab:
         pictures: QuestionPictures,
         marking: Marking,
         drift: DriftStore,
+        accuracies: ReportAccuracies,
         delete: Callable[[str, str], None],
     ) -> None:
         """`delete` deletes an owner's report by its link."""
         self._jobs, self._pictures, self._marking, self._drift, self._delete = jobs, pictures, marking, drift, delete
+        self._accuracies = accuracies
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
         self.head = gr.HTML(NO_REPORT, elem_id="report-head", padding=False)
@@ -117,6 +123,7 @@ class ReportTab:
             "TextVQA": marks,
         }
         self._each = list(dict.fromkeys([*self._views.values(), self._plain]))
+        self.clusters = gr.HTML(elem_id="report-clusters", padding=False)
         self.wrong = gr.HTML(elem_id="report-wrong", padding=False)
         self.trust = gr.HTML(elem_id="report-trust", padding=False)
         with gr.Column(visible=False, elem_id="report-compare") as self.comparing:
@@ -139,7 +146,8 @@ class ReportTab:
             shown += [view.body, view.below, *view.shown]
             view.listen(self.link)
         loaded = page.load(self.on_load, self.link, [self.link, form, article], js=_LINK, **RAW)
-        loaded.then(self.on_open, self.link, shown, **RAW)
+        opened = loaded.then(self.on_open, self.link, shown, **RAW)
+        opened.then(self.on_clusters, self.link, self.clusters, **RAW)
         self.publish.click(self.on_publish, self.link, owned, **RAW)
         self.unpublish.click(self.on_unpublish, self.link, owned, **RAW)
         self.delete.click(self.on_delete, None, [self.delete, self.sure], **RAW)
@@ -176,6 +184,16 @@ class ReportTab:
             **shown,
             **self._owned(job, owner_of(request) == job.owner),
         }
+
+    @shows_report_errors("clusters")
+    def on_clusters(self, link: object) -> Updates:
+        """Show MMT-Bench's clusters beside published reports, which take their time to read the first time."""
+        own = self._accuracies.of(str(link)) if link else None
+        report = self._jobs.report(str(link)) if own else None
+        if own is None or not isinstance(report, ChoiceReport):
+            return {self.clusters: ""}
+        scores = MMT_BENCH.tabulated(report).splits[-1]
+        return {self.clusters: clusters_html(scores, self._accuracies.beside(own), own.link)}
 
     def _people(self, job: Job, report: AnyReport) -> str:
         """What people who marked a report's answers, or labelled its errors, say, in a line."""

@@ -89,6 +89,7 @@ class ScoringTab:
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
         gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
+        gr.HTML(SCORING.more(), padding=False)
         self.clock = gr.Timer(1.5, active=False)
 
     def _build_details(self) -> None:

@@ -1,0 +1,118 @@
+"""Adapter trainer: the process in which LoRA adapters learn, one task after the other."""
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+
+_ROOT = Path(__file__).parents[2]
+
+
+class TrainingError(RuntimeError):
+    """An adapter cannot be trained; the message says why."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """What all adapters of a map share."""
+
+    base: str
+    """A folder, or a model of the Hub."""
+    revision: str | None
+    """Commit on the Hub; None for a folder."""
+    rank: int
+    alpha: int
+    dropout: float
+    modules: tuple[str, ...]
+    """Last parts of the names of linear layers in the text model."""
+    layers: tuple[int, ...] | None
+    """None: all."""
+    rate: float
+    epochs: int
+    seed: int
+    device: str
+
+
+class Sample(NamedTuple):
+    """What is asked about pictures, and the answer that is learned."""
+
+    text: str
+    images: tuple[bytes, ...]
+    answer: str
+
+
+class Learned(NamedTuple):
+    """How a task was learned."""
+
+    samples: int
+    """Those that fitted into the model."""
+    first: float
+    last: float
+    """Mean losses of the first and the last epoch."""
+    seconds: float
+
+
+class AdapterTrainer:
+    """A process with the base in memory; leaving the context ends it."""
+
+    def __init__(self, settings: TrainingSettings) -> None:
+        """Raises TrainingError if the base cannot be loaded, or peft is missing."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "arena.inference.adapter_training"],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        try:
+            self.numbers: int = self._asked(asdict(settings))["numbers"]
+        except TrainingError:
+            self.close()
+            raise
+
+    def __enter__(self) -> "AdapterTrainer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def train(self, samples: Sequence[Sample], folder: Path) -> Learned:
+        """Learn these samples from the same start as all others, and save the adapter. Raises TrainingError."""
+        sent = [
+            {
+                "text": one.text,
+                "images": [base64.b64encode(image).decode() for image in one.images],
+                "answer": one.answer,
+            }
+            for one in samples
+        ]
+        return _LEARNED.validate_python(self._asked({"samples": sent, "folder": str(folder.resolve())}))
+
+    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except OSError:
+            line = ""
+        message = (
+            json.loads(line) if line else {"kind": "failed", "text": "its process ended, maybe for lack of memory"}
+        )
+        if message.pop("kind") == "failed":
+            raise TrainingError(message["text"])
+        return message
+
+
+_LEARNED: TypeAdapter[Learned] = TypeAdapter(Learned)

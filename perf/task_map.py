@@ -1,0 +1,55 @@
+"""Speed of maps of task vectors: `python -m perf.task_map`.
+
+162 adapters of 3.5 million numbers each (rank 64, the attention and MLP of one layer of width 4096, as in the paper's
+probing model) are written, and mapped by both vectors in processes of their own. Targets on two cores: 60 s stacked,
+240 s by products, 1 GB of memory; the page of the map under 1 MB.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.task_map.vectors import Vector, vector_map
+from tests.support.adapters import list_tasks, random_factors, write_adapter
+
+SHAPES = {"c_attn": (4096, 12288), "c_proj": (4096, 4096), "w1": (4096, 11008), "w2": (4096, 11008)}
+RANK = 64
+TARGETS: dict[Vector, float] = {"stacked": 60.0, "product": 240.0}
+MOST_BYTES = 1_000_000_000
+
+
+def main() -> int:
+    missed = False
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for seed, task in enumerate(subtasks()):
+            write_adapter(root / task, random_factors(seed, RANK, SHAPES))
+        list_tasks(root, list(subtasks()))
+        for vector, target in TARGETS.items():
+            done = subprocess.run([sys.executable, "-m", "perf.task_map", name, vector], capture_output=True, text=True)
+            print(done.stdout.strip() or done.stderr, flush=True)
+            if done.returncode:
+                return 1
+            seconds, most = map(float, done.stdout.split()[1:3])
+            missed |= seconds > target or most > MOST_BYTES
+    return int(missed)
+
+
+def measure(root: Path, vector: Vector) -> None:
+    begun = time.perf_counter()
+    found = vector_map(root, vector)
+    seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    computed = used.ru_utime + used.ru_stime
+    told = f"seconds and bytes of memory at most, {computed:.0f} s of computing, {len(found.tasks)} tasks"
+    print(f"{vector} {seconds:.1f} {used.ru_maxrss * 1024} {told}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        measure(Path(sys.argv[1]), "product" if sys.argv[2] == "product" else "stacked")
+    else:
+        sys.exit(main())

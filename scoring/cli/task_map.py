@@ -1,0 +1,118 @@
+"""Commands `task-map` and `task-vectors`: a map of LoRA adapters that learned a task each, and making these."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, BadParameter, Option, Typer
+
+from arena.inference.adapter_process import TrainingSettings
+from arena.io.tables import COMMAND_LINE
+from scoring.cli import progress
+from scoring.task_map.files import map_files, read_distances
+from scoring.task_map.orders import tau_curve
+from scoring.task_map.published import clusters as paper_clusters
+from scoring.task_map.published import paper_accuracies, published_curve
+from scoring.task_map.training import make_vectors
+from scoring.task_map.tree import CLUSTERS, Linkage, TaskTree, adjusted_rand, mantel, task_tree
+from scoring.task_map.types import TaskMap
+from scoring.task_map.vectors import Vector, vector_map
+from scoring.web.task_map_view import MapPage, page_html
+
+MODULES = "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj"
+app = Typer(rich_markup_mode=None)
+
+
+@app.command("task-map")
+def task_map(
+    adapters: Annotated[Path, Argument(metavar="ADAPTERS", help="a folder with tasks.csv (task, folder, n) and these")],
+    out: progress.Out,
+    vector: Annotated[Vector, Option(help="what a cosine is of: B times A, or both as stored")] = "product",
+    linkage: Annotated[Linkage, Option(help="how far two clusters are")] = "average",
+    clusters: Annotated[int, Option(min=2, max=500, help="clusters of the cut")] = CLUSTERS,
+    beside: Annotated[
+        Path | None, Option(metavar="FILE", help="distances.csv of another map, to compare with; else the accuracies'")
+    ] = None,
+) -> Iterator[str]:
+    """Map the adapters' tasks: distances, clusters, Newick, and a page that shows them."""
+    other = read_distances(beside, limits=COMMAND_LINE) if beside else None
+    found = vector_map(adapters, vector)
+    tree, accuracies = task_tree(found, linkage), paper_accuracies()
+    cut = min(clusters, len(tree.tasks))
+    files = map_files(found, tree, cut, accuracies)
+    addresses = {name: name for name in files}
+    shown = MapPage(accuracies, found, tree, cut, ("Accuracies: the paper's 20.",), other=other, downloads=addresses)
+    yield f"{found.source[0].upper()}{found.source[1:]}."
+    yield from (f"{notice}." for notice in found.notices)
+    yield from _clusters(tree, cut)
+    for (delta, paper), own in zip(published_curve().items(), tau_curve(found, accuracies), strict=True):
+        if own is not None:
+            yield f"tau at delta {delta}: {own:.3f} (Table 3: {paper:.2f})"
+    if other:
+        yield from _compared(found, tree, other, cut)
+    pages = {**files, "task-map.html": page_html(shown)}
+    yield progress.written({name: text.encode() for name, text in pages.items()}, out)
+
+
+def _clusters(tree: TaskTree, cut: int) -> Iterator[str]:
+    yield f"{len(tree.tasks)} tasks in {cut} clusters, {tree.linkage} linkage:"
+    for number, group in enumerate(tree.groups(cut), start=1):
+        yield f"{number}: {len(group)} ({', '.join(group[:5])}{', ...' if group[5:] else ''})"
+    agreement = adjusted_rand(tree.groups(cut), list(paper_clusters().values()))
+    if agreement is not None:
+        yield f"adjusted Rand index with the paper's clusters: {agreement:.2f}"
+
+
+def _compared(found: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
+    same = mantel(found, other)
+    yield f"beside {other.source}: Mantel r {same.r:.3f} over {same.tasks} tasks, p {same.p:.3f}"
+    there = task_tree(other, tree.linkage)
+    agreement = adjusted_rand(tree.groups(cut), there.groups(min(cut, len(there.tasks))))
+    if agreement is not None:
+        yield f"adjusted Rand index of both cuts: {agreement:.2f}"
+
+
+def _layers(text: str) -> str:
+    if not all(part.isascii() and part.isdigit() for part in text.split(",") if text):
+        raise BadParameter(f"expected numbers from 0 with commas between them, found {text!r}")
+    return text
+
+
+@app.command("task-vectors")
+def task_vectors(
+    base: Annotated[str, Option(metavar="HUB", help="a model of images and text: a folder, or a name on the Hub")],
+    questions: Annotated[Path, Option(metavar="FILE", help="TSV with pictures and right answers: MMT-Bench_VAL.tsv")],
+    out: progress.Out,
+    revision: Annotated[
+        str | None, Option(metavar="COMMIT", help="of a name on the Hub, where it must be given")
+    ] = None,
+    rank: Annotated[int, Option(min=1, max=512)] = 2,
+    alpha: Annotated[int, Option(min=1)] = 4,
+    dropout: Annotated[float, Option(min=0, max=0.9)] = 0.05,
+    modules: Annotated[str, Option(help="linear layers of the text model, with commas between them")] = MODULES,
+    layers: Annotated[str, Option(callback=_layers, help="numbers of its layers; all without")] = "",
+    rate: Annotated[float, Option(min=0)] = 1e-4,
+    epochs: Annotated[int, Option(min=1, max=100)] = 3,
+    samples: Annotated[int | None, Option(min=1, help="of each task at most; all without")] = None,
+    seed: Annotated[int, Option(help="of the adapters' first numbers, which all share, and of the order")] = 0,
+    device: Annotated[str, Option(metavar="cpu|cuda|auto")] = "auto",
+) -> Iterator[str]:
+    """Train a LoRA adapter for each category of a question file; a stopped run goes on where it was."""
+    if revision is None and not Path(base).is_dir():
+        raise BadParameter(f"{base} is no folder here; for a name on the Hub, give its commit with --revision")
+    if device not in ("auto", "cpu", "cuda"):
+        raise BadParameter(f"expected --device auto, cpu or cuda, found {device!r}")
+    chosen = TrainingSettings(
+        str(Path(base).resolve()) if revision is None else base,
+        revision,
+        rank,
+        alpha,
+        dropout,
+        tuple(modules.split(",")),
+        tuple(map(int, layers.split(","))) if layers else None,
+        rate,
+        epochs,
+        seed,
+        device,
+    )
+    yield from make_vectors(questions, out, chosen, samples)

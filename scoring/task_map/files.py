@@ -1,0 +1,71 @@
+"""Files of a map: distances and clusters as CSV, the tree as Newick; distances are read back."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from arena.io.csv_text import csv_text
+from arena.io.strict_json import PAGE, FileLimits, RowsError
+from arena.io.tables import read_records
+from scoring.task_map.published import task_key
+from scoring.task_map.tree import TaskTree
+from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
+
+MOST_TASKS = 500
+_DIGITS = 6
+
+
+def map_files(found: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies) -> Mapping[str, str]:
+    """Every download by name; tasks stand in the order of the tree."""
+    order = [found.tasks.index(task) for task in tree.tasks]
+    distances = np.round(found.distances[np.ix_(order, order)], _DIGITS)
+    rows = ([task, *line] for task, line in zip(tree.tasks, distances.tolist(), strict=True))
+    groups = enumerate(tree.groups(clusters), start=1)
+    means = {task: accuracies.means([task]) for task in tree.tasks}
+    listed = ([number, task, _mean(means[task])] for number, group in groups for task in group)
+    return {
+        "distances.csv": csv_text([["task", *tree.tasks], *rows]),
+        "clusters.csv": csv_text([["cluster", "task", "accuracy"], *listed]),
+        "tree.nwk": tree.newick(),
+    }
+
+
+def _mean(values: np.ndarray) -> object:
+    known = values[~np.isnan(values)]
+    return round(float(known.mean()), _DIGITS) if known.size else ""
+
+
+def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAGE) -> TaskMap:
+    """A map from a distances.csv; tasks with empty cells are left out. Raises RowsError and TaskMapError."""
+    records = list(read_records(path, limits, name=name))
+    shown = name or path.name
+    if len(records) > MOST_TASKS:
+        raise TaskMapError(f"{shown}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
+    tasks = [str(one.values.get("task") or "") for one in records]
+    if sorted(tasks) != sorted(column for column in (records[0].values if records else ()) if column != "task"):
+        told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
+        raise RowsError(told, shown, 1)
+    distances = np.array([[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records])
+    if (gap := np.abs(distances - distances.T)) is not None and np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
+        row, column = divmod(int(np.nanargmax(gap)), len(tasks))
+        told = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
+        raise RowsError(told, shown, records[row].row, column=tasks[column])
+    keys = [task_key(task) for task in tasks]
+    if len(set(keys)) < len(keys):
+        raise TaskMapError(f"{shown}: two rows are of one task; name each once")
+    np.fill_diagonal(distances, 0)
+    return complete_map(f"the file {shown}", keys, distances)
+
+
+def _distance(cell: object, name: str, row: int, task: str) -> float:
+    """A cell as a number; NaN where it is empty."""
+    if cell in ("", None):
+        return np.nan
+    try:
+        value = float(str(cell))
+    except ValueError:
+        value = np.nan
+    if not 0 <= value <= 2:
+        raise RowsError("expected a distance from 0 to 2, or an empty cell", name, row, column=task)
+    return value

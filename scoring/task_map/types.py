@@ -1,0 +1,90 @@
+"""Records of task maps: accuracies of models on tasks, and distances between tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix: TypeAlias = NDArray[np.float64]
+FEWEST_MODELS = 5
+"""Models from which an order of models says anything; below there is no tau."""
+FEWEST_FOR_MAP = 10
+"""Models from which their accuracies make a map."""
+
+
+class TaskMapError(ValueError):
+    """A map cannot be made or compared; the message says why, and what to mend."""
+
+
+@dataclass(frozen=True)
+class ModelAccuracies:
+    """A model's accuracies in percent by task, without those that it has none for, and its Overall."""
+
+    model: str
+    accuracies: Mapping[str, float]
+    overall: float
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracies:
+    """Accuracies of models on tasks, in percent."""
+
+    models: tuple[ModelAccuracies, ...]
+    tasks: tuple[str, ...]
+
+    @cached_property
+    def values(self) -> Matrix:
+        """Shape (models, tasks); NaN where a model has none."""
+        rows = [[one.accuracies.get(task, np.nan) for task in self.tasks] for one in self.models]
+        return np.array(rows, dtype=float).reshape(len(self.models), len(self.tasks))
+
+    @property
+    def overall(self) -> Matrix:
+        return np.array([one.overall for one in self.models])
+
+    @property
+    def are_enough(self) -> bool:
+        return len(self.models) >= FEWEST_MODELS
+
+    def means(self, tasks: Sequence[str]) -> Matrix:
+        """Mean of each model over these tasks; NaN for a model without any of them."""
+        values = self.values[:, [self.tasks.index(task) for task in tasks if task in self.tasks]]
+        known = ~np.isnan(values)
+        sums, counts = np.where(known, values, 0).sum(axis=1), known.sum(axis=1)
+        return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskMap:
+    """Distances between tasks, each 0 to 2: one less a cosine, or less a rank correlation."""
+
+    source: str
+    """What the distances are made of, in a clause."""
+    tasks: tuple[str, ...]
+    distances: Matrix
+    """Shape (tasks, tasks), symmetric, 0 on the diagonal, without gaps."""
+    left_out: tuple[str, ...] = ()
+    """Tasks without distances."""
+    notices: tuple[str, ...] = ()
+    """What limits it, in sentences."""
+    of_accuracies: bool = False
+    """Whether it is a performance map, which orders of models make: what it says of such orders is circular."""
+
+
+def complete_map(source: str, tasks: Sequence[str], distances: Matrix, **more: object) -> TaskMap:
+    """A map of the tasks that have distances to all others that stay. Raises TaskMapError below three."""
+    kept = list(range(len(tasks)))
+    while kept and np.isnan(inner := distances[np.ix_(kept, kept)]).any():
+        gaps = np.isnan(inner).sum(axis=1)
+        kept.pop(int(gaps.argmax()))
+    if len(kept) < 3:
+        raise TaskMapError(f"{len(kept)} tasks have distances to each other; a map needs three")
+    chosen = tuple(tasks[place] for place in kept)
+    left_out = tuple(task for task in tasks if task not in chosen)
+    inner = distances[np.ix_(kept, kept)]
+    inner = np.clip((inner + inner.T) / 2, 0, 2)
+    np.fill_diagonal(inner, 0)
+    return TaskMap(source, chosen, inner, left_out, **more)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,243 @@
+"""Task map's routes: the map on its own and under a report's link, a map that a visitor brings, and the files."""
+
+import asyncio
+import base64
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, get_args
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from arena.io.strict_json import RowsError
+from arena.templates import plural
+from arena.web.cookies import NO_STORE
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.task_map.files import map_files, read_distances
+from scoring.task_map.orders import performance_map
+from scoring.task_map.published import paper_accuracies
+from scoring.task_map.reports import PooledReport, ReportAccuracies
+from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage, TaskTree, task_tree
+from scoring.task_map.types import Accuracies, TaskMap, TaskMapError
+from scoring.web.scoring_api import attachment
+from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
+
+TASK_MAP = "/task-map"
+MOST_MAP = 2_000_000
+"""Bytes of a file of distances."""
+_FILES = ("distances.csv", "clusters.csv", "tree.nwk")
+_PAPER = {"20": "the paper's 20, columns as headed", "32": "the paper's 32, columns put back", "0": "none of the paper"}
+_Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
+
+
+class _MapChoice(NamedTuple):
+    """What an address asks for."""
+
+    paper: str
+    here: str
+    """Name of the pool of published reports; "": none."""
+    linkage: Linkage
+    clusters: int
+    task: str
+    strange: tuple[str, ...]
+    """What it asks for that there is not."""
+
+
+class _MapRequest(NamedTuple):
+    """What a page is made of."""
+
+    chosen: _MapChoice
+    pools: _Pools
+    own: PooledReport | None
+    reports: tuple[PooledReport, ...]
+    """The report whose link one has, and the published ones that were chosen."""
+
+    @property
+    def accuracies(self) -> Accuracies:
+        return _joined(self.chosen.paper, self.reports)
+
+
+class TaskMapPages:
+    """The maps of one server; published reports alone are among the models, and the report whose link one has."""
+
+    def __init__(self, reports: ReportAccuracies) -> None:
+        self._reports = reports
+        self._mapped = lru_cache(maxsize=8)(_mapped)
+
+    def page(self, query: Mapping[str, str], link: str = "") -> str | None:
+        """The page; None where the link is of no MMT-Bench report with scores. Raises DatabaseError."""
+        asked = self._asked(query, link)
+        if asked is None:
+            return None
+        chosen, own = asked.chosen, asked.own
+        shown = MapPage(
+            asked.accuracies,
+            clusters=chosen.clusters,
+            sentences=_sentences(asked),
+            own=own.accuracies if own else None,
+            task=chosen.task,
+            form=_form(asked),
+            back=(_report(link), f"{own.accuracies.model} on MMT-Bench") if own else ("/", "Stereoscope"),
+            private=own is not None,
+        )
+        try:
+            found, tree = self._mapped(chosen.paper, asked.reports, chosen.linkage)
+        except TaskMapError as error:
+            return page_html(replace(shown, problem=f"There is no map: {error}."))
+        address = urlencode({name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")})
+        files = {name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in _FILES}
+        return page_html(replace(shown, found=found, tree=tree, downloads=files))
+
+    def file(self, name: str, query: Mapping[str, str], link: str = "") -> str | None:
+        """A download; None where there is none. Raises DatabaseError and TaskMapError."""
+        asked = self._asked(query, link) if name in _FILES else None
+        if asked is None:
+            return None
+        found, tree = self._mapped(asked.chosen.paper, asked.reports, asked.chosen.linkage)
+        return map_files(found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies)[name]
+
+    def brought(self, content: bytes, name: str) -> str:
+        """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "distances.csv"
+            path.write_bytes(content)
+            found = read_distances(path, name)
+        tree, accuracies = task_tree(found), paper_accuracies()
+        clusters = min(CLUSTERS, len(tree.tasks))
+        files = map_files(found, tree, clusters, accuracies)
+        inside = {name: base64.b64encode(files[name].encode()).decode() for name in _FILES[1:]}
+        shown = MapPage(
+            accuracies,
+            found,
+            tree,
+            clusters,
+            (f"Accuracies: {_PAPER['20']}.",),
+            other=self._mapped("20", (), tree.linkage)[0],
+            downloads={name: f"data:text/plain;base64,{text}" for name, text in inside.items()},
+            back=(TASK_MAP, "The map of accuracies"),
+            private=True,
+        )
+        return page_html(shown)
+
+    def _asked(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
+        own = self._reports.of(link) if link else None
+        if link and own is None:
+            return None
+        pools = {str(pool): reports for pool, reports in self._reports.pools().items()}
+        chosen = _chosen(query, pools)
+        others = (one for one in pools.get(chosen.here, ()) if own is None or one.link != own.link)
+        return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
+
+
+def _mapped(paper: str, reports: tuple[PooledReport, ...], linkage: Linkage) -> tuple[TaskMap, TaskTree]:
+    found = performance_map(_joined(paper, reports))
+    return found, task_tree(found, linkage)
+
+
+def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
+    published = () if paper == "0" else paper_accuracies(slipped=paper == "32").models
+    return Accuracies((*(one.accuracies for one in reports), *published), tuple(subtasks()))
+
+
+def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
+    known = {"paper": {*_PAPER}, "here": {"", *pools}, "linkage": {*get_args(Linkage)}, "task": {"", *subtasks()}}
+    strange = [f"{name}={query[name][:80]}" for name in known if name in query and query[name] not in known[name]]
+    clusters = query.get("clusters", "")
+    number = int(clusters) if clusters.isascii() and clusters.isdigit() and len(clusters) < 4 else CLUSTERS
+    linkage: Linkage = next((one for one in get_args(Linkage) if one == query.get("linkage")), "average")
+    here, task = (one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task"))
+    paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
+    return _MapChoice(paper, here, linkage, min(max(number, 2), MOST_CLUSTERS), task, tuple(strange))
+
+
+def _form(asked: _MapRequest) -> MapForm:
+    here = {name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()}
+    tasks = {key: one.name for key, one in subtasks().items()}
+    choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
+        "paper": ("Models of the paper", _PAPER),
+        "here": ("Published reports here", {"": "none" if here else "none are published", **here}),
+        "linkage": ("Linkage of the tree", {**LINKAGES}),
+        "task": ("Nearest tasks of", {"": "–", **tasks}),
+    }
+    return MapForm(choices, asked.chosen._asdict())
+
+
+def _sentences(asked: _MapRequest) -> tuple[str, ...]:
+    """Whose the accuracies are, how they were read, and what of the address was not understood."""
+    chosen, own = asked.chosen, asked.own
+    published = len(asked.reports) - (own is not None)
+    parts = [f"this report ({own.pool})"] if own else []
+    parts += [f"{plural(published, 'published report')} ({chosen.here})"] if published else []
+    if chosen.paper != "0":
+        parts.append(
+            f"{_PAPER[chosen.paper]} (Tables A19 to A37: the whole benchmark, letters read by its own protocol)"
+        )
+    said = [f"Models: {'; '.join(parts) or 'none'}."]
+    pools = {str(one.pool) for one in asked.reports}
+    if len(pools) + (chosen.paper != "0") > 1:
+        said.append("Not all were read alike, or on the same questions: some of what lies between them is that.")
+    if chosen.strange:
+        said.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
+    return tuple(said)
+
+
+def _report(link: str) -> str:
+    return f"/report/{quote(link, safe='')}"
+
+
+class _MapRoutes:
+    """What the routes do."""
+
+    def __init__(self, pages: TaskMapPages) -> None:
+        self._pages = pages
+
+    def opens(self, request: Request, link: str = "") -> Response:
+        found = self._pages.page(request.query_params, link)
+        if found is None:  # the report's own address says that there is none
+            return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
+        return HTMLResponse(found, headers=NO_STORE)
+
+    def downloads(self, request: Request, name: str, link: str = "") -> Response:
+        try:
+            content = self._pages.file(name, request.query_params, link)
+        except TaskMapError as error:
+            return PlainTextResponse(f"There is no map: {error}.", status_code=409, headers=NO_STORE)
+        if content is None:
+            return PlainTextResponse("There is no such map or file.", status_code=404, headers=NO_STORE)
+        return attachment(name, content)
+
+    async def brings(self, request: Request) -> Response:
+        try:
+            async with request.form(max_files=1, max_fields=1) as form:
+                file = form.get("file")
+                content = await file.read() if isinstance(file, UploadFile) else b""
+                name = file.filename or "" if isinstance(file, UploadFile) else ""
+        except HTTPException as error:
+            told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
+            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
+        return await asyncio.to_thread(self._brought, content, name)
+
+    def _brought(self, content: bytes, name: str) -> Response:
+        try:
+            return HTMLResponse(self._pages.brought(content, name[:80] or "distances.csv"), headers=NO_STORE)
+        except (RowsError, TaskMapError) as error:
+            page = MapPage(
+                paper_accuracies(), problem=str(error), back=(TASK_MAP, "The map of accuracies"), private=True
+            )
+            return HTMLResponse(page_html(page), status_code=409, headers=NO_STORE)
+
+
+def routes(pages: TaskMapPages) -> APIRouter:
+    router, does = APIRouter(), _MapRoutes(pages)
+    router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
+    router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
+    router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])
+    router.add_api_route(f"/report/{{link}}{TASK_MAP}", does.opens, methods=["GET"])
+    router.add_api_route(f"/report/{{link}}{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])
+    return router
