@@ -70,7 +70,8 @@ class Learner(LocalModel):
 
     def _inputs(self, sample: JSON_LINE) -> Mapping[str, Any] | None:
         """A sample as the model takes it, with the answer's tokens as labels; None if it is too long."""
-        asked = {"system": "", "turns": [{"role": "user", "text": sample["text"], "images": sample["images"]}]}
+        parts = [*({"image": image} for image in sample["images"]), {"text": sample["text"]}]
+        asked = {"system": "", "turns": [{"role": "user", "parts": parts}]}
         found = self._processor.apply_chat_template(
             messages(asked),
             add_generation_prompt=True,
