@@ -43,7 +43,8 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     if len(records) > MOST_TASKS:
         raise TaskMapError(f"{shown}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
     tasks = [str(one.values.get("task") or "") for one in records]
-    if sorted(tasks) != sorted(column for column in (records[0].values if records else ()) if column != "task"):
+    columns = sorted(column for column in (records[0].values if records else ()) if column != "task")
+    if not tasks or sorted(tasks) != columns:
         told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
         raise RowsError(told, shown, 1)
     distances = np.array([[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records])

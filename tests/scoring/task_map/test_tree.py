@@ -68,7 +68,8 @@ def test_a_map_is_read_back_from_its_file(tmp_path):
         ("task,a,b\na,0,1\nc,1,0\n", "a column task"),
         ("task,a,b,c\na,0,1,nan\nb,1,0,x\nc,1,1,0\n", "from 0 to 2"),
         ("name,a\na,0\n", "a column task"),
-        ("task,a,b,c\na,0,1,\nb,1,0,\nc,,,0\n", "a map needs three"),
+        ("hello", "a column task"),
+        ("task,a,b,c\na,0,1,\nb,1,0,\nc,,,0\n", "needs three tasks"),
     ],
 )
 def test_a_file_that_is_no_map_is_refused_by_its_place(tmp_path, text, told):
