@@ -20,7 +20,7 @@ FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scorin
 
 ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png figures
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
-    < live fraud server < campaign_battles < admin imports < leaderboard < web < cli < __main__"""
+    < live fraud server < campaign_battles authoring < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
     calibration error_analysis < marking < web < cli < __main__"""
 LAYERS = (

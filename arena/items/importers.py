@@ -115,7 +115,7 @@ class ItemImporter:
         found: dict[int, str] = {}
 
         def answer(row: Row) -> bool:
-            item, text = known.find(row), _text(row, column, empty=True)
+            item, text = known.find(row), text_in(row, column, empty=True)
             if item is not None and found.setdefault(item, text) != text:
                 raise RowsError("holds a second, different answer to the same item; keep one", column=column)
             return item is not None
@@ -148,8 +148,8 @@ class ItemImporter:
         )
         answers = _answers(row)
         if row.get("reference"):
-            answers[REFERENCE] = _text(row, "reference")
-        draft = ItemDraft(_text(row, "instruction"), _text(row, "family"), images, answers)
+            answers[REFERENCE] = text_in(row, "reference")
+        draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), images, answers)
         if kind == "check" and not (set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))):
             expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
             raise RowsError(f"is no check item: {expected}", column="answers")
@@ -160,8 +160,8 @@ class ItemImporter:
         if not _is_verified(row):
             return None
         column = _image_column(row, "image_url")
-        names = _cell_list(row, column)
-        texts, rights = _captions(row, len(names)), _rights(row, len(names))
+        names = list_in(row, column)
+        texts, rights = captions_in(row, len(names)), _rights(row, len(names))
         found = (self._image(name, column, folder, kept) for name in names)
         images = tuple(
             replace(image, caption=caption, credit=credit, licence=licence)
@@ -169,10 +169,10 @@ class ItemImporter:
         )
         there = [name for name in _REFERENCES if name in row]
         reference = next((name for name in there if row[name]), there[0] if there else "output_human_annotated")
-        answers = {REFERENCE: _text(row, reference)}
+        answers = {REFERENCE: text_in(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
-            answers[DATASET_ANSWER] = _text(row, "reference_output")
-        return ItemDraft(_text(row, "instruction"), _text(row, "instruction_category"), images, answers)
+            answers[DATASET_ANSWER] = text_in(row, "reference_output")
+        return ItemDraft(text_in(row, "instruction"), text_in(row, "instruction_category"), images, answers)
 
     def _image(self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
         """Draft of an image named by URL or by path; a file is read and its picture kept."""
@@ -233,9 +233,9 @@ class _KnownItems:
     def find(self, row: Row) -> int | None:
         """Id of the item by its key, by instruction and URLs, or by instruction and file names; None if unknown."""
         if "item" in row:
-            return self._by_key.get(_text(row, "item"))
-        instruction = _text(row, "instruction")
-        names = _cell_list(row, _image_column(row))
+            return self._by_key.get(text_in(row, "item"))
+        instruction = text_in(row, "instruction")
+        names = list_in(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
         return by_address or self._by_names.get((folded(instruction), tuple(map(_last_part, names))))
 
@@ -268,7 +268,7 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
 
-def _text(row: Row, column: str, empty: bool = False) -> str:
+def text_in(row: Row, column: str, empty: bool = False) -> str:
     value = row.get(column)
     if not isinstance(value, str):
         found = "it is missing" if value is None else f"it holds {type(value).__name__}"
@@ -283,11 +283,11 @@ def _image_column(row: Row, default: str = "image") -> str:
     return next((name for name in there if row[name]), there[0] if there else default)
 
 
-def _cell_list(row: Row, column: str) -> list[str]:
+def list_in(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
     value: Any = row.get(column)
     if isinstance(value, str):
-        value = _parsed(value, column) if value.lstrip().startswith("[") else [_text(row, column)]
+        value = _parsed(value, column) if value.lstrip().startswith("[") else [text_in(row, column)]
     return _strings(value, column)
 
 
@@ -304,7 +304,7 @@ def _strings(value: JSON, column: str) -> list[str]:
     return [str(part) for part in value]
 
 
-def _captions(row: Row, count: int) -> list[str]:
+def captions_in(row: Row, count: int) -> list[str]:
     """An instance's captions, one an image, under any of the names that its authors used; "" without."""
     column = next((name for name in _CAPTIONS if row.get(name)), None)
     if column is None:
