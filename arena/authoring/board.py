@@ -1,6 +1,6 @@
 """Owner's board: how far a project is, its yield as VisIT-Bench's Table 2, minutes, and what each person gave."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
@@ -8,7 +8,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from arena.authoring.events import KIND_OF, Captions, DraftAnswer, DraftEvent, EventKind, Instruction, Pass, Verdict
+from arena.authoring.events import (
+    KIND_OF,
+    Captions,
+    DraftAnswer,
+    DraftEvent,
+    EventKind,
+    Instruction,
+    Pass,
+    Verification,
+)
 from arena.authoring.spec import ProjectSpec
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
@@ -106,7 +115,7 @@ def agreement(drafts: Iterable[Draft]) -> float | None:
 def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRow]:
     """A row for each seat, in order of arrival."""
     kinds = Counter((event.seat, type(event.value)) for draft in drafts for event in draft.events)
-    minutes: Counter[int | None] = Counter()
+    minutes: defaultdict[int | None, float] = defaultdict(float)
     for event in _by_people(drafts):
         minutes[event.seat] += _minutes(event)
     fates = [fate for draft in drafts for fate in _fates(draft)]
@@ -121,7 +130,7 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
                 instructions=kinds[seat.id, Instruction],
                 captions=kinds[seat.id, Captions],
                 answers=kinds[seat.id, DraftAnswer],
-                verdicts=kinds[seat.id, Verdict],
+                verdicts=kinds[seat.id, Verification],
                 passed=kinds[seat.id, Pass],
                 accepted=accepted,
                 agreed=told[0],
@@ -164,7 +173,7 @@ def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[in
         answers = 0
         for event in draft.events:
             answers += isinstance(event.value, DraftAnswer)
-            if isinstance(event.value, Verdict) and event.seat is not None:
+            if isinstance(event.value, Verification) and event.seat is not None:
                 found.setdefault((draft.id, answers), []).append((event.seat, event.value.said))
     return found
 

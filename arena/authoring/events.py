@@ -94,7 +94,7 @@ class Failure(EventValue):
     why: str
 
 
-class Verdict(EventValue):
+class Verification(EventValue):
     """What a verifier says of an answer."""
 
     said: Judged
@@ -116,14 +116,14 @@ class Reject(EventValue):
     note: str = ""
 
 
-AnyValue = Instruction | Captions | DraftAnswer | BlindAnswer | Failure | Verdict | Pass | Reject
+AnyValue = Instruction | Captions | DraftAnswer | BlindAnswer | Failure | Verification | Pass | Reject
 VALUES: Mapping[EventKind, type[AnyValue]] = {
     "instruction": Instruction,
     "caption": Captions,
     "answer": DraftAnswer,
     "failure": Failure,
     "blind": BlindAnswer,
-    "verdict": Verdict,
+    "verdict": Verification,
     "pass": Pass,
     "reject": Reject,
 }

@@ -18,7 +18,7 @@ from arena.authoring.events import (
     Instruction,
     Judged,
     Reject,
-    Verdict,
+    Verification,
 )
 
 Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
@@ -41,7 +41,7 @@ class DraftState:
     answer: DraftAnswer | None = None
     """captions, answer: the last ones, those with a fault until others come."""
     blind: BlindAnswer | None = None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Verification, ...] = ()
     """Of that answer."""
     judgements: tuple[Judged, ...] = ()
     """What the verifiers of each answer said together, the first answer first."""
@@ -90,7 +90,7 @@ def _after(state: DraftState, event: DraftEvent, verifiers: int) -> DraftState:
             return replace(state, step="verify", answer=answer, answers=state.answers + 1, verdicts=())
         case "caption" | "answer" | "verify", BlindAnswer() as blind if not state.verdicts:
             return replace(state, blind=blind)
-        case "verify", Verdict() as verdict:
+        case "verify", Verification() as verdict:
             return _judged(replace(state, verdicts=(*state.verdicts, verdict)), verifiers)
     return state
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
@@ -83,25 +83,34 @@ class DraftStore:
 
         None if there is nothing for this person now.
         """
-        with self._database.write() as connection:
-            lock(connection, seat.voter)
-            if held := _held(connection, DRAFT_CLAIM.c.seat_id == seat.id):
-                renewed = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign))
-                connection.execute(renewed.values(claimed_at=now()))
-                return held
-            if seat.campaign.ended_at is not None or _given(connection, seat).steps >= seat.campaign.spec.seat.votes:
-                return None
-            take_turn(connection, DRAFT)
-            drafts = _drafts(connection, seat.campaign)
-            for draft in sorted(drafts, key=lambda one: -STEPS.index(one.state.step) if one.state.is_open else 0):
-                if _is_for(draft, seat) and (claim := self._claim(connection, seat.campaign, draft, seat)):
+        while True:
+            with self._database.read() as connection:  # all of a project is read outside of the lock
+                is_held = _held(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
+                drafts = [] if is_held else _drafts(connection, seat.campaign)
+                version = _version(connection, seat.campaign)
+            with self._database.write() as connection:
+                lock(connection, seat.voter)
+                if held := _held(connection, DRAFT_CLAIM.c.seat_id == seat.id):
+                    renewed = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign))
+                    connection.execute(renewed.values(claimed_at=now()))
+                    return held
+                if seat.campaign.ended_at or _given(connection, seat).steps >= seat.campaign.spec.seat.votes:
+                    return None
+                take_turn(connection, DRAFT)
+                if claim := self._first(connection, seat, drafts):
                     return claim
-            family = _wanting(drafts, project_of_seat(seat))
-            return (
-                self._claim(connection, seat.campaign, _new(connection, seat.campaign, family), seat)
-                if family
-                else None
-            )
+                if _version(connection, seat.campaign) == version:
+                    family = _wanting(drafts, project_of_seat(seat))
+                    fresh = _new(connection, seat.campaign, family) if family else None
+                    return self._claim(connection, seat.campaign, fresh, seat) if fresh else None
+
+    def _first(self, connection: Connection, seat: Seat, drafts: Sequence[Draft]) -> Claim | None:
+        """Claim the draft that is furthest of those that this person may act on and nobody holds."""
+        taken = set(connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign))))
+        mine = [one for one in drafts if one.id not in taken and _is_for(one, seat)]
+        furthest = sorted(mine, key=lambda one: -STEPS.index(one.state.step))
+        claims = (self._claim(connection, seat.campaign, draft, seat) for draft in furthest)
+        return next((claim for claim in claims if claim), None)
 
     def _claim(self, connection: Connection, campaign: Campaign, draft: Draft, seat: Seat | None) -> Claim | None:
         """Claim a draft as it was read, for a seat or a model; None if another holds it, or it has gone on."""
@@ -265,6 +274,13 @@ def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
     there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
     lacks = [(1 - there[one.name] / one.wanted, one.name) for one in spec.families if there[one.name] < one.wanted]
     return max(lacks, key=lambda lack: lack[0])[1] if lacks else None
+
+
+def _version(connection: Connection, campaign: Campaign) -> tuple[int, int | None]:
+    """Changes with a project's drafts and events."""
+    drafts = select(func.count()).select_from(DRAFT).where(DRAFT.c.campaign_id == campaign.id)
+    events = select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT))
+    return connection.execute(drafts).scalar_one(), connection.scalar(events.where(DRAFT.c.campaign_id == campaign.id))
 
 
 def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:

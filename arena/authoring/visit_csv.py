@@ -19,7 +19,7 @@ from arena.authoring.events import (
     ItemPicture,
     Judged,
     Reject,
-    Verdict,
+    Verification,
 )
 from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, project_of
 from arena.authoring.store import Draft, DraftStore
@@ -105,7 +105,7 @@ def _finished(record: Record) -> FinishedDraft:
     said = _judged(row)
     captions = Captions(texts=tuple(captions_in(row, len(addresses))))
     values: list[AnyValue] = [instruction, captions]
-    values += [DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER), Verdict(said=said)]
+    values += [DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER), Verification(said=said)]
     if said != "correct":
         values.append(Reject(fault=said))  # a fault that returns a draft of ours ended theirs
     return FinishedDraft(item_key(text, addresses), text_in(row, "instruction_category"), tuple(values))

@@ -24,7 +24,7 @@ from arena.authoring.events import (
     ItemPicture,
     Judged,
     Pass,
-    Verdict,
+    Verification,
 )
 from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, Licence, project_of_seat
 from arena.authoring.state import Step
@@ -165,7 +165,7 @@ class Writing:
         if state.blind and judged == "correct" and blind is None:
             raise DraftError("Say whether the answer that was given without the picture is correct too.")
         note = written("note", note, "note") if note.strip() else ""
-        self.store.give(seat, token, Verdict(said=judged, note=note, blind_correct=blind if state.blind else None))
+        self.store.give(seat, token, Verification(said=judged, note=note, blind_correct=blind if state.blind else None))
 
     def skip(self, seat: Seat, token: str, reason: str = "") -> None:
         """Leave a draft to others, for good. Raises DraftError."""
