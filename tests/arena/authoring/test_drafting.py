@@ -1,4 +1,4 @@
-"""Answers by the operator's model: the paper's prompt, its price, what happens where there is none; the blind control."""
+"""Answers by the operator's model: the paper's prompt, its price, who writes where there is none; the blind control."""
 
 import asyncio
 import hashlib
