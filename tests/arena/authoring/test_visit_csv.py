@@ -13,6 +13,7 @@ from arena.database import Database
 from arena.io.strict_json import RowsError
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.spec import CampaignError
+from tests.support.writers import Project
 
 
 def bring(database: Database, path: Path, name: str = "visit") -> tuple[Campaign, int]:
@@ -82,8 +83,6 @@ def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(d
 
 
 def test_a_project_of_three_verifiers_does_not_take_the_table(database, table, tmp_path):
-    from tests.support.writers import Project
-
     Project.on(database, tmp_path, name="visit", verifiers=3)
     with pytest.raises(CampaignError, match="wants three verifiers"):
         bring(database, table)
