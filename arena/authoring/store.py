@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
@@ -19,7 +19,7 @@ from arena.authoring.state import STEPS, DraftState, Step, draft_state
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT, DRAFT_PICTURE
 from arena.battles.voters import lock
 from arena.database import Database, now, take_turn
-from arena.seats.campaigns import Campaign
+from arena.seats.campaigns import Campaign, Note
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
 
@@ -196,7 +196,7 @@ class DraftStore:
                 connection.execute(insert(DRAFT_EVENT).values(_row(claim.draft, value)))
         return True
 
-    def append(self, draft: int, value: AnyValue, note: Any = None) -> None:
+    def append(self, draft: int, value: AnyValue, note: Note | None = None) -> None:
         """Store what an operator did; `note` is stored in the same transaction."""
         with self._database.write() as connection:
             connection.execute(insert(DRAFT_EVENT).values(_row(draft, value)))
