@@ -13,6 +13,7 @@ from typing import NamedTuple
 from arena.authoring.events import (
     AnyValue,
     Captions,
+    Credit,
     DraftAnswer,
     Fault,
     Instruction,
@@ -37,7 +38,8 @@ _CORRECT, _CAPTION, _ANSWER = (
     "human_ratings_problem_in_caption",
     "human_ratings_problem_in_gpt4",
 )
-_ELSEWHERE = ("images_blip2_captions", "reference_output", "public_images_metadata")
+_RIGHTS = "public_images_metadata"
+_ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
 """Columns that no step of ours has, kept as they are."""
 VISIT_COLUMNS = (
     *("instruction_category", "images", "is_multiple_images", "instruction", "gpt4_prediction"),
@@ -145,4 +147,11 @@ def visit_row(draft: Draft) -> dict[str, str]:
         _ANSWER: str(said == "answer"),
         **{column: state.instruction.columns.get(column, "") for column in _ELSEWHERE},
     }
+    if not values[_RIGHTS] and not draft.origin:
+        values[_RIGHTS] = json.dumps([_rights(picture.credit) for picture in pictures])
     return {column: values[column] for column in VISIT_COLUMNS}
+
+
+def _rights(credit: Credit) -> dict[str, str]:
+    """A picture's credit in the words that `items.importers` reads in such a table."""
+    return {"creator": credit.creator, "license": credit.licence or "", "source": credit.source}
