@@ -17,15 +17,15 @@ from arena.server.hub_requests import HubError, repeat, send_again, status_of
 _MADE_BY_THE_HUB = ".gitattributes"
 
 
-def upload_dataset(folder: Path, name: str, private: bool, tops: Collection[str]) -> None:
+def upload_dataset(folder: Path, name: str, private: bool, tops: Collection[str], hub: HfApi | None = None) -> None:
     """Make the dataset `name` what a folder is; `tops`: what may stand at its top. Raises HubError."""
     if name.count("/") != 1:
         raise HubError(f"--push is {name[:120]!r}; it must be OWNER/NAME, as in ada/pets")
-    if get_token() is None:
+    if hub is None and get_token() is None:
         raise HubError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
     logging.set_verbosity_error()  # it would report every attempt
     send_again()
-    api = HfApi()
+    api = hub or HfApi()
     try:
         api.create_repo(name, repo_type="dataset", private=private, exist_ok=True)
         there = api.dataset_info(name)
