@@ -12,11 +12,12 @@ from sqlalchemy import select
 
 from arena.authoring.events import Credit, Reject
 from arena.authoring.exports import ExportError, Exports, left_out
-from arena.authoring.hub_dataset import CardError, CardWords
+from arena.authoring.hub_dataset import PARQUET, CardError, CardWords
 from arena.authoring.spec import KINDS
 from arena.authoring.store import DraftStore
 from arena.authoring.visit_csv import import_visit, read_visit
 from arena.database import Database
+from arena.formats.parquet import read_rows
 from arena.io.images import PictureStore
 from arena.io.strict_json import RowsError
 from arena.items.importers import ItemImporter
@@ -123,6 +124,8 @@ def test_bank_and_hub_bring_the_same_keys_and_fields(database, another, tmp_path
     mine, theirs = one.rows(), other.rows()
     assert [[len(part) for part in rows] for rows in (mine, theirs)] == [[2, 4, 2], [2, 4, 2]]
     assert mine == theirs
+    ids = {record.values["id"] for record in read_rows(tmp_path / "hub" / PARQUET)}
+    assert ids == {row[0] for row in mine[0]}
     again = other.bring(tmp_path / "bank")
     assert (again.items_new, again.items_known, again.answers_known) == (0, 2, 2)
 
