@@ -245,9 +245,10 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
     assert len(list((tmp_path / "out" / "images").iterdir())) == 1, "nor its picture"
     exported = exports(project).write(project.campaign, "visit", tmp_path / "visit")
     assert left_out(exported).startswith("Left out: 1 taken out, or with a fault that the table cannot say, 1 not")
-    project.projects.reject(project.campaign, 1, "harm", "")
-    with pytest.raises(ExportError, match=r"pets has no item to export\. Left out: 2 rejected, 1 not finished\."):
-        exports(project).write(project.campaign, "bank", tmp_path / "none")
+    project.projects.reject(project.campaign, 1, "caption", "its verifier erred")
+    for form, why in (("bank", "2 rejected"), ("visit", "2 taken out, or with a fault that the table cannot say")):
+        with pytest.raises(ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."):
+            exports(project).write(project.campaign, form, tmp_path / "none")
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"out", "visit", "pictures"}
 
 
