@@ -304,6 +304,7 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     for form in ("bank", "hub", "visit"):
         with pytest.raises(ExportError, match=f"pets, item {first}, pictures: {kept.name} is not among the kept"):
             out.write(project.campaign, form, tmp_path / "out", words=WORDS)
+        assert not (tmp_path / "out").exists()
     kept.write_bytes(data)
     twin = project.drafts[0]
     values = [event.value for event in twin.events]
