@@ -177,11 +177,11 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
     for person in ("ann", "bob", "cem", "dot", "eva", "fay"):
         project.do(project.seat(person))
     assert project.drafts[0].state.step == "accepted"
-    exports(project).write(project.campaign, "hub", tmp_path / "hub", words=CardWords("de", "https://example.org/us"))
+    exports(project).write(project.campaign, "hub", tmp_path / "hub", words=CardWords("no", "https://example.org/us"))
     card = DatasetCard.load(tmp_path / "hub" / "README.md")
     assert card.data.to_dict() == {
         "license": "cc-by-sa-4.0",
-        "language": ["de"],
+        "language": ["no"],
         "size_categories": ["n<1K"],
         "task_categories": ["visual-question-answering"],
         "pretty_name": "pets",
