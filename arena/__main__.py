@@ -1,4 +1,4 @@
-"""The arena's command line: `python -m arena items|models|campaign|plan|answer|rate|votes|export|forget|deploy ...`."""
+"""The arena's command line: `python -m arena COMMAND ...`, with one of `COMMANDS`."""
 
 import gc
 import sys
@@ -10,6 +10,7 @@ COMMANDS = {
     "items": Command("bring items and answers in", "arena.cli.items"),
     "models": Command("the models", "arena.cli.items"),
     "campaign": Command("paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"),
+    "drafts": Command("items that people write: projects, their boards and exports", "arena.cli.drafts"),
     "plan": Command("what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"),
     "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),

@@ -46,7 +46,7 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -95,6 +95,7 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
     7: {"job": ("ALTER TABLE job ADD COLUMN published BOOLEAN DEFAULT FALSE NOT NULL",)},
     8: {"job": ("ALTER TABLE job ADD COLUMN score TEXT",)},
     9: {},
+    10: {},
 }
 """Migrations by the version they start from: of each table, in SQL that both databases accept.
 

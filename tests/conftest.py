@@ -41,7 +41,7 @@ LOCKS_AND_DIALECT = {
         "test_store",
         "test_store_races",
     ),
-    *("test_draws", "test_seats", "test_votes", "test_write_batch"),
+    *("test_claims", "test_draws", "test_seats", "test_votes", "test_write_batch"),
 }
 """Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
 

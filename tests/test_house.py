@@ -20,7 +20,7 @@ FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scorin
 
 ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png figures
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
-    < live fraud server < campaign_battles < admin imports < leaderboard < web < cli < __main__"""
+    < live fraud server < campaign_battles authoring < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
     calibration task_map < error_analysis < marking < web < cli < __main__"""
 LAYERS = (
@@ -192,9 +192,9 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
     assert offenders == []
 
 
-EXACT_CSV = {"arena/formats/registry.py", "scoring/multiple_choice/downloads.py"}
+EXACT_CSV = {"arena/formats/registry.py", "arena/authoring/exports.py", "scoring/multiple_choice/downloads.py"}
 EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
-"""Files whose CSV another program reads back: votes, answers to be scored, letters for the official servers."""
+"""Files whose CSV another program reads back: votes, items, answers to be scored, letters for the official servers."""
 
 
 def test_csv_goes_through_the_one_writer():

@@ -19,6 +19,7 @@ ActionKind = Literal[
     "made a campaign",
     "ended a campaign",
     "brought in a campaign's list of participants",
+    "took out an item that was written",
 ]
 
 ACT = Table(

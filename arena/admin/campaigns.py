@@ -1,12 +1,15 @@
 """Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isnan
 
 from arena.admin.actions import ActionKind, record_action
+from arena.authoring import board
+from arena.authoring import spec as authoring
+from arena.authoring.store import DraftStore
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
@@ -22,7 +25,7 @@ from arena.seats.links import made_link
 from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import SeatStore
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
-from arena.seats.spec import CampaignError, read_spec
+from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
 from arena.storage import is_lost_at_restart
 from arena.templates import plural
@@ -65,18 +68,14 @@ class CampaignAdmin:
     def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
         self._settings, self._database, self.items = settings, database, items
         self.store, self.seats = CampaignStore(database, KINDS), SeatStore(database)
+        self.campaigns, self.drafts = CampaignStore(database, {**KINDS, **authoring.KINDS}), DraftStore(database)
         self.states = CampaignStates(database, items, self.store, FlagService(database, CountSettings()))
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
         more = {"tuples": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
-        if spec.seat.pay and is_lost_at_restart(self._settings):
-            raise CampaignError(
-                "A restart would lose this campaign's seats and votes, which are paid: SQLite lies on a disk that is "
-                "wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
-                "or pay = 0 to try it"
-            )
+        check_lasting(self._settings, spec)
         bank = self.items.bank()
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))
@@ -86,7 +85,7 @@ class CampaignAdmin:
         if spec.seat.votes > items:
             raise CampaignError(f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once")
         _check_sources(spec, bank)
-        return self.store.create(TASK, spec, _noted(who, "made a campaign", spec.name))
+        return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
@@ -118,8 +117,8 @@ class CampaignAdmin:
 
     def end(self, who: str, name: str) -> str:
         """End a campaign, and say so. Raises CampaignError."""
-        campaign = self.store.get(name)
-        note = _noted(who, "ended a campaign", name)
+        campaign = self.campaigns.get(name)
+        note = noted(who, "ended a campaign", name)
         if not self.store.end(campaign, "an operator ended it", note):
             return f"{name} has ended already: {campaign.why_ended}."
         return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
@@ -127,8 +126,8 @@ class CampaignAdmin:
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
         """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
         records = list(records)
-        campaign, listed = self.store.get(name), listed_participants(records)
-        note = _noted(who, "brought in a campaign's list of participants", name)
+        campaign, listed = self.campaigns.get(name), listed_participants(records)
+        note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
         came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
         twice = [person for person, those in sessions.items() if len(set(those)) > 1]
@@ -142,11 +141,14 @@ class CampaignAdmin:
 
     def sheet(self, name: str) -> Rows:
         """The pay sheet, after a review of all voters. Raises CampaignError."""
-        campaign = self.store.get(name)
+        campaign = self.campaigns.get(name)
         FlagService(self._database, CountSettings()).look()
         seats = self.seats.all(campaign)
-        with self._database.read() as connection:
-            work = seat_work(connection, campaign, seats)
+        if campaign.task == authoring.TASK:
+            work = board.seat_work(self.drafts.drafts(campaign), seats)
+        else:
+            with self._database.read() as connection:
+                work = seat_work(connection, campaign, seats)
         return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
 
     def quality(self, name: str) -> Rows:
@@ -170,6 +172,16 @@ class CampaignAdmin:
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
         """The campaigns, the newest first, each with how far it is."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
+
+    def projects(self) -> Iterator[str]:
+        """How far each project is in which people write items, the newest first."""
+        for one in self.campaigns.all():
+            if one.task == authoring.TASK:
+                wanted = sum(family.wanted for family in authoring.project_of(one.spec).families)
+                accepted = sum(draft.state.step == "accepted" for draft in self.drafts.drafts(one))
+                stands = f"ended: {one.why_ended}" if one.ended_at else "running"
+                kind, people = one.spec.platform.kind, plural(len(self.seats.all(one)), "worker")
+                yield f"{one.name} ({kind}), {stands}; {accepted:,} of {wanted:,} items accepted; {people}"
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
         seats, at = self.seats.all(campaign), now()
@@ -207,7 +219,17 @@ def _spec(campaign: Campaign) -> BattleSpec:
     return campaign.spec
 
 
-def _noted(who: str, deed: ActionKind, name: str) -> Note:
+def check_lasting(settings: Settings, spec: CampaignSpec) -> None:
+    """Raise CampaignError for a paid campaign on a disk that is wiped."""
+    if spec.seat.pay and is_lost_at_restart(settings):
+        raise CampaignError(
+            "A restart would lose this campaign's seats and what they give, which is paid: SQLite lies on a disk that "
+            "is wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
+            "or pay = 0 to try it"
+        )
+
+
+def noted(who: str, deed: ActionKind, name: str) -> Note:
     return lambda connection: record_action(connection, who, deed, name)
 
 

@@ -10,6 +10,7 @@ import secrets
 from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
 
 from arena.admin.actions import record_action
+from arena.authoring.tables import DRAFT_CLAIM, DRAFT_EVENT
 from arena.battles.tables import (
     BATTLE,
     HELD,
@@ -32,15 +33,15 @@ from arena.server.change_log import VOTER_KEY
 
 FORGOTTEN = "forgotten"
 """Counter of erased voters: public files from before a change are written anew."""
-DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id)
+DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
 """Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
 HANDED_OVER = (
     *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
     *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
     *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person),
-    *(VOTER_NETWORK.c.voter_id, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id),
+    *(VOTER_NETWORK.c.voter_id, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id, DRAFT_EVENT.c.voter_id),
 )
-"""Columns that name a voter in rows that stay: votes, what they depend on, and whether they count."""
+"""Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 _GAPS = re.compile(r"[\s-]")

@@ -55,7 +55,7 @@ def _named(file: Path | None) -> Iterator[None]:
         raise error.at(file=file.name if file else None) from error
 
 
-def _printed(rows: Rows) -> Iterator[str]:
+def printed(rows: Rows) -> Iterator[str]:
     yield csv_text(rows).removesuffix("\n")
 
 
@@ -89,7 +89,7 @@ def links(
 ) -> Iterator[str]:
     """Its signed links: a CSV of one for each worker, or the one for Prolific's or MTurk's form."""
     admin = _admin()
-    found, here = admin.store.get(name), _address(address)
+    found, here = admin.campaigns.get(name), _address(address)
     if found.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(
@@ -102,17 +102,19 @@ def links(
             f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
         )
     names = dict.fromkeys(line.strip() for line in read_lines(workers) if line.strip())
-    yield from _printed([("worker", "link"), *((one, f"{here}{admin.link(found, one)}") for one in names)])
+    yield from printed([("worker", "link"), *((one, f"{here}{admin.link(found, one)}") for one in names)])
 
 
 @campaign.command("list")
 def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
-    for one in _admin().standings():
+    admin = _admin()
+    for one in admin.standings():
         made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
         stands = f"ended: {made.why_ended}" if made.ended_at else "running"
         numbers = one.problem or f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
         yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
+    yield from admin.projects()
 
 
 @campaign.command()
@@ -131,19 +133,19 @@ def participants(name: str, file: Path) -> Iterator[str]:
 @campaign.command()
 def sheet(name: str) -> Iterator[str]:
     """Whom to pay, as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
-    return _printed(_admin().sheet(name))
+    return printed(_admin().sheet(name))
 
 
 @campaign.command()
 def quality(name: str) -> Iterator[str]:
     """How good answers are, as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
-    return _printed(_admin().quality(name))
+    return printed(_admin().quality(name))
 
 
 @campaign.command()
 def votes(name: str) -> Iterator[str]:
     """Every answer with its worker, as CSV, for operators alone."""
-    return _printed(_admin().votes(name))
+    return printed(_admin().votes(name))
 
 
 @campaign.command(hidden=True)
@@ -154,4 +156,4 @@ def unsigned(name: str) -> Iterator[str]:
     for row in UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name):
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
-    return _printed(rows)
+    return printed(rows)

@@ -1,6 +1,6 @@
 """Commands `items` and `models`: manage the database, also while the server runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +21,7 @@ app.add_typer(models, name="models")
 FolderName = Annotated[str | None, Option(help="name of the source; the folder's name if left out")]
 
 
-def _bar(members: Sequence, title: str) -> Iterable:
+def _bar(members: Iterable, title: str) -> Iterable:
     return tqdm(members, desc=title, disable=None)
 
 
@@ -69,7 +69,7 @@ def visit(
 
 @items.command("folder")
 def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
-    """A folder with items.jsonl and images."""
+    """A folder with items.jsonl and images, or a dataset of the Hub with data/*.parquet."""
     return OpenBank().bring_in(lambda importer: importer.folder(folder, name or folder.resolve().name))
 
 

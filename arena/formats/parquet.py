@@ -1,8 +1,10 @@
 """Parquet rows: read and written by pyarrow, which only this file imports, and only when a file needs it."""
 
+import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ MAGIC = b"PAR1"
 """First bytes of a Parquet file."""
 
 _REAL = re.compile("float|double")
+_AT_ONCE = 100
+"""Rows of a batch: pictures are large."""
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -33,7 +37,7 @@ def read_rows(path: Path) -> Iterator[Record]:
         with parquet.ParquetFile(path) as file:
             # A type's name holds those of its parts.
             real = [column.name for column in file.schema_arrow if _REAL.search(str(column.type))]
-            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            rows = (row for batch in file.iter_batches(_AT_ONCE) for row in batch.to_pylist())
             for number, row in enumerate(rows, start=1):
                 row.update((column, _finite(row[column], number, column)) for column in real)
                 yield Record(number, row)
@@ -63,3 +67,25 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         parquet.write_table(arrow.table({**arrays, **texts}), path)
     except arrow.ArrowException as error:
         raise RowsError(f"cannot be written as Parquet ({error}); write JSONL", file=path.name) from error
+
+
+def write_dataset(path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as the Hub's library `datasets` reads them, pictures too; `features` are its own words for columns."""
+    arrow, parquet = _pyarrow()
+    told = json.dumps({"info": {"features": features}})
+    schema = arrow.schema([(name, _type(arrow, of)) for name, of in features.items()], {"huggingface": told})
+    left = iter(rows)
+    with parquet.ParquetWriter(path, schema) as file:
+        while batch := list(islice(left, _AT_ONCE)):
+            file.write_table(arrow.Table.from_pylist(batch, schema))
+
+
+def _type(arrow: Any, feature: Any) -> Any:
+    match feature:
+        case {"_type": "Value", "dtype": dtype}:
+            return arrow.type_for_alias(dtype)
+        case {"_type": "Image"}:
+            return arrow.struct({"bytes": arrow.binary(), "path": arrow.string()})
+        case {"_type": "Sequence", "feature": inner} | [inner]:
+            return arrow.list_(_type(arrow, inner))
+    return arrow.struct({name: _type(arrow, inner) for name, inner in feature.items()})

@@ -286,6 +286,17 @@ def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
     return stream.getvalue()
 
 
+def difference_hash(picture: Picture) -> str:
+    """Perceptual hash of 64 bits, 16 hexadecimal digits: whether each of 9 x 8 grey fields is lighter than the next.
+
+    Pictures that look alike differ in few bits (dHash).
+    """
+    grey = JpegImageFile(io.BytesIO(picture.thumbnail)).convert("L").resize((9, 8), Image.Resampling.LANCZOS)
+    fields = grey.tobytes()
+    bits = "".join("01"[fields[at] > fields[at + 1]] for at in range(72) if at % 9 < 8)
+    return f"{int(bits, 2):016x}"
+
+
 class PictureStore:
     """Folder of pictures named by their content; it knows no other names."""
 

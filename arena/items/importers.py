@@ -13,8 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from arena.formats.parquet import read_rows
 from arena.io.fetch import FetchError, fetch_all
 from arena.io.images import PictureError, PictureStore, read_picture
+from arena.io.strict_json import check_strings
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank, KeptPicture, KnownItem
@@ -48,8 +50,8 @@ _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
 Row: TypeAlias = Mapping[str, JSON]
-Progress = Callable[[Sequence[T], str], Iterable[T]]
-"""Iterates over a sequence under a title, showing progress."""
+Progress = Callable[[Iterable[T], str], Iterable[T]]
+"""Iterates under a title, showing progress."""
 
 
 class ImportReport(NamedTuple):
@@ -62,7 +64,7 @@ class ImportReport(NamedTuple):
     """Images that could not be fetched; their items wait."""
 
 
-def quietly(members: Sequence[T], _title: str) -> Iterable[T]:
+def quietly(members: Iterable[T], _title: str) -> Iterable[T]:
     return members
 
 
@@ -79,10 +81,16 @@ class ItemImporter:
         return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
-        """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL."""
+        """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL.
+
+        Without such a file, a dataset of the Hub: the Parquet files in `data`, with the images in them.
+        """
         file, kept = folder / "items.jsonl", self.items.kept_pictures()
-        records = list(read_records(file, COMMAND_LINE))
-        drafts = self._each(file, records, "items", lambda row: self._folder_draft(row, folder, kept, kind))
+        parts = [] if file.exists() else sorted(folder.glob("data/*.parquet"))
+        tables = [(part, read_rows(part)) for part in parts] or [(file, list(read_records(file, COMMAND_LINE)))]
+        drafts: list[ItemDraft] = []
+        for part, records in tables:
+            drafts += self._each(part, records, "items", lambda row: self._folder_draft(row, folder, kept, kind))
         return ImportReport(self.ingest.add_items(name, kind, drafts))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
@@ -115,7 +123,7 @@ class ItemImporter:
         found: dict[int, str] = {}
 
         def answer(row: Row) -> bool:
-            item, text = known.find(row), _text(row, column, empty=True)
+            item, text = known.find(row), text_in(row, column, empty=True)
             if item is not None and found.setdefault(item, text) != text:
                 raise RowsError("holds a second, different answer to the same item; keep one", column=column)
             return item is not None
@@ -126,7 +134,7 @@ class ItemImporter:
             raise RowsError(problem, file.name)
         return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
 
-    def _each(self, file: Path, records: Sequence[Record], title: str, read: Callable[[Row], T]) -> list[T]:
+    def _each(self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]) -> list[T]:
         """Read each record, showing progress; a RowsError gets its file and row."""
         found = []
         for record in self.progress(records, title):
@@ -137,19 +145,26 @@ class ItemImporter:
         return found
 
     def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind) -> ItemDraft:
-        names = _strings(row.get("images"), "images")
-        captions = _strings(row["captions"], "captions") if "captions" in row else [""] * len(names)
-        if len(captions) != len(names):
-            raise RowsError(f"holds {len(captions)} captions for {len(names)} images", column="captions")
-        credit, licence = (str(row.get(column) or "") for column in ("credit", "licence"))
+        images = _embedded(row) or _strings(row.get("images"), "images")
+        captions = _strings(row["captions"], "captions") if "captions" in row else [""] * len(images)
+        if len(captions) != len(images):
+            raise RowsError(f"holds {len(captions)} captions for {len(images)} images", column="captions")
+        rights = _credits(row, len(images)) if "credits" in row else _given_rights(row, len(images))
         images = tuple(
-            replace(self._image(name, "images", folder, kept), caption=caption, credit=credit, licence=licence)
-            for name, caption in zip(names, captions, strict=True)
+            replace(
+                self._image(one, "images", folder, kept)
+                if isinstance(one, str)
+                else self._image_file(one, "images", kept),
+                caption=caption,
+                credit=credit,
+                licence=licence,
+            )
+            for one, caption, (credit, licence) in zip(images, captions, rights, strict=True)
         )
         answers = _answers(row)
         if row.get("reference"):
-            answers[REFERENCE] = _text(row, "reference")
-        draft = ItemDraft(_text(row, "instruction"), _text(row, "family"), images, answers)
+            answers[REFERENCE] = text_in(row, "reference")
+        draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), images, answers)
         if kind == "check" and not (set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))):
             expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
             raise RowsError(f"is no check item: {expected}", column="answers")
@@ -160,8 +175,8 @@ class ItemImporter:
         if not _is_verified(row):
             return None
         column = _image_column(row, "image_url")
-        names = _cell_list(row, column)
-        texts, rights = _captions(row, len(names)), _rights(row, len(names))
+        names = list_in(row, column)
+        texts, rights = captions_in(row, len(names)), _rights(row, len(names))
         found = (self._image(name, column, folder, kept) for name in names)
         images = tuple(
             replace(image, caption=caption, credit=credit, licence=licence)
@@ -169,10 +184,10 @@ class ItemImporter:
         )
         there = [name for name in _REFERENCES if name in row]
         reference = next((name for name in there if row[name]), there[0] if there else "output_human_annotated")
-        answers = {REFERENCE: _text(row, reference)}
+        answers = {REFERENCE: text_in(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
-            answers[DATASET_ANSWER] = _text(row, "reference_output")
-        return ItemDraft(_text(row, "instruction"), _text(row, "instruction_category"), images, answers)
+            answers[DATASET_ANSWER] = text_in(row, "reference_output")
+        return ItemDraft(text_in(row, "instruction"), text_in(row, "instruction_category"), images, answers)
 
     def _image(self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
         """Draft of an image named by URL or by path; a file is read and its picture kept."""
@@ -185,13 +200,20 @@ class ItemImporter:
             if not path.is_relative_to(folder.resolve()):
                 raise RowsError(f"names an image outside the folder: {name!r}", column=column)
             data = path.read_bytes()
-            key = hashlib.sha256(data).hexdigest()
+        except (OSError, RuntimeError) as error:  # a RuntimeError is a link to itself
+            raise RowsError(f"names the image {name!r}: {error}", column=column) from error
+        return self._image_file(_ImageFile(name, data), column, kept)
+
+    def _image_file(self, file: "_ImageFile", column: str, kept: Mapping[str, KeptPicture]) -> ImageDraft:
+        """Draft of an image by its file's bytes, whose picture is kept."""
+        key = hashlib.sha256(file.data).hexdigest()
+        try:
             known = kept.get(key)
             if known is None or not self.pictures.has(known.sha256):
-                known = self._keep(data)
-        except (OSError, RuntimeError, PictureError) as error:  # a RuntimeError is a link to itself
-            raise RowsError(f"names the image {name!r}: {error}", column=column) from error
-        return ImageDraft(key, path.name, **known._asdict())
+                known = self._keep(file.data)
+        except (OSError, PictureError) as error:
+            raise RowsError(f"names the image {file.name!r}: {error}", column=column) from error
+        return ImageDraft(key, PurePosixPath(file.name).name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:
         picture = read_picture(data)
@@ -220,6 +242,13 @@ class ItemImporter:
         return [replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts], tuple(problems)
 
 
+class _ImageFile(NamedTuple):
+    """A file of an image, with the name or path that it has."""
+
+    name: str
+    data: bytes
+
+
 class _KnownItems:
     """Index of known items, to find the item of a predictions row."""
 
@@ -233,9 +262,9 @@ class _KnownItems:
     def find(self, row: Row) -> int | None:
         """Id of the item by its key, by instruction and URLs, or by instruction and file names; None if unknown."""
         if "item" in row:
-            return self._by_key.get(_text(row, "item"))
-        instruction = _text(row, "instruction")
-        names = _cell_list(row, _image_column(row))
+            return self._by_key.get(text_in(row, "item"))
+        instruction = text_in(row, "instruction")
+        names = list_in(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
         return by_address or self._by_names.get((folded(instruction), tuple(map(_last_part, names))))
 
@@ -268,7 +297,7 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
 
-def _text(row: Row, column: str, empty: bool = False) -> str:
+def text_in(row: Row, column: str, empty: bool = False) -> str:
     value = row.get(column)
     if not isinstance(value, str):
         found = "it is missing" if value is None else f"it holds {type(value).__name__}"
@@ -283,11 +312,11 @@ def _image_column(row: Row, default: str = "image") -> str:
     return next((name for name in there if row[name]), there[0] if there else default)
 
 
-def _cell_list(row: Row, column: str) -> list[str]:
+def list_in(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
     value: Any = row.get(column)
     if isinstance(value, str):
-        value = _parsed(value, column) if value.lstrip().startswith("[") else [_text(row, column)]
+        value = _parsed(value, column) if value.lstrip().startswith("[") else [text_in(row, column)]
     return _strings(value, column)
 
 
@@ -304,7 +333,45 @@ def _strings(value: JSON, column: str) -> list[str]:
     return [str(part) for part in value]
 
 
-def _captions(row: Row, count: int) -> list[str]:
+def _embedded(row: Row) -> list[_ImageFile]:
+    """The images in a row of a Parquet file, as `datasets` writes them; none for a row that names its images."""
+    images: Any = row.get("images")
+    if not isinstance(images, list) or not all(isinstance(one, dict) for one in images):
+        return []
+    check_strings(dict(row), COMMAND_LINE)
+    if not all(isinstance(one.get("bytes"), bytes) for one in images):
+        raise RowsError("expected images with their bytes; embed them, or name them in an items.jsonl", column="images")
+    return [_ImageFile(str(one.get("path") or ""), one["bytes"]) for one in images]
+
+
+def credit_line(credit: Mapping[str, JSON]) -> str:
+    """Whom to name for an image, by its creator, source and statement."""
+    return ", ".join(str(credit[name]) for name in ("creator", "source", "statement") if credit.get(name))
+
+
+def _credits(row: Row, count: int) -> list[tuple[str, str]]:
+    """Credit and licence of each image in `credits`, a list of objects."""
+    told: Any = row["credits"]
+    if not isinstance(told, list) or len(told) != count or not all(isinstance(one, dict) for one in told):
+        raise RowsError(f"expected a list of {count} credits, one an image", column="credits")
+    return [(credit_line(one), str(one.get("licence") or "")) for one in told]
+
+
+def _given_rights(row: Row, count: int) -> list[tuple[str, str]]:
+    """Credit and licence of each image in `credit` and `licence`: a text for all, or a list of one an image."""
+    found = []
+    for column in ("credit", "licence"):
+        told = row.get(column) or ""
+        each = [str(one) for one in told] if isinstance(told, list) else [str(told)] * count
+        if len(each) != count:
+            raise RowsError(
+                f"holds {len(each)} texts for {count} images; give one text, or one an image", column=column
+            )
+        found.append(each)
+    return list(zip(*found, strict=True))
+
+
+def captions_in(row: Row, count: int) -> list[str]:
     """An instance's captions, one an image, under any of the names that its authors used; "" without."""
     column = next((name for name in _CAPTIONS if row.get(name)), None)
     if column is None:

@@ -23,7 +23,8 @@ class SpecPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def _text(expected: str, most: int = 200) -> Any:
+def worded(expected: str, most: int = 200) -> Any:
+    """A text that is not blank, for `Annotated`."""
     return must_be(f"{expected}, of 1 to {most} letters", lambda text: 0 < len(text.strip()) <= most)
 
 
@@ -36,7 +37,7 @@ class SeatSpec(SpecPart):
 
     votes: Annotated[int, whole(1, 1000)]
     """Pieces that a worker takes; checks come on top."""
-    minutes: Annotated[int, whole(1, 24 * 60)]
+    minutes: Annotated[int, whole(1, 24 * 60)] = 30
     """How long a piece waits for its answer before it is given to somebody else."""
     pay: Annotated[float, Field(strict=False), number(0, 10_000)]
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
@@ -45,7 +46,7 @@ class SeatSpec(SpecPart):
 class QualifySpec(SpecPart):
     """The qualification: questions with a known answer, asked before the work."""
 
-    items: Annotated[str, _text("the name of a source of check items")]
+    items: Annotated[str, worded("the name of a source of check items")]
     asked: Annotated[int, whole(1, 50)] = 6
     passed: Annotated[int, Field(alias="pass"), whole(1, 50)] = 5
     tries: Annotated[int, whole(1, 5)] = 2
@@ -77,7 +78,7 @@ class CampaignSpec(SpecPart):
     """What every campaign has; a task's own spec adds what it draws from, and when it stops."""
 
     name: Name
-    instructions: Annotated[str, _text("what a worker is told", 5000)] = "Choose the better answer to each question."
+    instructions: Annotated[str, worded("what a worker is told", 5000)] = "Choose the better answer to each question."
     seat: SeatSpec
     qualify: QualifySpec | None = None
     checks: ChecksSpec = ChecksSpec()

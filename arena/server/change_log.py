@@ -36,10 +36,13 @@ COPIED = frozenset(
     "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
     "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
     "person adoption act pause official_board voter_network settlement board_model campaign campaign_end "
-    "seat_entry seat_event seat_try campaign_participant mark mark_value judge_baseline judge_look".split()
+    "seat_entry seat_event seat_try campaign_participant mark mark_value judge_baseline judge_look "
+    "draft draft_event draft_picture".split()
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
-replies."""
+replies, nor claims of drafts, which lapse."""
+_WITH_PICTURES = ("image", "draft_picture")
+"""Tables whose rows name kept pictures, which are copied too."""
 UNSAID = frozenset(
     {("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")}
     | {("job", "owner"), ("job", "network"), ("mark", "owner")}
@@ -127,7 +130,7 @@ class ChangeLog:
                 changed = [key for key in noted if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
                 found = _rows(connection, table, changed)
                 lines += [{"table": name, "key": key, "row": _out(table, found.get(key), keys)} for key in changed]
-                if name == "image":
+                if name in _WITH_PICTURES:
                     pictures.update(*map(_pictures, found.values()))
         content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         return Batch(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
@@ -147,7 +150,8 @@ class ChangeLog:
         for (name, _), line in last.items():
             if line["row"]:
                 rows[name].append(line["row"])
-        return Unpacked(head["copy"], rows, frozenset().union(*map(_pictures, rows["image"])))
+        pictures = (_pictures(row) for name in _WITH_PICTURES for row in rows.get(name, ()))
+        return Unpacked(head["copy"], rows, frozenset().union(*pictures))
 
     def take_back(self, copy: Unpacked) -> None:
         """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""

@@ -172,7 +172,8 @@ class HubServer:
 
     async def _validate(self, request: Request) -> Response:
         asked = json.loads(await request.body())
-        wrong = [] if asked["content"].startswith("---\ntitle: ") else [{"message": '"title" is required'}]
+        start = {"space": "---\ntitle: ", "dataset": "---\nlicense: "}[asked["repoType"]]
+        wrong = [] if asked["content"].startswith(start) else [{"message": '"title" is required'}]
         return JSONResponse({"errors": wrong, "warnings": []}, 400 if wrong else 200)
 
     def _space(self, request: Request) -> Space | None:

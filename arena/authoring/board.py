@@ -1,0 +1,186 @@
+"""Owner's board: how far a project is, its yield as VisIT-Bench's Table 2, minutes, and what each person gave."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from statistics import median
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from arena.authoring.events import (
+    KIND_OF,
+    Captions,
+    DraftAnswer,
+    DraftEvent,
+    EventKind,
+    Instruction,
+    Pass,
+    Verification,
+)
+from arena.authoring.spec import ProjectSpec
+from arena.authoring.store import Draft
+from arena.ratings.shares import Share, shares
+from arena.seats.overlap import agreement_with_rest, pairwise_agreement
+from arena.seats.seats import Seat
+from arena.seats.sheet import SeatWork
+
+Metric = Literal["correct", "caption", "answer", "other"]
+_METRICS: tuple[Metric, ...] = ("correct", "caption", "answer", "other")
+
+
+class FamilyRow(NamedTuple):
+    """A family's drafts, by where they stand."""
+
+    family: str
+    wanted: int
+    accepted: int
+    instruction: int
+    caption: int
+    answer: int
+    verify: int
+    rejected: int
+
+
+class YieldRow(NamedTuple):
+    """A row of Table 2: the share of items whose first answer was judged so, with Wilson's interval."""
+
+    metric: Metric
+    """correct; caption, answer: where the fault is; other: harm, picture, instruction, or not told."""
+    overall: Share
+    single: Share
+    multi: Share
+    """single, multi: of items with one picture, with several."""
+
+
+class StepMinutes(NamedTuple):
+    """How long a step takes, from its claim on."""
+
+    kind: EventKind
+    number: int
+    median: float | None
+    total: float
+
+
+class PersonRow(NamedTuple):
+    """What a seat gave, and what became of it."""
+
+    person: str
+    instructions: int
+    captions: int
+    answers: int
+    verdicts: int
+    passed: int
+    accepted: Share
+    """Of what it wrote and that is decided: parts of accepted items."""
+    agreed: int
+    others: int
+    """agreed, others: verdicts of others on the same answers that were the same, and all of them."""
+    minutes: float
+
+
+def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
+    """A row for each family of the project, and for each other that its drafts have."""
+    counts = Counter((draft.family, draft.state.step) for draft in drafts)
+    wanted = {family.name: family.wanted for family in spec.families}
+    names = dict.fromkeys([*wanted, *(draft.family for draft in drafts)])
+    steps = ("accepted", "instruction", "caption", "answer", "verify", "rejected")
+    return [FamilyRow(name, wanted.get(name, 0), *(counts[name, step] for step in steps)) for name in names]
+
+
+def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
+    """What the first judgement of each item was, which is all that the paper had: it returned nothing."""
+    judged: list[tuple[bool, str]] = []
+    for draft in drafts:
+        if draft.state.judgements and draft.state.instruction:
+            judged.append((len(draft.state.instruction.pictures) > 1, draft.state.judgements[0]))
+    groups = ([said for _, said in judged], *([said for multi, said in judged if multi is of] for of in (False, True)))
+    counts = [Counter(said if said in _METRICS else "other" for said in group) for group in groups]
+    sizes = np.array([len(group) for group in groups])
+    return [YieldRow(one, *shares(np.array([count[one] for count in counts]), sizes)) for one in _METRICS]
+
+
+def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
+    found: dict[EventKind, list[float]] = {"instruction": [], "caption": [], "answer": [], "verdict": []}
+    for event in _by_people(drafts):
+        found[KIND_OF[type(event.value)]].append(_minutes(event))
+    return [StepMinutes(kind, len(took), median(took) if took else None, sum(took)) for kind, took in found.items()]
+
+
+def agreement(drafts: Iterable[Draft]) -> float | None:
+    """Share of pairs of verdicts on one answer that agree; None without an answer judged twice."""
+    return pairwise_agreement(_verdicts(drafts).values())
+
+
+def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRow]:
+    """A row for each seat, in order of arrival."""
+    kinds = Counter((event.seat, type(event.value)) for draft in drafts for event in draft.events)
+    minutes: defaultdict[int | None, float] = defaultdict(float)
+    for event in _by_people(drafts):
+        minutes[event.seat] += _minutes(event)
+    fates = [fate for draft in drafts for fate in _fates(draft)]
+    agreed, rows = agreement_with_rest(_verdicts(drafts)), []
+    for seat in seats:
+        mine = [is_accepted for of, is_accepted in fates if of == seat.id]
+        (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))
+        told = agreed.get(seat.id, (0, 0))
+        rows.append(
+            PersonRow(
+                person=seat.person,
+                instructions=kinds[seat.id, Instruction],
+                captions=kinds[seat.id, Captions],
+                answers=kinds[seat.id, DraftAnswer],
+                verdicts=kinds[seat.id, Verification],
+                passed=kinds[seat.id, Pass],
+                accepted=accepted,
+                agreed=told[0],
+                others=told[1],
+                minutes=minutes[seat.id],
+            )
+        )
+    return rows
+
+
+def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatWork]:
+    """What each seat gave, for `seats.sheet.pay_sheet`."""
+    last: dict[int | None, datetime] = {}
+    steps: Counter[int | None] = Counter()
+    for event in _by_people(drafts):
+        steps[event.seat] += 1
+        last[event.seat] = max(event.at, last.get(event.seat, event.at))
+    agreed = agreement_with_rest(_verdicts(drafts))
+    return {
+        seat.id: SeatWork(steps[seat.id], last=last.get(seat.id), agreed=of[0], others=of[1])
+        for seat in seats
+        if (of := agreed.get(seat.id, (0, 0)))
+    }
+
+
+def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
+    """What was done in seats, without what was left to others."""
+    for draft in drafts:
+        yield from (one for one in draft.events if one.seat is not None and not isinstance(one.value, Pass))
+
+
+def _minutes(event: DraftEvent) -> float:
+    return (event.at - event.began_at).total_seconds() / 60 if event.began_at else 0.0
+
+
+def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[int, str]]]:
+    """(seat, verdict) by draft and answer."""
+    found: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for draft in drafts:
+        answers = 0
+        for event in draft.events:
+            answers += isinstance(event.value, DraftAnswer)
+            if isinstance(event.value, Verification) and event.seat is not None:
+                found.setdefault((draft.id, answers), []).append((event.seat, event.value.said))
+    return found
+
+
+def _fates(draft: Draft) -> Iterable[tuple[int, bool]]:
+    """Who wrote a part of a draft whose fate is decided, and whether it is part of an accepted item."""
+    for kind in (Instruction, Captions, DraftAnswer):
+        parts = [event.seat for event in draft.events if isinstance(event.value, kind)]
+        fates = [False] * (len(parts) - 1) + ([] if draft.state.is_open else [draft.state.step == "accepted"])
+        yield from ((seat, fate) for seat, fate in zip(parts, fates, strict=False) if seat is not None)

@@ -1,0 +1,97 @@
+"""Checks of what is written: what is refused, and what its author is warned of."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from arena.authoring.events import Credit
+from arena.authoring.spec import LICENCES, UNFREE, ProjectSpec
+from arena.errors import VoterError
+
+LEAST_CAPTION = 15
+"""Words of a caption; a Chinese or Japanese sign is one."""
+SIMILAR_TEXT, SIMILAR_PICTURE = 0.8, 6
+"""From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
+LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
+"""Characters of what a person writes."""
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+_LINK = re.compile(r"https?://[!-~]{4,1000}")
+
+
+class DraftError(VoterError):
+    """What is not taken of a person who writes; says why and what to do."""
+
+
+def tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower())
+
+
+def written(name: str, text: str, field: str) -> str:
+    """A text without blanks around it; `name` is what the person calls it. Raises DraftError."""
+    text = text.strip()
+    if not text:
+        raise DraftError("The {} is empty; write it.", name)
+    if len(text) > LONGEST[field]:
+        raise DraftError("The {} has {} characters; {} is the most.", name, len(text), LONGEST[field])
+    return text
+
+
+def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
+    """Raise DraftError for a picture that may not be used, or whose rights are not told."""
+    if credit.licence not in LICENCES:
+        raise DraftError("Picture {} has no licence; choose the one that its source states, or take it out.", number)
+    if spec.free_pictures and credit.licence in UNFREE:
+        raise DraftError(
+            "Picture {} is under {}, which forbids changes or commerce; this project takes free pictures only.",
+            *(number, credit.licence),
+        )
+    if max(map(len, (credit.source, credit.creator, credit.statement))) > LONGEST["credit"]:
+        raise DraftError("What is said of picture {} is too long; {} characters are the most.", number, 500)
+    if credit.licence == "own":
+        return
+    if not _LINK.fullmatch(credit.source):
+        raise DraftError("Picture {} has no link to its source; copy the address of its page.", number)
+    if credit.licence not in ("CC0", "PD") and not credit.creator.strip():
+        raise DraftError("Picture {} has no creator, whom its licence wants named; write the name.", number)
+
+
+def check_caption(number: int, caption: str, answer: str) -> str:
+    """A caption as it is kept; `answer` is the author's own. Raises DraftError."""
+    caption = written(f"caption of picture {number}", caption, "caption")
+    words = tokens(caption)
+    if answer and set(words) <= set(tokens(answer)):
+        raise DraftError("The caption of picture {} is the answer alone; say what can be seen.", number)
+    if len(words) < LEAST_CAPTION:
+        raise DraftError(
+            "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.",
+            *(number, len(words), LEAST_CAPTION),
+        )
+    return caption
+
+
+def names_answer(instruction: str, answer: str) -> bool:
+    """Whether an instruction has all the words of an answer, so that it tells it."""
+    said = set(tokens(answer))
+    return bool(said) and said <= set(tokens(instruction))
+
+
+def similar_texts(text: str, others: Iterable[str]) -> list[str]:
+    """Those of the other texts that have nearly the same words."""
+    mine = set(tokens(text))
+    return [other for other in others if _jaccard(mine, set(tokens(other))) >= SIMILAR_TEXT]
+
+
+def _jaccard(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def similar_pictures(hashes: Sequence[str], known: Mapping[int, Sequence[str]]) -> dict[int, list[int]]:
+    """Of each picture, by its number from 1, the drafts that have one that looks alike; `known`: hashes by draft."""
+    found = {
+        number: [draft for draft, theirs in known.items() if any(_bits(one, other) for other in theirs)]
+        for number, one in enumerate(hashes, 1)
+    }
+    return {number: drafts for number, drafts in found.items() if drafts}
+
+
+def _bits(one: str, other: str) -> bool:
+    return (int(one, 16) ^ int(other, 16)).bit_count() <= SIMILAR_PICTURE

@@ -1,0 +1,204 @@
+"""Exports: a project's accepted items as a folder for the item bank, a dataset of the Hub, or VisIT-Bench's table.
+
+Captions and references of a sealed project are left out, unless the operator asks for them.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from arena.authoring.events import ItemPicture
+from arena.authoring.hub_dataset import CardWords, ExportedItem, ExportedPicture, write_hub
+from arena.authoring.spec import project_of
+from arena.authoring.store import Draft, DraftStore
+from arena.authoring.visit_csv import VISIT_COLUMNS, visit_row
+from arena.io.csv_text import write_csv
+from arena.io.images import PictureStore
+from arena.items.importers import credit_line
+from arena.seats.campaigns import Campaign
+from arena.types import item_key
+
+Form = Literal["bank", "hub", "visit"]
+_TOLD = 20
+"""Items that a sentence names."""
+
+
+class ExportError(ValueError):
+    """A project cannot be exported; the message names it, the item and the field, and says how to mend it."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """How many items left, and how many did not."""
+
+    items: int
+    left: Mapping[str, int]
+    """By why they were left out."""
+    unfetched: tuple[int, ...] = ()
+    """Accepted items with a picture at an address alone."""
+
+
+class Exports:
+    """The exports of one database's projects; `pictures` has what was brought for their items."""
+
+    def __init__(self, drafts: DraftStore, pictures: PictureStore) -> None:
+        self._drafts, self._pictures = drafts, pictures
+
+    def write(
+        self, project: Campaign, form: Form, folder: Path, texts: bool = False, words: CardWords | None = None
+    ) -> Exported:
+        """Write a new folder, whole or not at all. Raises ExportError, and OSError.
+
+        `texts`: also the captions and references of a sealed project. `words`: what a card says, for `hub`.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ExportError(f"{folder} is not empty; choose a new folder, so that nothing of before stays in it")
+        if form == "hub" and words is None:
+            raise ExportError("A dataset of the Hub has a card: say in which language its items are, and whom to write")
+        texts = texts or project_of(project.spec).visibility == "open"
+        drafts = self._drafts.drafts(project)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".being-written-") as made:
+            place = Path(made) / "export"
+            place.mkdir()
+            if form == "visit":
+                exported = self._write_visit(project, drafts, place, texts)
+            else:
+                items, exported = self._items(project, drafts, texts)
+                if words is not None and form == "hub":
+                    write_hub(place, project, drafts, items, words)
+                else:
+                    _write_bank(place, items)
+            place.rename(folder)
+        return exported
+
+    def _items(self, project: Campaign, drafts: Sequence[Draft], texts: bool) -> tuple[list[ExportedItem], Exported]:
+        """The accepted items whose pictures are kept. Raises ExportError."""
+        items: dict[str, ExportedItem] = {}
+        unfetched = []
+        for draft in drafts:
+            if draft.state.step != "accepted":
+                continue
+            assert draft.state.instruction and draft.state.answer
+            if not all(picture.name for picture in draft.state.instruction.pictures):
+                unfetched.append(draft.id)
+                continue
+            item = self._item(project, draft, texts)
+            if (twin := items.setdefault(item.key, item)) is not item:
+                raise ExportError(
+                    f"{project.name}, items {twin.draft} and {item.draft}, instruction: it is the same, with the same "
+                    "pictures, and a bank has an item once; take one out: "
+                    f"python -m arena drafts reject {project.name} {item.draft} --fault instruction"
+                )
+        left = {
+            "rejected": sum(draft.state.step == "rejected" for draft in drafts),
+            "not finished": sum(draft.state.is_open for draft in drafts),
+            "with a picture that is not kept here": len(unfetched),
+        }
+        return list(items.values()), _counted(project, len(items), left, unfetched)
+
+    def _item(self, project: Campaign, draft: Draft, texts: bool) -> ExportedItem:
+        state, own = draft.state, project_of(project.spec).licence
+        assert state.instruction and state.answer
+        pictures = tuple(
+            ExportedPicture(
+                self._file(project, draft, picture),
+                picture.credit,
+                own if picture.credit.licence == "own" else picture.credit.licence or "",
+            )
+            for picture in state.instruction.pictures
+        )
+        return ExportedItem(
+            draft=draft.id,
+            key=item_key(state.instruction.text, [picture.sha256 for picture in state.instruction.pictures]),
+            family=draft.family,
+            instruction=state.instruction.text,
+            pictures=pictures,
+            captions=state.captions if texts else None,
+            reference=state.answer.text if texts else None,
+            verified_by=sum(verdict.said == "correct" for verdict in state.verdicts),
+            created=draft.created_at.isoformat(),
+        )
+
+    def _file(self, project: Campaign, draft: Draft, picture: ItemPicture) -> Path:
+        """The file of a kept picture. Raises ExportError."""
+        path = self._pictures.path(picture.name)
+        if path is None:
+            raise ExportError(
+                f"{project.name}, item {draft.id}, pictures: {picture.name} is not among the kept pictures; bring it "
+                f"back from a copy of DATA_DIR/pictures, or take the item out: python -m arena drafts reject "
+                f"{project.name} {draft.id} --fault picture"
+            )
+        return path
+
+    def _write_visit(self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool) -> Exported:
+        """Write the table of all that was verified, with uploaded pictures beside it. Raises ExportError."""
+        if not texts:
+            raise ExportError(
+                f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
+                "keep the folder private, or choose --as bank"
+            )
+        told = [draft for draft in drafts if _is_row(draft)]
+        for draft in told:
+            assert draft.state.instruction
+            for picture in draft.state.instruction.pictures:
+                if not picture.url:
+                    shutil.copyfile(self._file(project, draft, picture), folder / picture.name)
+        others = [draft.state.is_open for draft in drafts if not _is_row(draft)]
+        why = "taken out, or with a fault that the table cannot say"
+        exported = _counted(project, len(told), {why: others.count(False), "not finished": others.count(True)})
+        with (folder / f"{project.name}.csv").open("w", encoding="utf-8", newline="") as file:
+            write_csv(file, [VISIT_COLUMNS, *(visit_row(draft).values() for draft in told)], exact=True)
+        return exported
+
+
+def _is_row(draft: Draft) -> bool:
+    """Whether VisIT-Bench's table has a row for it: verified, and with no fault but those that its columns tell."""
+    state = draft.state
+    if state.step == "rejected":
+        return state.fault in ("caption", "answer", "not told") and state.judgements[-1:] == (state.fault,)
+    return state.step == "accepted"
+
+
+def _counted(project: Campaign, items: int, left: Mapping[str, int], unfetched: Sequence[int] = ()) -> Exported:
+    """Numbers of an export. Raises ExportError for one without items."""
+    exported = Exported(items, {why: number for why, number in left.items() if number}, tuple(unfetched))
+    if not items:
+        raise ExportError(f"{project.name} has no item to export. {left_out(exported)}".strip())
+    return exported
+
+
+def left_out(exported: Exported) -> str:
+    """What did not leave, and how it could, as sentences; empty if all did."""
+    if not exported.left:
+        return ""
+    told = f"Left out: {', '.join(f'{number} {why}' for why, number in exported.left.items())}."
+    if exported.unfetched:
+        named = ", ".join(map(str, exported.unfetched[:_TOLD])) + (", ..." if exported.unfetched[_TOLD:] else "")
+        told += (
+            f" Pictures of items {named} are addresses alone: python -m arena items visit FILE --fetch-images brings "
+            "their table into the bank, pictures too."
+        )
+    return told
+
+
+def _write_bank(folder: Path, items: Sequence[ExportedItem]) -> None:
+    """Write `items.jsonl` and its images, which `items.importers` reads."""
+    (folder / "images").mkdir()
+    with (folder / "items.jsonl").open("w", encoding="utf-8") as lines:
+        for item in items:
+            for picture in item.pictures:
+                shutil.copyfile(picture.file, folder / "images" / picture.file.name)
+            row = {
+                "images": [f"images/{picture.file.name}" for picture in item.pictures],
+                "instruction": item.instruction,
+                "family": item.family,
+                **item.texts,
+                "credit": [credit_line(picture.credit.model_dump()) for picture in item.pictures],
+                "licence": [picture.licence for picture in item.pictures],
+            }
+            lines.write(f"{json.dumps(row, ensure_ascii=False)}\n")

@@ -1,0 +1,212 @@
+"""Hub dataset: accepted items as Parquet with their pictures, a folder of images where each has one, and a card."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from arena.authoring.board import agreement, step_minutes, yield_table
+from arena.authoring.events import KIND_OF, Credit
+from arena.authoring.spec import project_of
+from arena.authoring.store import Draft
+from arena.formats.parquet import write_dataset
+from arena.ratings.shares import Share
+from arena.seats.campaigns import Campaign
+from arena.templates import plural
+
+PARQUET = "data/test-00000-of-00001.parquet"
+IMAGE_FOLDER = "imagefolder"
+"""Of a project whose items have one image each: what `imagefolder` of `datasets` reads."""
+TOPS = ("README.md", "data", IMAGE_FOLDER)
+"""What stands at its top."""
+_CARD = Path(__file__).parent / "hub_card.md"
+_TEXT = {"_type": "Value", "dtype": "string"}
+_CREDIT = ("creator", "source", "licence", "statement")
+FEATURES: Mapping[str, Any] = {
+    "id": _TEXT,
+    "family": _TEXT,
+    "instruction": _TEXT,
+    "images": {"_type": "Sequence", "feature": {"_type": "Image"}},
+    "captions": {"_type": "Sequence", "feature": _TEXT},
+    "reference": _TEXT,
+    "credits": [dict.fromkeys(_CREDIT, _TEXT)],
+    "verified_by": {"_type": "Value", "dtype": "int32"},
+    "created": _TEXT,
+}
+"""Columns, as `datasets` describes them."""
+_SEALED = ("captions", "reference")
+_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+_LANGUAGE = re.compile("[a-z]{2,3}")
+_CONTACT = re.compile(r"[!-~]{3,200}")
+
+
+class CardError(ValueError):
+    """What a card is to say cannot be said; the message says what is expected."""
+
+
+class CardWords(NamedTuple):
+    """What an operator says of a dataset: the language of its items, and whom to write to."""
+
+    language: str
+    contact: str
+
+    def check(self) -> None:
+        """Raise CardError for words that are none."""
+        if not _LANGUAGE.fullmatch(self.language):
+            raise CardError(f"--language is {self.language[:80]!r}; it must be a code of ISO 639, as en, de or zh")
+        if not _CONTACT.fullmatch(self.contact):
+            raise CardError(
+                f"--contact is {self.contact[:80]!r}; it must be an e-mail address or a page, to which who made a "
+                "picture, or is in it, can write"
+            )
+
+
+class ExportedPicture(NamedTuple):
+    """A picture of an item: its file, who made it, and under which licence it is given."""
+
+    file: Path
+    credit: Credit
+    licence: str
+
+
+@dataclass(frozen=True)
+class ExportedItem:
+    """An accepted item as it leaves."""
+
+    draft: int
+    key: str
+    family: str
+    instruction: str
+    pictures: tuple[ExportedPicture, ...]
+    captions: tuple[str, ...] | None
+    reference: str | None
+    """captions, reference: None where they are withheld."""
+    verified_by: int
+    """Verifiers who found the reference correct."""
+    created: str
+    """When it was begun, by ISO 8601 (UTC)."""
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        return {} if self.captions is None else {"captions": [*self.captions], "reference": self.reference}
+
+
+def write_hub(
+    folder: Path, project: Campaign, drafts: Sequence[Draft], items: Sequence[ExportedItem], words: CardWords
+) -> None:
+    """Write the files of a dataset. Raises CardError and OSError."""
+    words.check()
+    sealed = [name for name in _SEALED if name not in items[0].texts]
+    features = {name: feature for name, feature in FEATURES.items() if name not in sealed}
+    (folder / PARQUET).parent.mkdir()
+    write_dataset(folder / PARQUET, features, map(_row, items))
+    if all(len(item.pictures) == 1 for item in items):
+        _write_image_folder(folder / IMAGE_FOLDER / "test", items)
+    (folder / "README.md").write_text(_card(project, drafts, items, words, sealed), "utf-8")
+
+
+def _row(item: ExportedItem) -> dict[str, Any]:
+    return {
+        "id": item.key,
+        "family": item.family,
+        "instruction": item.instruction,
+        "images": [{"bytes": one.file.read_bytes(), "path": one.file.name} for one in item.pictures],
+        **item.texts,
+        "credits": [{**one.credit.model_dump(), "licence": one.licence} for one in item.pictures],
+        "verified_by": item.verified_by,
+        "created": item.created,
+    }
+
+
+def _write_image_folder(folder: Path, items: Iterable[ExportedItem]) -> None:
+    folder.mkdir(parents=True)
+    with (folder / "metadata.jsonl").open("w", encoding="utf-8") as lines:
+        for item in items:
+            (picture,) = item.pictures
+            name = f"{item.key}{picture.file.suffix}"
+            shutil.copyfile(picture.file, folder / name)
+            row = {
+                "file_name": name,
+                "id": item.key,
+                "family": item.family,
+                "instruction": item.instruction,
+                **({} if item.captions is None else {"caption": item.captions[0], "reference": item.reference}),
+                **picture.credit.model_dump(),
+                "licence": picture.licence,
+                "verified_by": item.verified_by,
+                "created": item.created,
+            }
+            lines.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+
+
+def _card(
+    project: Campaign, drafts: Sequence[Draft], items: Sequence[ExportedItem], words: CardWords, sealed: Sequence[str]
+) -> str:
+    """The data card: `hub_card.md` with this project's numbers."""
+    spec = project_of(project.spec)
+    told = agreement(drafts)
+    return Template(_CARD.read_text("utf-8")).substitute(
+        name=project.name,
+        license=spec.licence.lower().replace(" ", "-"),
+        licence=spec.licence,
+        language=words.language,
+        contact=words.contact,
+        size=next((size for most, size in _SIZES.items() if len(items) < most), "n>1M"),
+        items=plural(len(items), "item"),
+        pictures=plural(sum(len(item.pictures) for item in items), "image"),
+        families=_table(("family", "items"), Counter(item.family for item in items).items()),
+        drafters=_table(("written by", "references"), _drafters(drafts).items()),
+        people=_table(("step", "people", "median minutes"), _people(drafts)),
+        verifiers=plural(spec.verifiers, "other person"),
+        pay=f"{spec.seat.pay:g} {spec.seat.currency} for up to {plural(spec.seat.votes, 'step')}",
+        yields=_table(("first judgement", "all", "one image", "several images"), _yields(drafts)),
+        agreement="not measured: each answer had one verifier" if told is None else f"{told:.1%} of pairs of verdicts",
+        licences=_table(("licence", "images"), Counter(one.licence for item in items for one in item.pictures).items()),
+        withheld=f"{' and '.join(sealed)}, against contamination; ask for them" if sealed else "none",
+        image_folder=_IMAGE_FOLDER_WORDS if all(len(item.pictures) == 1 for item in items) else "",
+        canary=UUID(bytes=hashlib.sha256(b"canary of " + project.key).digest()[:16], version=4),
+    )
+
+
+_IMAGE_FOLDER_WORDS = (
+    f"\n`{IMAGE_FOLDER}/` has the same items as files, with `metadata.jsonl`: "
+    f'`load_dataset("imagefolder", data_dir="{IMAGE_FOLDER}")`.\n'
+)
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of Markdown."""
+    cells = (" | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join([f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in cells)])
+
+
+def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
+    """Who wrote the references of accepted items."""
+    answers = (draft.state.answer for draft in drafts if draft.state.step == "accepted")
+    return Counter(answer.model or "a person" for answer in answers if answer)
+
+
+def _people(drafts: Sequence[Draft]) -> Iterator[tuple[str, int, str]]:
+    for step in step_minutes(drafts):
+        of_kind = (one for draft in drafts for one in draft.events if KIND_OF[type(one.value)] == step.kind)
+        seats = {one.seat for one in of_kind if one.seat is not None}
+        yield step.kind, len(seats), "–" if step.median is None else f"{step.median:.1f}"
+
+
+def _yields(drafts: Iterable[Draft]) -> Iterator[tuple[str, ...]]:
+    for row in yield_table(drafts):
+        yield row.metric, *(percent(share) for share in (row.overall, row.single, row.multi))
+
+
+def percent(share: Share) -> str:
+    """A share with its interval, as text; – without anything to share."""
+    if share.value is None:
+        return "–"
+    return f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%}) of {share.n:,}"

@@ -1,0 +1,58 @@
+"""Projects: made by an operator out of a TOML file and the pictures of its examples; drafts that he takes out."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from arena.authoring.checks import DraftError
+from arena.authoring.events import Fault, Reject
+from arena.authoring.spec import TASK, ProjectSpec
+from arena.authoring.store import DraftStore
+from arena.inference.catalogue import Catalogue, CatalogueError
+from arena.io.images import PictureError, PictureStore, read_picture
+from arena.seats.campaigns import Campaign, CampaignStore, Note
+from arena.seats.spec import CampaignError, read_spec
+
+ReadFile = Callable[[str], bytes]
+"""The bytes of a file that a project names; may raise OSError."""
+
+
+class Projects:
+    """The projects among the campaigns of one database, which know `spec.KINDS`."""
+
+    def __init__(
+        self, campaigns: CampaignStore, drafts: DraftStore, pictures: PictureStore, catalogue: Catalogue
+    ) -> None:
+        self.campaigns, self.drafts = campaigns, drafts
+        self._pictures, self._catalogue = pictures, catalogue
+
+    def make(self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None) -> Campaign:
+        """Make a project as a TOML file, or values, have it; keep its examples' pictures. Raises CampaignError."""
+        spec = read_spec(ProjectSpec, content)
+        for model in filter(None, (spec.model, spec.blind_model)):
+            try:
+                self._catalogue.card(model)
+            except CatalogueError as error:
+                raise CampaignError(str(error)) from None
+        families = tuple(
+            family.model_copy(update={"pictures": tuple(self._kept(name, read) for name in family.pictures)})
+            for family in spec.families
+        )
+        return self.campaigns.create(TASK, spec.model_copy(update={"families": families}), note)
+
+    def _kept(self, name: str, read: ReadFile) -> str:
+        try:
+            picture = read_picture(read(name))
+        except (OSError, PictureError) as error:
+            raise CampaignError(f"families.pictures names {name[:200]!r}: {error}") from error
+        self._pictures.keep(picture)
+        return f"{picture.sha256}.{picture.suffix}"
+
+    def reject(self, campaign: Campaign, draft: int, fault: Fault, why: str, note: Note | None = None) -> None:
+        """Take a draft out, an accepted one too, as when a picture's licence was withdrawn; what it has stays stored.
+
+        Its item in the bank is hidden by moderation; the votes stay. Raises DraftError.
+        """
+        found = self.drafts.find(campaign, draft)
+        if found is None or found.state.step == "rejected":
+            raise DraftError("There is no item {} in {} that can be taken out.", draft, campaign.name)
+        self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)

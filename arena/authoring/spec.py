@@ -1,0 +1,76 @@
+"""Project spec: the families of items that are wanted, who may write them, and under which licence."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from arena.seats.seats import Seat
+from arena.seats.spec import CampaignSpec, SpecPart, worded
+from arena.validation import must_be, number, whole
+
+TASK = "writing"
+Licence = Literal["CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"]
+"""Of a picture, in whatever version its source says. PD: public domain; own: who brings it made it, and gives it under
+the project's licence."""
+LICENCES: tuple[Licence, ...] = get_args(Licence)
+UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
+TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
+MOST_PICTURES = 10
+KEPT_PICTURE = r"[0-9a-f]{64}\.(jpg|png)"
+
+
+class FamilySpec(SpecPart):
+    """A kind of items, and the example that its authors see."""
+
+    name: Annotated[str, worded("the name of a family")]
+    wanted: Annotated[int, whole(1, 10_000)] = 10
+    hint: Annotated[str, Field(max_length=2000)] = ""
+    instruction: Annotated[str, Field(max_length=5000)] = ""
+    answer: Annotated[str, Field(max_length=10_000)] = ""
+    pictures: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_PICTURES)] = ()
+    """Files beside the project's; once it is made, names of kept pictures."""
+
+
+class ProjectSpec(CampaignSpec):
+    """A campaign in which people write items; a seat's votes are its steps."""
+
+    instructions: Annotated[str, worded("what a worker is told", 5000)] = "Do each step as its page says."
+    families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]
+    licence: TextLicence = "CC BY 4.0"
+    """Of the texts that people write, and of the pictures that they made."""
+    free_pictures: Annotated[bool, must_be("true or false")] = True
+    """Whether pictures that forbid changes or commerce are refused."""
+    model: str = ""
+    """The catalogue's model that drafts answers; empty: people write them."""
+    blind_model: str = ""
+    """The catalogue's model that answers without picture and caption, so that it is known which items need them."""
+    budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
+    """Most US dollars that drafts cost."""
+    visibility: Literal["open", "sealed"] = "open"
+    """sealed: captions and references leave by an operator's export alone, and in the private backup."""
+    verifiers: Literal[1, 3] = 1
+
+    @property
+    def by_name(self) -> Mapping[str, FamilySpec]:
+        return {family.name: family for family in self.families}
+
+    def mistake(self) -> str:
+        names = [family.name for family in self.families]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            return f"two families are named {twice!r}; give one another name"
+        if self.blind_model and not self.model:
+            return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
+        return super().mistake()
+
+
+KINDS: Mapping[str, type[CampaignSpec]] = {TASK: ProjectSpec}
+
+
+def project_of(spec: CampaignSpec) -> ProjectSpec:
+    assert isinstance(spec, ProjectSpec)
+    return spec
+
+
+def project_of_seat(seat: Seat) -> ProjectSpec:
+    return project_of(seat.campaign.spec)

@@ -1,0 +1,157 @@
+"""VisIT-Bench's public table of multi-image items as finished drafts, and back, cell for cell.
+
+Its pictures are addresses alone. One of its hundred rows is incorrect, and says neither that the caption is at fault
+nor that GPT-4 is.
+"""
+
+import json
+from collections.abc import Sequence
+from math import nan
+from pathlib import Path
+from typing import NamedTuple
+
+from arena.authoring.events import (
+    AnyValue,
+    Captions,
+    Credit,
+    DraftAnswer,
+    Fault,
+    Instruction,
+    ItemPicture,
+    Judged,
+    Reject,
+    Verification,
+)
+from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, project_of
+from arena.authoring.store import Draft, DraftStore
+from arena.io.strict_json import RowsError
+from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
+from arena.items.importers import Row, captions_in, list_in, text_in
+from arena.seats.campaigns import Campaign, CampaignStore, Note
+from arena.seats.spec import CampaignError, read_spec
+from arena.types import item_key
+
+DRAFTER = "GPT-4"
+"""Whose answers the table has."""
+_CORRECT, _CAPTION, _ANSWER = (
+    "human_ratings_gpt4_correct",
+    "human_ratings_problem_in_caption",
+    "human_ratings_problem_in_gpt4",
+)
+_RIGHTS = "public_images_metadata"
+_ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
+"""Columns that no step of ours has, kept as they are."""
+VISIT_COLUMNS = (
+    *("instruction_category", "images", "is_multiple_images", "instruction", "gpt4_prediction"),
+    *("images_dense_captions", *_ELSEWHERE[:2], _CORRECT, _CAPTION, _ANSWER, _ELSEWHERE[2]),
+)
+
+
+class FinishedDraft(NamedTuple):
+    """A row as what was done to a draft."""
+
+    origin: str
+    family: str
+    values: tuple[AnyValue, ...]
+
+
+def read_visit(path: Path) -> list[FinishedDraft]:
+    """The rows of a table. Raises RowsError, which names file, row and column."""
+    found = []
+    for record in read_records(path, COMMAND_LINE):
+        try:
+            found.append(_finished(record))
+        except RowsError as error:
+            raise error.at(path.name, record.row) from error
+    if not found:
+        raise RowsError("expected a row for each item, found none; choose VisIT-Bench's table", path.name)
+    return found
+
+
+def import_visit(
+    campaigns: CampaignStore, store: DraftStore, path: Path, name: str, note: Note | None = None
+) -> tuple[Campaign, int]:
+    """Bring a table into the project of this name, which the first import makes; return how many drafts are new.
+
+    Raises RowsError, and CampaignError for a name that another kind of campaign has, or three verifiers.
+    """
+    drafts = read_visit(path)
+    project = campaigns.find(name)
+    if project is None or project.task != TASK:
+        wanted: dict[str, int] = {}
+        for draft in drafts:
+            wanted[draft.family] = wanted.get(draft.family, 0) + 1
+        families = [{"name": family, "wanted": number} for family, number in wanted.items()]
+        values = {"name": name, "seat": {"votes": 1, "pay": 0}, "free_pictures": False, "families": families}
+        project = campaigns.create(TASK, read_spec(ProjectSpec, values), note)
+        campaigns.end(project, "its items came finished")
+        project = campaigns.get(name)
+    if project_of(project.spec).verifiers != 1:
+        raise CampaignError(f"{name} wants three verifiers, and the table has one verdict a row; choose another name")
+    return project, store.bring(project, drafts)
+
+
+def _finished(record: Record) -> FinishedDraft:
+    row = record.values
+    require_columns(record, VISIT_COLUMNS)
+    addresses, text = list_in(row, "images"), text_in(row, "instruction")
+    if len(addresses) > MOST_PICTURES:
+        raise RowsError(f"expected 1 to {MOST_PICTURES} images, found {len(addresses)}; take some out", column="images")
+    if _flag(row, "is_multiple_images") is not (len(addresses) > 1):
+        raise RowsError(f"is {row['is_multiple_images']}, and images has {len(addresses)}", column="is_multiple_images")
+    instruction = Instruction(
+        text=text,
+        pictures=tuple(ItemPicture(url=address) for address in addresses),
+        columns={column: text_in(row, column, empty=True) for column in _ELSEWHERE},
+    )
+    said = _judged(row)
+    captions = Captions(texts=tuple(captions_in(row, len(addresses))))
+    values: list[AnyValue] = [instruction, captions]
+    values += [DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER), Verification(said=said)]
+    if said != "correct":
+        values.append(Reject(fault=said))  # a fault that returns a draft of ours ended theirs
+    return FinishedDraft(item_key(text, addresses), text_in(row, "instruction_category"), tuple(values))
+
+
+def _judged(row: Row) -> Judged:
+    correct, caption, answer = (_flag(row, column) for column in (_CORRECT, _CAPTION, _ANSWER))
+    if correct + caption + answer > 1:
+        raise RowsError(f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row", column=_CORRECT)
+    fault: Fault = "caption" if caption else "answer" if answer else "not told"
+    return "correct" if correct else fault
+
+
+def _flag(row: Row, column: str) -> bool:
+    told = row[column]
+    if told not in ("True", "False"):
+        raise RowsError(f"expected True or False, found {str(told)[:60]!r}", column=column)
+    return told == "True"
+
+
+def visit_row(draft: Draft) -> dict[str, str]:
+    """A verified draft as a row of the table, its pictures by their addresses or names. Raises ValueError."""
+    state = draft.state
+    if not (state.instruction and state.answer and state.judgements):
+        raise ValueError(f"item {draft.id} is not verified; it has no row")
+    said, pictures = state.judgements[-1], state.instruction.pictures
+    captions: Sequence[str | float] = [*state.captions, *[nan] * (MOST_PICTURES - len(state.captions))]
+    values = {
+        "instruction_category": draft.family,
+        "images": json.dumps([picture.url or picture.name for picture in pictures]),
+        "is_multiple_images": str(len(pictures) > 1),
+        "instruction": state.instruction.text,
+        "gpt4_prediction": state.answer.text,
+        "images_dense_captions": json.dumps(captions),
+        _CORRECT: str(said == "correct"),
+        _CAPTION: str(said == "caption"),
+        _ANSWER: str(said == "answer"),
+        **{column: state.instruction.columns.get(column, "") for column in _ELSEWHERE},
+    }
+    if not values[_RIGHTS] and not draft.origin:
+        values[_RIGHTS] = json.dumps([_rights(picture.credit) for picture in pictures])
+    return {column: values[column] for column in VISIT_COLUMNS}
+
+
+def _rights(credit: Credit) -> dict[str, str]:
+    """A picture's credit in the words that `items.importers` reads in such a table."""
+    return {"creator": credit.creator, "license": credit.licence or "", "source": credit.source}

@@ -1,0 +1,179 @@
+"""Writing: what a seat of a project is given next, and what it gives. `web` shows it.
+
+Every `token` is one of a claim that `next` returned. What is refused raises DraftError and leaves the claim as it was.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from arena.authoring.checks import (
+    DraftError,
+    check_caption,
+    check_credit,
+    names_answer,
+    similar_pictures,
+    similar_texts,
+    written,
+)
+from arena.authoring.events import (
+    JUDGED,
+    Captions,
+    Credit,
+    DraftAnswer,
+    Instruction,
+    ItemPicture,
+    Judged,
+    Pass,
+    Verification,
+)
+from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, Licence, project_of_seat
+from arena.authoring.state import Step
+from arena.authoring.store import BroughtPicture, Claim, Draft, DraftStore
+from arena.io.fetch import Fetcher, FetchError, fetch
+from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
+from arena.seats.seats import Seat
+from arena.seats.task import SeatProgress
+
+
+class OpenStep(NamedTuple):
+    """A step of a draft that a seat holds."""
+
+    claim: Claim
+    draft: Draft
+    family: FamilySpec
+
+
+class OfferedPicture(NamedTuple):
+    """A picture that an author chose among those brought, by its hash, with its credit."""
+
+    sha256: str
+    credit: Credit
+
+
+class Writing:
+    """What seats of one database's projects do; `fetcher` asks for pictures at links."""
+
+    def __init__(self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None) -> None:
+        self.store, self.pictures = store, pictures
+        self._fetcher = fetcher
+
+    def progress(self, seat: Seat) -> SeatProgress:
+        given = self.store.given(seat)
+        return SeatProgress(given.steps, 0, 0, given.passed, given.last)
+
+    def waits(self, seat: Seat) -> bool:
+        return self.store.waits(seat)
+
+    def next(self, seat: Seat) -> OpenStep | None:
+        """The step that a seat holds, or a new one; None if there is nothing for this person now."""
+        claim = self.store.draw(seat)
+        return self.step(seat, claim.token) if claim else None
+
+    def step(self, seat: Seat, token: str) -> OpenStep:
+        """The step that a seat holds under this token. Raises DraftError."""
+        claim, draft = self.store.mine(seat, token)
+        family = project_of_seat(seat).by_name.get(draft.family) or FamilySpec(name=draft.family)
+        return OpenStep(claim, draft, family)
+
+    def _at(self, seat: Seat, token: str, *steps: Step) -> OpenStep:
+        found = self.step(seat, token)
+        if found.claim.step not in steps:
+            raise DraftError("This item is at another step. Open the page again.")
+        return found
+
+    # Instruction
+
+    def upload_picture(self, seat: Seat, token: str, data: bytes, url: str = "") -> BroughtPicture:
+        """Keep a picture for the instruction that a seat writes: re-encoded, without what a camera noted in it."""
+        self._at(seat, token, "instruction")
+        try:
+            picture = read_picture(data)
+        except PictureError as error:
+            raise DraftError(error.sentence, *error.values) from error
+        self.pictures.keep(picture)
+        brought = BroughtPicture(picture.sha256, picture.suffix, url, difference_hash(picture))
+        self.store.bring_picture(seat, token, brought)
+        return brought
+
+    def fetch_picture(self, seat: Seat, token: str, url: str) -> BroughtPicture:
+        """Keep the picture at a public https link. Not for a running event loop."""
+        self._at(seat, token, "instruction")
+        try:
+            return self.upload_picture(seat, token, fetch(url.strip(), self._fetcher), url.strip())
+        except FetchError as error:
+            raise DraftError("The picture was not fetched: {}.", str(error)) from error
+
+    def brought(self, seat: Seat, token: str) -> list[BroughtPicture]:
+        """The pictures that a seat has brought for the instruction that it writes."""
+        return self.store.brought(seat, self._at(seat, token, "instruction").draft.id)
+
+    def instruction(
+        self, seat: Seat, token: str, text: str, offered: Sequence[OfferedPicture], answer: str = ""
+    ) -> Instruction:
+        """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError."""
+        draft, spec = self._at(seat, token, "instruction").draft, project_of_seat(seat)
+        text = written("instruction", text, "instruction")
+        answer = written("answer", answer, "answer") if answer.strip() else ""
+        if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= MOST_PICTURES:
+            raise DraftError("An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered))
+        brought = {one.sha256: one for one in self.store.brought(seat, draft.id)}
+        pictures, hashes = [], []
+        for number, one in enumerate(offered, 1):
+            if one.sha256 not in brought:
+                raise DraftError("Picture {} is none that you brought; choose its file again.", number)
+            check_credit(number, one.credit, spec)
+            kept = brought[one.sha256]
+            pictures.append(ItemPicture(sha256=kept.sha256, suffix=kept.suffix, url=kept.url, credit=one.credit))
+            hashes.append(kept.hash)
+        alike = similar_pictures(hashes, self.store.picture_hashes(draft.id))
+        warnings = [f"Picture {number} looks like one of item {drafts[0]}." for number, drafts in alike.items()]
+        others = (one.state.instruction for one in self.store.drafts(seat.campaign) if one.id != draft.id)
+        if found := similar_texts(text, (one.text for one in others if one)):
+            warnings.append(f"The instruction is nearly that of another item: {found[0][:200]}")
+        if names_answer(text, answer):
+            warnings.append("The instruction has all the words of its answer, so that it tells it.")
+        return Instruction(text=text, pictures=tuple(pictures), answer=answer, warnings=tuple(warnings))
+
+    def write(self, seat: Seat, token: str, instruction: Instruction) -> None:
+        """Store what `instruction` returned, whether or not it warns. Raises DraftError."""
+        self.store.give(seat, token, instruction)
+
+    # Caption, answer, verification
+
+    def caption(self, seat: Seat, token: str, texts: Sequence[str]) -> int:
+        """Store a caption for each picture; return the draft, which a model may answer now. Raises DraftError."""
+        draft = self._at(seat, token, "caption").draft
+        instruction = draft.state.instruction
+        assert instruction
+        if len(texts) != len(instruction.pictures):
+            raise DraftError("There are {} captions for {} pictures.", len(texts), len(instruction.pictures))
+        captions = [check_caption(number, text, instruction.answer) for number, text in enumerate(texts, 1)]
+        self.store.give(seat, token, Captions(texts=tuple(captions)))
+        return draft.id
+
+    def answer(self, seat: Seat, token: str, text: str) -> None:
+        """Store a person's answer. Raises DraftError."""
+        self._at(seat, token, "answer")
+        self.store.give(seat, token, DraftAnswer(text=written("answer", text, "answer")))
+
+    def verify(self, seat: Seat, token: str, said: str, note: str = "", blind: bool | None = None) -> None:
+        """Store a verdict; `blind`: whether the blind answer is correct too, where there is one. Raises DraftError."""
+        state = self._at(seat, token, "verify").draft.state
+        judged: Judged | None = next((one for one in JUDGED if one == said != "not told"), None)
+        if judged is None:
+            raise DraftError("Say whether the answer is correct, or where the fault is.")
+        if state.blind and judged == "correct" and blind is None:
+            raise DraftError("Say whether the answer that was given without the picture is correct too.")
+        note = written("note", note, "note") if note.strip() else ""
+        self.store.give(seat, token, Verification(said=judged, note=note, blind_correct=blind if state.blind else None))
+
+    def skip(self, seat: Seat, token: str, reason: str = "") -> None:
+        """Leave a draft to others, for good. Raises DraftError."""
+        self.store.give(seat, token, Pass(reason=reason[:200]))
+
+
+def credit_of(form: Mapping[str, str]) -> Credit:
+    """A credit out of a form's source, creator, licence and statement; a licence that is not known is none."""
+    licence: Licence | None = next((one for one in LICENCES if one == form.get("licence")), None)
+    source, creator, statement = (form.get(name, "").strip() for name in ("source", "creator", "statement"))
+    return Credit(source=source, creator=creator, licence=licence, statement=statement)

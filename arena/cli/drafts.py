@@ -1,0 +1,146 @@
+"""Commands `drafts ...`: projects in which people write items. `campaign` has their links, end, list and pay sheet."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from typer import Option, Typer
+
+from arena.admin.campaigns import check_lasting, noted
+from arena.authoring.board import agreement, family_rows, person_rows, step_minutes, yield_table
+from arena.authoring.events import Fault
+from arena.authoring.exports import ExportError, Exports, Form, left_out
+from arena.authoring.hub_dataset import TOPS, CardWords, percent
+from arena.authoring.projects import Projects
+from arena.authoring.spec import KINDS, ProjectSpec, project_of
+from arena.authoring.store import DraftStore
+from arena.authoring.visit_csv import import_visit
+from arena.cli.campaign import printed
+from arena.cli.votes import COMMAND_LINE
+from arena.database import Database
+from arena.inference.catalogue import read_catalogue
+from arena.io.images import PictureStore
+from arena.seats.campaigns import CampaignStore
+from arena.seats.seats import SeatStore
+from arena.seats.spec import read_spec
+from arena.server.hub_upload import upload_dataset
+from arena.settings import Settings, secret
+from arena.templates import plural
+
+app, drafts, brought = Typer(rich_markup_mode=None), Typer(), Typer()
+app.add_typer(drafts, name="drafts")
+drafts.add_typer(brought, name="import", help="Finished items of elsewhere.")
+
+
+class OpenProjects:
+    """The projects of this arena's database."""
+
+    def __init__(self) -> None:
+        self.settings = Settings.from_env()
+        database = Database(self.settings.database_url)
+        self.campaigns, self.drafts = CampaignStore(database, KINDS), DraftStore(database)
+        self.pictures, self.seats = PictureStore(self.settings.pictures_dir), SeatStore(database)
+
+    def projects(self) -> Projects:
+        return Projects(self.campaigns, self.drafts, self.pictures, read_catalogue(self.settings.models, secret))
+
+
+@drafts.command()
+def new(file: Path) -> Iterator[str]:
+    """Make a project of a TOML file; its examples' pictures lie beside it."""
+    here, content = OpenProjects(), file.read_bytes()
+    spec = read_spec(ProjectSpec, content)
+    check_lasting(here.settings, spec)
+    note = noted(COMMAND_LINE, "made a campaign", spec.name)
+    made = here.projects().make(content, lambda name: (file.parent / name).read_bytes(), note)
+    wanted, seat = sum(family.wanted for family in spec.families), spec.seat
+    yield (
+        f"{made.name}: {plural(wanted, 'item')} wanted; a worker does up to {plural(seat.votes, 'step')} for "
+        f"{seat.pay:g} {seat.currency}; texts under {spec.licence}, {spec.visibility}."
+    )
+    yield f"Links: python -m arena campaign links {made.name}{' --workers FILE' * (spec.platform.kind == 'plain')}"
+
+
+@drafts.command()
+def board(project: str) -> Iterator[str]:
+    """How far it is, as CSV: families, yield, minutes, and what each worker gave."""
+    here = OpenProjects()
+    found = here.campaigns.get(project)
+    written = here.drafts.drafts(found)
+    yield from _table(family_rows(written, project_of(found.spec)))
+    yield ""
+    yields = [(row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in yield_table(written)]
+    yield from printed([("first judgement", "all", "one image", "several images"), *yields])
+    yield ""
+    yield from _table(step_minutes(written))
+    yield ""
+    people = person_rows(written, here.seats.all(found))
+    yield from _table([row._replace(accepted=percent(row.accepted)) for row in people])
+    told = agreement(written)
+    yield (
+        f"Verifiers of one answer agree in {told:.1%} of pairs." if told is not None else "No answer has two verdicts."
+    )
+
+
+def _table(rows: Sequence[NamedTuple]) -> Iterator[str]:
+    return printed([rows[0]._fields, *rows]) if rows else iter(["nobody yet"])
+
+
+@drafts.command()
+def reject(
+    project: str,
+    item: int,
+    fault: Annotated[Fault, Option(help="what is wrong with it; picture: also a licence that was withdrawn")],
+    why: Annotated[str, Option(help="a note for operators")] = "",
+) -> Iterator[str]:
+    """Take an item out, also one that was accepted; what was written stays stored."""
+    here = OpenProjects()
+    found = here.campaigns.get(project)
+    note = noted(COMMAND_LINE, "took out an item that was written", f"{project} {item}")
+    here.projects().reject(found, item, fault, why, note)
+    yield f"Item {item} of {project} is taken out; exports leave it out from now on."
+    yield "If its item is in the bank, hide it on the operators' page; its votes stay."
+
+
+@brought.command("visit")
+def import_finished(
+    file: Path, project: Annotated[str, Option(help="made where it is not there")] = "visit-bench"
+) -> Iterator[str]:
+    """VisIT-Bench's table of multi-image items, with who said what of GPT-4's answers."""
+    here = OpenProjects()
+    note = noted(COMMAND_LINE, "made a campaign", project)
+    found, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
+    accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(found))
+    yield f"{project}: {plural(new_items, 'new item')}; {accepted} of all are accepted."
+
+
+@drafts.command()
+def export(
+    project: str,
+    form: Annotated[Form, Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV")],
+    out: Annotated[Path, Option(metavar="DIR", help="a new folder")],
+    texts: Annotated[
+        bool, Option("--with-texts", help="also a sealed project's captions and references; keep them private")
+    ] = False,
+    language: Annotated[str, Option(help="of --as hub: the items' language, as en")] = "",
+    contact: Annotated[str, Option(help="of --as hub: an e-mail address or page for who wants a picture out")] = "",
+    push: Annotated[str | None, Option(metavar="OWNER/NAME", help="of --as hub: the dataset to make or renew")] = None,
+    private: Annotated[bool, Option("--private/--public", help="of --push")] = True,
+) -> Iterator[str]:
+    """Its accepted items: for this arena's bank, for the Hub, or as VisIT-Bench's table."""
+    here = OpenProjects()
+    found = here.campaigns.get(project)
+    if push and form != "hub":
+        raise ExportError(f"--push sends a dataset of the Hub; write --as hub, not --as {form}")
+    if push and texts and not private and project_of(found.spec).visibility == "sealed":
+        raise ExportError(f"{project} is sealed: leave out --with-texts, or --public")
+    words = CardWords(language, contact) if form == "hub" else None
+    exported = Exports(here.drafts, here.pictures).write(found, form, out, texts, words)
+    yield f"{project}: {plural(exported.items, 'item')} written to {out}."
+    if left := left_out(exported):
+        yield left
+    if form == "bank":
+        yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
+    if push:
+        upload_dataset(out, push, private, TOPS)
+        yield f"Sent to the {'private' if private else 'public'} dataset {push}."

@@ -1,0 +1,110 @@
+"""Projects as operators make them, and where their drafts go: the private backup, no public export, nobody's name."""
+
+import pytest
+
+from arena.admin.erasure import Erasure
+from arena.admin.public_export import write_export
+from arena.authoring.spec import LICENCES, ProjectSpec
+from arena.authoring.store import DraftStore
+from arena.database import METADATA
+from arena.live.images import OwnImages
+from arena.seats.spec import CampaignError, read_spec
+from tests.support.backup import FolderHub, backup_of, copy_all, rows
+from tests.support.writers import Project, photo
+
+TOML = b"""
+name = "pets"
+seat = { votes = 20, pay = 6 }
+licence = "CC BY-SA 4.0"
+visibility = "sealed"
+verifiers = 3
+
+[[families]]
+name = "animals"
+hint = "Ask about what they do."
+instruction = "What does the dog guard?"
+answer = "The sheep."
+pictures = ["dog.jpg"]
+"""
+
+
+def test_a_project_is_made_of_a_toml_file_and_its_examples_pictures_are_kept(database, tmp_path):
+    (tmp_path / "dog.jpg").write_bytes(photo(3))
+    one = Project.on(database, tmp_path, name="other")
+    made = one.projects.make(TOML, lambda name: (tmp_path / name).read_bytes())
+    (family,) = made.spec.families
+    assert (family.wanted, made.spec.seat.minutes, made.spec.visibility) == (10, 30, "sealed")
+    assert one.writing.pictures.path(family.pictures[0])
+    assert one.projects.campaigns.get("pets") == made
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        (b"dog.jpg", b"cat.jpg", "families.pictures names 'cat.jpg'"),
+        (b"dog.jpg", b"page.html", "names 'page.html': This file is a web page"),
+        (b"verifiers = 3", b"verifiers = 2", "verifiers is '2'; it must be 1 or 3"),
+        (b"sealed", b"secret", "visibility is 'secret'"),
+        (b"CC BY-SA 4.0", b"mine", "licence is 'mine'"),
+        (b'name = "animals"', b'name = " "', "the name of a family"),
+        (b"[[families]]", b'[[families]]\nname = "animals"\n[[families]]', "two families are named 'animals'"),
+        (b"hint", b"tip", "'tip' is not known"),
+    ],
+)
+def test_a_project_that_cannot_be_is_told_in_a_sentence(database, tmp_path, old, new, told):
+    (tmp_path / "dog.jpg").write_bytes(photo(3))
+    (tmp_path / "page.html").write_bytes(b"<html></html>")
+    one = Project.on(database, tmp_path, name="other")
+    with pytest.raises(CampaignError) as caught:
+        one.projects.make(TOML.replace(old, new, 1), lambda name: (tmp_path / name).read_bytes())
+    assert told in str(caught.value) and one.projects.campaigns.find("pets") is None
+
+
+def test_a_project_without_families_is_none():
+    with pytest.raises(CampaignError, match="families is missing"):
+        read_spec(ProjectSpec, {"name": "pets", "seat": {"votes": 1, "pay": 0}})
+    assert "CC BY-ND" in LICENCES
+
+
+@pytest.mark.parametrize("onto", ["sqlite", "postgresql"])
+def test_after_a_wipe_drafts_go_on_with_their_pictures_sealed_texts_too(database, another, tmp_path, onto):
+    project = Project.on(database, tmp_path / "old", visibility="sealed")
+    for person in ("ann", "bob"):
+        project.do(project.seat(person))
+    project.store.draw(project.seat("cem"))
+    hub = FolderHub()
+    copy_all(backup_of(database, hub, tmp_path / "old"))
+    fresh = another(onto)
+    backup_of(fresh, hub, tmp_path / "new").restore()
+    assert rows(fresh)["draft_picture"] == rows(database)["draft_picture"]
+    restored = DraftStore(fresh).drafts(project.campaign)
+    assert restored[0].state == project.drafts[0].state and restored[0].state.step == "answer"
+    picture = restored[0].state.instruction.pictures[0]
+    assert (tmp_path / "new" / "pictures" / picture.name).is_file()
+    assert len(restored[0].acted) == 2, "who acted does not act again"
+
+
+def test_who_is_forgotten_stays_nobody_in_the_log(database, tmp_path):
+    project = Project.on(database, tmp_path)
+    ann, bob = project.seat("ann"), project.seat("bob")
+    project.do(ann)
+    project.store.draw(bob)
+    erasure = Erasure(database, OwnImages(database, tmp_path / "own"))
+    erasure.forget(ann.voter, "ada")
+    erasure.forget(bob.voter, "ada")
+    (draft,) = project.drafts
+    assert ann.voter not in draft.acted and len(draft.acted) == 1 and draft.state.step == "caption"
+    assert project.store.draw(project.seat("cem")).draft == draft.id, "the claim went with its holder"
+
+
+def test_no_public_file_has_a_word_of_a_draft(database, tmp_path):
+    project = Project.on(database, tmp_path)
+    for person in ("ann", "bob", "cem", "dot"):
+        project.do(project.seat(person))
+    write_export(database, tmp_path / "public")
+    state = project.drafts[0].state
+    for path in (tmp_path / "public").iterdir():
+        content = path.read_bytes()
+        for text in (state.instruction.text, state.captions[0], state.answer.text):
+            assert text.encode() not in content, path.name
+    assert {"draft", "draft_event", "draft_claim", "draft_picture"} <= METADATA.tables.keys()

@@ -1,0 +1,209 @@
+"""What people write: refused with a sentence, or kept; what they are warned of; what a camera noted stays out."""
+
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from arena.authoring.checks import DraftError, names_answer, similar_pictures, similar_texts, tokens
+from arena.authoring.events import Credit
+from arena.authoring.store import MOST_BROUGHT
+from arena.authoring.work import OfferedPicture, credit_of
+from arena.io.fetch import Fetcher
+from arena.io.images import difference_hash, read_picture
+from tests.support.writers import CAPTION, FREE, Project, photo
+
+
+@pytest.fixture
+def project(database, tmp_path) -> Project:
+    return Project.on(database, tmp_path, licence="CC BY 4.0")
+
+
+@pytest.fixture
+def ann(project):
+    """A seat, and its claim of a new instruction."""
+    seat = project.seat("ann")
+    return seat, project.writing.next(seat).claim.token
+
+
+def test_a_pictures_place_does_not_come_with_it(project, ann):
+    seat, token = ann
+    data = photo(1, gps=True)
+    assert b"Exif" in data
+    kept = project.writing.upload_picture(seat, token, data)
+    path = project.writing.pictures.path(f"{kept.sha256}.{kept.suffix}")
+    assert b"Exif" not in path.read_bytes()
+    with Image.open(path) as image:
+        assert not image.getexif()
+
+
+@pytest.mark.parametrize(
+    "credit, told",
+    [
+        (Credit(source=FREE.source, creator="Ada"), "Picture 1 has no licence"),
+        (Credit(source=FREE.source, creator="Ada", licence="CC BY-NC"), "Picture 1 is under CC BY-NC"),
+        (Credit(source=FREE.source, creator="Ada", licence="CC BY-ND"), "Picture 1 is under CC BY-ND"),
+        (Credit(creator="Ada", licence="CC BY"), "Picture 1 has no link to its source"),
+        (Credit(source="javascript:alert(1)", creator="Ada", licence="CC BY"), "Picture 1 has no link"),
+        (Credit(source=FREE.source, licence="CC BY-SA"), "Picture 1 has no creator"),
+        (Credit(source=FREE.source, creator="A" * 501, licence="CC BY"), "too long; 500 characters"),
+    ],
+)
+def test_a_picture_whose_rights_are_not_told_is_refused_and_nothing_is_lost(project, ann, credit, told):
+    seat, token = ann
+    offered = project.offer(seat, token, 1, credit)
+    with pytest.raises(DraftError, match=told):
+        project.writing.instruction(seat, token, "What is it?", [offered])
+    assert project.writing.next(seat).claim.token == token
+    assert [one.sha256 for one in project.writing.brought(seat, token)] == [offered.sha256]
+
+
+@pytest.mark.parametrize("licence", ["own", "CC0", "PD"])
+def test_who_needs_no_creator_is_not_asked_for_one(project, ann, licence):
+    seat, token = ann
+    credit = Credit(source="" if licence == "own" else FREE.source, licence=licence)
+    offered = project.offer(seat, token, 1, credit)
+    assert project.writing.instruction(seat, token, "What is it?", [offered]).pictures[0].credit == credit
+
+
+def test_a_project_may_take_unfree_pictures(database, tmp_path):
+    project = Project.on(database, tmp_path, free_pictures=False)
+    seat = project.seat("ann")
+    token = project.writing.next(seat).claim.token
+    credit = Credit(source=FREE.source, creator="Ada", licence="CC BY-NC-ND")
+    assert project.writing.instruction(seat, token, "What is it?", [project.offer(seat, token, 1, credit)])
+
+
+def test_what_is_no_picture_or_no_picture_of_this_person_is_told_in_a_sentence(project, ann):
+    seat, token = ann
+    with pytest.raises(DraftError, match="This file is a web page"):
+        project.writing.upload_picture(seat, token, b"<html><body>no picture</body></html>")
+    bob = project.seat("bob")
+    other = project.writing.next(bob).claim.token
+    offered = project.offer(bob, other, 2)
+    with pytest.raises(DraftError, match="Picture 1 is none that you brought"):
+        project.writing.instruction(seat, token, "What is it?", [offered])
+    with pytest.raises(DraftError, match="1 to 10 different pictures, not 0"):
+        project.writing.instruction(seat, token, "What is it?", [])
+    mine = project.offer(seat, token, 1)
+    with pytest.raises(DraftError, match="1 to 10 different pictures, not 2"):
+        project.writing.instruction(seat, token, "What is it?", [mine, mine])
+    with pytest.raises(DraftError, match="The instruction is empty"):
+        project.writing.instruction(seat, token, " \n", [mine])
+
+
+async def _nowhere(_host: str) -> list[str]:
+    return ["127.0.0.1"]
+
+
+def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
+    seat, token = ann
+    project.writing._fetcher = Fetcher(resolve=_nowhere)
+    for link, told in (("https://inner.example/cat.jpg", "not on the public internet"), ("ftp://a.b/c", "only https")):
+        with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
+            project.writing.fetch_picture(seat, token, link)
+
+
+def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project, ann):
+    seat, token = ann
+    for seed in (1, 1, *range(MOST_BROUGHT - 1)):
+        if len(project.writing.brought(seat, token)) < MOST_BROUGHT:
+            project.writing.upload_picture(seat, token, photo(seed + 1))
+    assert len(project.writing.brought(seat, token)) == MOST_BROUGHT - 1
+    project.writing.upload_picture(seat, token, photo(500))
+    with pytest.raises(DraftError, match="You brought 30 pictures"):
+        project.writing.upload_picture(seat, token, photo(501))
+
+
+def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(project, ann):
+    seat, token = ann
+    offered = project.offer(seat, token, 1)
+    project.writing.write(seat, token, project.writing.instruction(seat, token, "Which dog is it, and why?", [offered]))
+    project.store.draw(project.seat("bob"))
+    cem = project.seat("cem")
+    token = project.writing.next(cem).claim.token
+    again = [project.offer(cem, token, 1), project.offer(cem, token, 7)]
+    found = project.writing.instruction(cem, token, "Which dog is it and why is it?", again, answer="A dog: which?")
+    assert len(found.warnings) == 2 and "Picture 1 looks like one of item 1" in found.warnings[0]
+    assert found.warnings[1].endswith("another item: Which dog is it, and why?")
+    told = project.writing.instruction(cem, token, "Is the small dog brown or black?", again[1:], answer="brown")
+    assert [one[:33] for one in told.warnings] == ["The instruction has all the words"]
+    project.writing.write(cem, token, told)
+    stored = next(draft for draft in project.drafts if cem.voter in draft.acted)
+    assert stored.state.instruction == told, "what was warned of is stored, and stays"
+
+
+def test_pictures_that_look_alike_are_near_and_others_are_not():
+    one = read_picture(photo(1))
+    shrunk = Image.open(BytesIO(one.data)).resize((60, 55))
+    out = BytesIO()
+    shrunk.save(out, "JPEG", quality=60)
+    alike, other = read_picture(out.getvalue()), read_picture(photo(2))
+    hashes = [difference_hash(picture) for picture in (one, alike, other)]
+    assert similar_pictures(hashes[:1], {5: [hashes[1]], 6: [hashes[2]]}) == {1: [5]}
+    assert similar_pictures(["0" * 16], {1: [f"{2**6 - 1:016x}"], 2: [f"{2**7 - 1:016x}"]}) == {1: [1]}
+
+
+def test_instructions_are_alike_from_four_fifths_of_their_words_on():
+    assert similar_texts("one two three four", ["four three two one five"]) == ["four three two one five"]
+    assert similar_texts("one two three four", ["one two three"]) == []
+    assert names_answer("Is it a red ball?", "Red ball.") and not names_answer("What is it?", "red ball")
+    assert not names_answer("What is it?", "") and tokens("狗 a dog") == ["狗", "a", "dog"]
+
+
+def test_a_caption_says_what_can_be_seen(project, ann):
+    seat, token = ann
+    answer = " ".join(f"word{number}" for number in range(20))
+    offered = [project.offer(seat, token, seed) for seed in (1, 2)]
+    project.writing.write(seat, token, project.writing.instruction(seat, token, "What is it?", offered, answer))
+    bob = project.seat("bob")
+    token = project.writing.next(bob).claim.token
+    whole = CAPTION.format(1)
+    for texts, told in (
+        ([whole], "1 captions for 2 pictures"),
+        ([whole, "a brown dog"], "caption of picture 2 has 3 words; write 15"),
+        ([whole, ""], "caption of picture 2 is empty"),
+        ([answer, whole], "caption of picture 1 is the answer alone"),
+        ([whole, "w " * 5000], "caption of picture 2 has 9999 characters"),
+    ):
+        with pytest.raises(DraftError, match=told):
+            project.writing.caption(bob, token, texts)
+    project.writing.caption(bob, token, [whole, "一只棕色的狗站在草地上,旁边有红色的球和白色的低栅栏"])
+    assert project.drafts[0].state.step == "answer"
+
+
+def test_a_step_is_not_done_as_another(project, ann):
+    seat, token = ann
+    for act in (
+        lambda: project.writing.caption(seat, token, ["a"]),
+        lambda: project.writing.answer(seat, token, "a"),
+        lambda: project.writing.verify(seat, token, "correct"),
+    ):
+        with pytest.raises(DraftError, match="at another step"):
+            act()
+
+
+def test_a_verdict_is_one_of_those_that_are_offered(project):
+    for person in ("ann", "bob", "cem"):
+        project.do(project.seat(person))
+    dot = project.seat("dot")
+    token = project.writing.next(dot).claim.token
+    for said in ("", "not told", "Correct", "answer\n"):
+        with pytest.raises(DraftError, match="Say whether the answer is correct"):
+            project.writing.verify(dot, token, said)
+    project.writing.verify(dot, token, "harm", "It tells how to pick a lock.")
+    assert project.drafts[0].state.fault == "harm"
+
+
+def test_a_form_gives_a_credit_and_no_unknown_licence():
+    form = {"source": " https://a.example/b ", "creator": "Ada", "licence": "CC BY", "statement": "cropped"}
+    assert credit_of(form) == Credit(source="https://a.example/b", creator="Ada", licence="CC BY", statement="cropped")
+    assert credit_of({**form, "licence": "WTFPL"}).licence is None and credit_of({}).licence is None
+
+
+def test_a_picture_that_is_not_offered_is_not_of_the_item(project, ann):
+    seat, token = ann
+    project.offer(seat, token, 1)
+    kept = project.offer(seat, token, 2)
+    found = project.writing.instruction(seat, token, "What is it?", [OfferedPicture(kept.sha256, FREE)])
+    assert [picture.sha256 for picture in found.pictures] == [kept.sha256]

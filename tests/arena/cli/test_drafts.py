@@ -1,0 +1,147 @@
+"""`python -m arena drafts`: a project from its file to its items in the bank, and its people paid."""
+
+import csv
+import io
+
+import pytest
+
+import app  # noqa: F401 every table is there
+from arena.__main__ import main
+from arena.authoring.spec import KINDS
+from arena.authoring.store import DraftStore
+from arena.authoring.work import Writing
+from arena.database import Database
+from arena.io.images import PictureStore
+from arena.items.store import ItemBank
+from arena.seats.campaigns import CampaignStore
+from arena.seats.seats import SeatStore
+from tests.support.writers import Project, photo
+
+TOML = """name = "pets"
+seat = { votes = 20, pay = 6 }
+visibility = "sealed"
+
+[[families]]
+name = "animals"
+pictures = ["dog.jpg"]
+"""
+HUB = ("--as", "hub", "--language", "en", "--contact", "ada@example.org")
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch) -> Database:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("arena.admin.campaigns.is_lost_at_restart", lambda _: False)
+    (tmp_path / "pets.toml").write_text(TOML)
+    (tmp_path / "dog.jpg").write_bytes(photo(3))
+    return Database(f"sqlite:///{tmp_path / 'arena.db'}")
+
+
+@pytest.fixture
+def arena(capsys):
+    """A command: its code, what it prints and what went wrong."""
+
+    def command(*words: object) -> tuple[int, str, str]:
+        code = main([*map(str, words)])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return command
+
+
+def written(database: Database, folder, items: int = 1) -> Project:
+    """The project of the file, with items that four people wrote."""
+    store, pictures = DraftStore(database), PictureStore(folder / "pictures")
+    campaign = CampaignStore(database, KINDS).get("pets")
+    project = Project(database, folder, campaign, Writing(store, pictures), None, SeatStore(database))
+    for person in ("ann", "bob", "cem", "dot"):
+        for _ in range(items):
+            assert project.do(project.seat(person))
+    return project
+
+
+def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
+    code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
+    assert code == 0 and out.splitlines() == [
+        "pets: 10 items wanted; a worker does up to 20 steps for 6 USD; texts under CC BY 4.0, sealed.",
+        "Links: python -m arena campaign links pets --workers FILE",
+    ]
+    (tmp_path / "people.txt").write_text("ann\nbob\n")
+    _, out, _ = arena("campaign", "links", "pets", "--workers", tmp_path / "people.txt", "--address", "https://a.org")
+    assert [row["worker"] for row in csv.DictReader(io.StringIO(out))] == [
+        "ann",
+        "bob",
+    ] and "https://a.org/c/pets" in out
+    project = written(database, tmp_path, 2)
+    _, out, _ = arena("drafts", "board", "pets")
+    assert "animals,10,2,0,0,0,0,0" in out and "correct,100.0% (34.2% to 100.0%) of 2," in out
+    assert "dot,0,0,0,2,0,–,0,0," in out and out.endswith("No answer has two verdicts.\n")
+    code, out, _ = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
+    assert code == 0 and out.splitlines() == [
+        f"pets: 2 items written to {tmp_path / 'out'}.",
+        f"To bring them into the bank: python -m arena items folder {tmp_path / 'out'} --name pets",
+    ]
+    assert arena("items", "folder", tmp_path / "out", "--name", "pets")[0] == 0
+    assert {item.instruction for item in ItemBank(database).bank().items.values()} == {
+        draft.state.instruction.text for draft in project.drafts
+    }
+
+
+def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, arena, tmp_path):
+    arena("drafts", "new", tmp_path / "pets.toml")
+    written(database, tmp_path)
+    assert arena("campaign", "list")[1] == "pets (plain), running; 1 of 10 items accepted; 4 workers\n"
+    rows = list(csv.DictReader(io.StringIO(arena("campaign", "sheet", "pets")[1])))
+    assert [(row["person"], row["votes"]) for row in rows] == [(name, "1") for name in ("ann", "bob", "cem", "dot")]
+    assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
+    assert "pets (plain), ended: an operator ended it; 1 of 10" in arena("campaign", "list")[1]
+
+
+def test_an_item_is_taken_out(database, arena, tmp_path):
+    arena("drafts", "new", tmp_path / "pets.toml")
+    written(database, tmp_path)
+    code, out, _ = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn")
+    assert code == 0 and out.startswith("Item 1 of pets is taken out; exports leave it out")
+    code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture")
+    assert (code, err) == (2, "There is no item 1 in pets that can be taken out.\n")
+    code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
+    assert (code, err) == (2, "pets has no item to export. Left out: 1 rejected.\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_sealed_texts_are_never_sent_to_a_public_dataset(database, arena, tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.setattr("arena.cli.drafts.upload_dataset", lambda *words: sent.append(words))
+    arena("drafts", "new", tmp_path / "pets.toml")
+    written(database, tmp_path)
+    export = ("drafts", "export", "pets", "--out", tmp_path / "out")
+    code, _, err = arena(*export, *HUB, "--push", "ada/pets", "--with-texts", "--public")
+    assert (code, err) == (2, "pets is sealed: leave out --with-texts, or --public\n")
+    code, _, err = arena(*export, "--as", "bank", "--push", "ada/pets")
+    assert code == 2 and "write --as hub, not --as bank" in err
+    assert not sent and not (tmp_path / "out").exists()
+    code, out, _ = arena(*export, *HUB, "--push", "ada/pets")
+    assert code == 0 and out.endswith("Sent to the private dataset ada/pets.\n")
+    assert [words[1:3] for words in sent] == [("ada/pets", True)]
+    code, _, err = arena("drafts", "export", "pets", "--as", "hub", "--out", tmp_path / "other")
+    assert code == 2 and "--language is ''; it must be a code of ISO 639" in err
+
+
+def test_the_public_table_comes_in_and_goes_out(database, arena, tmp_path, data):
+    table = data / "visit-bench" / "visit_bench_multi_images.csv"
+    assert arena("drafts", "import", "visit", table)[1] == "visit-bench: 100 new items; 63 of all are accepted.\n"
+    assert arena("drafts", "import", "visit", table)[1] == "visit-bench: 0 new items; 63 of all are accepted.\n"
+    code, out, _ = arena("drafts", "export", "visit-bench", "--as", "visit", "--out", tmp_path / "out")
+    assert code == 0 and out == f"visit-bench: 100 items written to {tmp_path / 'out'}.\n"
+    assert "correct,63.0% (53.2% to 71.8%) of 100,–,63.0%" in arena("drafts", "board", "visit-bench")[1]
+
+
+def test_what_cannot_be_done_is_one_line(database, arena, tmp_path):
+    for words, told in (
+        (("new", tmp_path / "none.toml"), "none.toml"),
+        (("board", "pets"), "There is no campaign named 'pets'; there are: none yet"),
+        (("export", "pets", "--as", "bank", "--out", tmp_path / "out"), "There is no campaign named 'pets'"),
+        (("import", "visit", tmp_path / "none.csv"), "none.csv"),
+    ):
+        code, out, err = arena("drafts", *words)
+        assert (code, out, err.count("\n")) == (2, "", 1) and told in err
