@@ -18,7 +18,7 @@
   document.addEventListener("keydown", (event) => {  // in a note or a box, Enter would press the form's first button
     if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
   });
-  document.querySelector(".writing .problem")?.scrollIntoView({ block: "center" });
+  document.querySelector(".writing :is(.problem, .here)")?.scrollIntoView();
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });

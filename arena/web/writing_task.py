@@ -83,7 +83,7 @@ class WritingTask:
         if step == "instruction":
             return HTML.example(found.family, self._example(found.family), words)
         assert state.instruction
-        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), step == "verify", words)
+        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
         if step == "caption":
             return HTML.left(shown)
         if step == "answer":
