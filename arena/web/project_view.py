@@ -15,6 +15,8 @@ PAPER: Mapping[Metric, tuple[float, float, float]] = {
     "answer": (7.7, 3.8, 30.0),
 }
 """Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
+MOST_PERSONS = 200
+"""People of a project that its table shows, the latest; the pay sheet has all."""
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
     "caption": "Caption at fault",
@@ -43,7 +45,7 @@ def _tables(one: ProjectStanding) -> str:
             f"{row.agreed} of {row.others}" if row.others else "–",
             f"{row.minutes:,.0f}",
         )
-        for row in one.persons
+        for row in one.persons[-MOST_PERSONS:]
     ]
     agreed = "" if one.agreement is None else f"{one.agreement:.0%}"
     items = HTML.items([_item(draft) for draft in one.drafts], MOST_ITEMS)
