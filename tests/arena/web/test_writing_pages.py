@@ -28,11 +28,14 @@ PEOPLE = ("ann", "bob", "cyd")
 
 
 class WritingApp(NamedTuple):
-    """A server with a sealed project whose answers a model drafts, and one whose answers people write."""
+    """A server with a sealed project whose answers a model drafts, and some whose answers people write."""
 
     server: AppServer
     sealed: Campaign
-    by_hand: Campaign
+    fresh: Campaign
+    captioned: Campaign
+    """Its first item has its caption."""
+    pasted: Campaign
 
     def link(self, campaign: Campaign, person: str) -> str:
         return self.server.address + made_link(campaign.key, campaign.spec, now() + timedelta(days=1), person)
@@ -60,12 +63,12 @@ def app(tmp_path_factory) -> Iterator[WritingApp]:
         with closing(Database(f"sqlite:///{data / 'arena.db'}")) as database:
             shared = {"families": [family], "seat": {"votes": 200, "pay": 0}}
             sealed = {"model": "writer", "visibility": "sealed", "budget": 1.0}
-            made = [
-                Project.on(database, data, name="sealed", **shared, **sealed).campaign,
-                Project.on(database, data, name="by-hand", **shared).campaign,
-            ]
+            made = [Project.on(database, data, name="sealed", **shared, **sealed)]
+            made += [Project.on(database, data, name=name, **shared) for name in ("fresh", "captioned", "pasted")]
+            for person in ("ann", "bob"):
+                made[2].do(made[2].seat(person))
         server = AppServer(data, DEMO_BANK="off", MODELS=catalogue(folder, card("writer", "one", models)))
-        yield WritingApp(server, *made)
+        yield WritingApp(server, *(one.campaign for one in made))
         server.stop()
 
 
@@ -147,10 +150,10 @@ def test_three_people_fill_a_sealed_project_and_its_texts_stay_where_they_are_ne
 
 def test_the_screens_of_an_author_and_a_captioner(app, browser):
     with fresh_page(browser, DESK, locale="en") as page:
-        begin(page, app.link(app.by_hand, "ann"))
+        begin(page, app.link(app.fresh, "ann"))
         shoot(page, "write-instruction", whole=True)
         page.locator("[name=text]").fill("How many balls are there?")
-        bring(page, 1, 2)
+        bring(page, 51, 52)
         expect(page.locator("[name=text]")).to_have_value("How many balls are there?")
         credit(page, 1)
         send(page)
@@ -162,7 +165,7 @@ def test_the_screens_of_an_author_and_a_captioner(app, browser):
         send(page)
         expect(page.locator("#lead")).to_contain_text("2 of 200")
     with fresh_page(browser, PHONE, color_scheme="dark", locale="en") as page:
-        begin(page, app.link(app.by_hand, "bob"))
+        begin(page, app.link(app.fresh, "bob"))
         first = page.locator("[name=caption-1]")
         first.fill("A dog on the grass.")
         expect(page.locator(".count").first).to_contain_text("5 words, 10 more are needed")
@@ -179,14 +182,14 @@ def test_the_screens_of_an_author_and_a_captioner(app, browser):
 
 def test_the_screens_of_who_answers_and_who_verifies_by_keys(app, browser):
     with fresh_page(browser, TABLET, locale="en") as page:
-        begin(page, app.link(app.by_hand, "cyd"))
+        begin(page, app.link(app.captioned, "cyd"))
         expect(page.locator("details.captions .said").first).to_be_visible()
         shoot(page, "write-answer", whole=True)
         page.locator("[name=text]").fill("There are **two** balls.")
         send(page)
         expect(page.locator("[data-step=instruction]")).to_be_visible()
     with fresh_page(browser, DESK, color_scheme="dark", locale="en") as page:
-        begin(page, app.link(app.by_hand, "dan"))
+        begin(page, app.link(app.captioned, "dan"))
         expect(page.locator(".said b, .said strong")).to_have_text("two")
         expect(page.locator("details.captions .said").first).to_be_hidden()
         page.locator("details.captions summary").click()
@@ -199,7 +202,7 @@ def test_the_screens_of_who_answers_and_who_verifies_by_keys(app, browser):
         expect(page.locator("[data-step=instruction]")).to_be_visible()
         assert page.locator("dialog[open]").count() == 0
     with closing(Database(f"sqlite:///{app.server.data_dir / 'arena.db'}")) as database:
-        draft = DraftStore(database).drafts(app.by_hand)[0]
+        draft = DraftStore(database).drafts(app.captioned)[0]
     assert (draft.state.fault, draft.state.verdicts[0].note) == ("instruction", "a ia c")
 
 
@@ -212,7 +215,7 @@ def test_a_picture_that_is_pasted_or_dropped_is_brought(app, browser):
       document.querySelector(name === "drop" ? ".bring" : "[name=text]").dispatchEvent(event);
     }"""
     with fresh_page(browser, DESK, locale="en") as page:
-        begin(page, app.link(app.by_hand, "eve"))
+        begin(page, app.link(app.pasted, "eve"))
         for number, name in enumerate(("drop", "paste"), 1):
             page.evaluate(script, [name, list(photo(40 + number))])
             expect(page.locator(".brought")).to_have_count(number)
