@@ -1,5 +1,6 @@
 """What operators do with campaigns of every task: links, participants, the end."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -17,25 +18,25 @@ from arena.storage import is_lost_at_restart
 from arena.templates import plural
 
 
-class SeatAdmin:
+class SeatAdmin(ABC):
     """The campaigns of one kind; `store` knows those alone. The caller has checked that `who` is an operator."""
 
     def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
         self._settings, self._database = settings, database
         self.store, self.seats = store, SeatStore(database)
 
+    @abstractmethod
     def make(self, who: str, content: bytes) -> Campaign:
         """Make a campaign as a TOML file has it. Raises CampaignError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def tables(self) -> Mapping[str, Callable[[str], Rows]]:
         """The downloads of a campaign by name; each raises CampaignError."""
-        raise NotImplementedError
 
     def check_disk(self, spec: CampaignSpec) -> None:
         """Raise CampaignError for paid work that a restart would lose."""
