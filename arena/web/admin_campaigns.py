@@ -89,13 +89,10 @@ class _CampaignOrders:
         return await run_in_threadpool(self._tried, request, act)
 
     def downloads(self, campaign: str, table: str, request: Request) -> Response:
-        def act(_: str) -> str:
-            tables = self._of(campaign).tables
-            if table not in tables:
-                raise CampaignError(f"There is no such table; there are: {', '.join(tables)}")
-            return csv_text(tables[table](campaign))
-
-        answer = self._tried(request, act)
+        tables = self._of(campaign).tables
+        if table not in tables:
+            return PlainTextResponse("There is no such table.", status_code=404)
+        answer = self._tried(request, lambda _: csv_text(tables[table](campaign)))
         if answer.status_code == 200:
             answer.headers["content-type"] = "text/csv; charset=utf-8"
             answer.headers["content-disposition"] = f'attachment; filename="{campaign}-{table}.csv"'

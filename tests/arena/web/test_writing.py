@@ -118,6 +118,24 @@ def test_a_file_that_is_no_picture_is_named_and_the_others_are_kept(pages):
     assert "30 files at most. Go back" in ann.write(*many, text=TEXT).html
 
 
+class PictureHost:
+    """What answers behind links: a picture, and at one of them a page."""
+
+    async def fetch(self, url: str) -> bytes:
+        return b"<!doctype html><html>a page</html>" if url.endswith("page") else photo(7)
+
+
+def test_a_link_brings_a_picture_or_says_that_it_is_none(pages):
+    pages.project.writing._fetcher = PictureHost()
+    ann = pages.writer("ann").write(text=TEXT, link="https://example.org/page", act="bring")
+    assert (ann.status, "This file is a web page" in ann.problem) == (409, True)
+    assert 'value="https://example.org/page"' in ann.html
+    ann.write(text=TEXT, link=" https://example.org/dog.jpg ", act="bring")
+    assert (ann.status, ann.html.count('class="brought"'), 'name="link" value=""' in ann.html) == (200, 1, True)
+    ann.fill({"text": TEXT, **credited(1)})
+    assert pages.project.drafts[0].state.instruction.pictures[0].url == "https://example.org/dog.jpg"
+
+
 def test_an_author_is_warned_once_of_what_is_there_already(pages):
     pages.writer("ann").do(1)
     bob = pages.writer("bob")
