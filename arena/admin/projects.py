@@ -162,7 +162,7 @@ class ProjectAdmin(SeatAdmin):
 def _fetched(name: str) -> bytes:
     """A picture that a project names. Raises OSError."""
     if not name.startswith("https://"):
-        raise OSError("give its https address; files beside a project are for python -m arena drafts")
+        raise OSError("give its https address")
     try:
         return fetch(name)
     except FetchError as error:
