@@ -21,13 +21,16 @@ from starlette.routing import Mount
 
 from arena.admin.campaigns import CampaignAdmin
 from arena.admin.checklist import ChecklistEntry
+from arena.authoring.spec import TASK as WRITING
+from arena.authoring.spec import ProjectSpec
 from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
-from arena.campaign_battles.spec import closed_sources
+from arena.campaign_battles.spec import TASK as BATTLES
+from arena.campaign_battles.spec import BattleSpec, closed_sources
 from arena.database import Database, DatabaseError, now
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
@@ -45,7 +48,7 @@ from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_line
 from arena.templates import macros, script
-from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api
+from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api, writing_task
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
@@ -54,7 +57,7 @@ from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
 from arena.web.battle_tab import BattleTab
 from arena.web.built_pages import BuiltPages
-from arena.web.campaign_setup import build_campaigns
+from arena.web.campaign_setup import battle_task, build_campaigns
 from arena.web.cookies import VoterCookies
 from arena.web.events import RAW, Argument, Updates
 from arena.web.gradio_patches import keep_no_sessions
@@ -68,6 +71,8 @@ from arena.web.rate_limit import RateLimiter
 from arena.web.reveal import Reveal
 from arena.web.terms import Terms
 from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
+from arena.web.writing_setup import WritingSetup
+from arena.web.writing_task import WritingTask
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.calibration.drift_store import DriftStore
@@ -152,12 +157,17 @@ class AppContext:
         self.accuracies = ReportAccuracies(self.scoring.jobs)
         tasks = (MarkingTask(kind, self.marking, self.question_pictures) for kind in MARKING_WORDS)
         marked = {task.kind: (MarkSpec, task) for task in tasks}
-        shared = (campaigns, live.battles.scaled, self.terms.version)
-        self.campaigns = build_campaigns(settings, database, *shared, marked)
+        scaled = live.battles.scaled
+        battles = battle_task(settings, database, campaigns, scaled, self.terms.version)
+        self.writing = WritingSetup(settings, database, self.items, self.pictures, live.models)
+        writing = WritingTask(self.writing.writing, scaled, battles, self.writing.soon)
+        kinds = {BATTLES: (BattleSpec, battles), WRITING: (ProjectSpec, writing), **marked}
+        self.campaigns = build_campaigns(settings, database, kinds)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
         self.drift = DriftStore(database)
-        self.admin = AdminSetup(settings, database, operators, self.backup, live, queues, campaigns, self._checks)
+        shared = (live, queues, campaigns, self.writing, self._checks)
+        self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
 
     def _checks(self) -> Iterator[ChecklistEntry]:
         return drift_checks(self.drift, self.scoring.operator, now())
@@ -175,6 +185,7 @@ class AppContext:
                 stack.push_async_callback(asyncio.to_thread, self.backup.stop)
             await stack.enter_async_context(scoring_running(self.scoring))
             await stack.enter_async_context(self.live.running())
+            await stack.enter_async_context(self.writing.running())
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
 
@@ -186,8 +197,7 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
-    sources = (context.items, context.outcomes, context.leaderboard, context.models.overview)
-    heads = Heads(*sources, PublishedReports(context.scoring.jobs).words)
+    heads = page_heads(context)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (
@@ -197,6 +207,7 @@ def create_app(context: AppContext) -> FastAPI:
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
         *context.live.routers(),
+        writing_task.form_routes(context.campaigns, context.writing.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
         people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
@@ -232,14 +243,24 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
-    uploads |= {people_api.MARKS_UPLOAD: people_api.MOST_MARKS, task_map_api.TASK_MAP: task_map_api.MOST_MAP}
+    uploads |= {people_api.MARKS_UPLOAD: people_api.MOST_MARKS, writing_task.FORM: writing_task.MOST_FORM}
+    uploads[task_map_api.TASK_MAP] = task_map_api.MOST_MAP
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    guarded = {"image_hosts": settings.image_hosts, "answer_hosts": settings.mturk_hosts, "uploads": uploads}
-    guarded |= {"frames": settings.mturk_frames, "https": settings.space}
-    app.add_middleware(
-        RequestMiddleware, cookies=context.cookies, limits=RateLimiter(settings.trusted_hops), events=events, **guarded
-    )
+    guarded = {
+        "image_hosts": settings.image_hosts,
+        "answer_hosts": settings.mturk_hosts,
+        "frames": settings.mturk_frames,
+        "https": settings.space,
+        "uploads": uploads,
+        "limits": RateLimiter(settings.trusted_hops),
+    }
+    app.add_middleware(RequestMiddleware, cookies=context.cookies, events=events, **guarded)
     return app
+
+
+def page_heads(context: AppContext) -> Heads:
+    sources = (context.items, context.outcomes, context.leaderboard, context.models.overview)
+    return Heads(*sources, PublishedReports(context.scoring.jobs).words)
 
 
 def build_page(context: AppContext) -> gr.Blocks:

@@ -81,6 +81,13 @@ LIVE = Fund(
     "start a new one, come back tomorrow, or ask the operator to raise",
 )
 
+DRAFTS = Fund(
+    "drafts ",
+    "this project",
+    ("budget in its file", "budget in its file", "budget in its file"),
+    "a person writes this answer, and a project made anew may have a larger",
+)
+
 
 class Total(NamedTuple):
     """Cost of this day (UTC) and so far, what is reserved, and the limit."""

@@ -19,7 +19,7 @@ ActionKind = Literal[
     "made a campaign",
     "ended a campaign",
     "brought in a campaign's list of participants",
-    "took out an item that was written",
+    "took an item out of a project",
 ]
 
 ACT = Table(
@@ -43,8 +43,8 @@ class OperatorAction(NamedTuple):
     who: str
     deed: ActionKind
     about: str
-    """The item's key, the number of the upload, whose board it is or the campaign's name; empty for other actions and a
-    forgotten voter."""
+    """The item's key or number, the number of the upload, whose board it is or the campaign's name; empty for other
+    actions and a forgotten voter."""
     done_at: datetime
 
 

@@ -1,15 +1,11 @@
 """Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from math import isnan
 
-from arena.admin.actions import ActionKind, record_action
-from arena.authoring import board
-from arena.authoring import spec as authoring
-from arena.authoring.store import DraftStore
+from arena.admin.seat_admin import SeatAdmin, noted
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
@@ -20,14 +16,10 @@ from arena.database import Database, now
 from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
-from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.links import made_link
-from arena.seats.participants import listed_participants, listed_sessions
-from arena.seats.seats import SeatStore
+from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
-from arena.storage import is_lost_at_restart
 from arena.templates import plural
 from arena.types import item_key
 
@@ -62,20 +54,19 @@ class CampaignStanding:
     """Why the numbers of votes are missing."""
 
 
-class CampaignAdmin:
-    """What operators do with campaigns. The caller has checked that `who` is an operator."""
+class CampaignAdmin(SeatAdmin):
+    """What operators do with campaigns of battles. The caller has checked that `who` is an operator."""
 
     def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
-        self._settings, self._database, self.items = settings, database, items
-        self.store, self.seats = CampaignStore(database, KINDS), SeatStore(database)
-        self.campaigns, self.drafts = CampaignStore(database, {**KINDS, **authoring.KINDS}), DraftStore(database)
+        super().__init__(settings, database, CampaignStore(database, KINDS))
+        self.items = items
         self.states = CampaignStates(database, items, self.store, FlagService(database, CountSettings()))
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
         more = {"tuples": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
-        check_lasting(self._settings, spec)
+        self.check_disk(spec)
         bank = self.items.bank()
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))
@@ -84,7 +75,7 @@ class CampaignAdmin:
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
             raise CampaignError(f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once")
-        _check_sources(spec, bank)
+        check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
 
     def summary(self, campaign: Campaign) -> list[str]:
@@ -105,50 +96,17 @@ class CampaignAdmin:
             else "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
         ]
 
-    def link(self, campaign: Campaign, worker: str = "") -> str:
-        """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
-        until = now() + timedelta(days=campaign.spec.valid_days + 1)
-        return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
-
-    def links(self, standings: Iterable[CampaignStanding]) -> dict[str, str]:
-        """The link of each campaign of a platform, which fills its workers in, by the campaign's name."""
-        campaigns = (one.campaign for one in standings)
-        return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
-
-    def end(self, who: str, name: str) -> str:
-        """End a campaign, and say so. Raises CampaignError."""
-        campaign = self.campaigns.get(name)
-        note = noted(who, "ended a campaign", name)
-        if not self.store.end(campaign, "an operator ended it", note):
-            return f"{name} has ended already: {campaign.why_ended}."
-        return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
-
-    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
-        records = list(records)
-        campaign, listed = self.campaigns.get(name), listed_participants(records)
-        note = noted(who, "brought in a campaign's list of participants", name)
-        self.seats.bring_participants(campaign, listed, note)
-        came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
-        twice = [person for person, those in sessions.items() if len(set(those)) > 1]
-        other = [person for person, those in sessions.items() if came.get(person, those[0]) not in those]
-        return (
-            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
-            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."
-            + _named(" More than once in it, to be paid once", twice)
-            + _named(" Came under another submission than the list's, to be looked at", other)
-        )
+    @property
+    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+        return {"sheet": self.sheet, "quality": self.quality, "votes": self.votes}
 
     def sheet(self, name: str) -> Rows:
         """The pay sheet, after a review of all voters. Raises CampaignError."""
-        campaign = self.campaigns.get(name)
+        campaign = self.store.get(name)
         FlagService(self._database, CountSettings()).look()
         seats = self.seats.all(campaign)
-        if campaign.task == authoring.TASK:
-            work = board.seat_work(self.drafts.drafts(campaign), seats)
-        else:
-            with self._database.read() as connection:
-                work = seat_work(connection, campaign, seats)
+        with self._database.read() as connection:
+            work = seat_work(connection, campaign, seats)
         return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
 
     def quality(self, name: str) -> Rows:
@@ -172,16 +130,6 @@ class CampaignAdmin:
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
         """The campaigns, the newest first, each with how far it is."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
-
-    def projects(self) -> Iterator[str]:
-        """How far each project is in which people write items, the newest first."""
-        for one in self.campaigns.all():
-            if one.task == authoring.TASK:
-                wanted = sum(family.wanted for family in authoring.project_of(one.spec).families)
-                accepted = sum(draft.state.step == "accepted" for draft in self.drafts.drafts(one))
-                stands = f"ended: {one.why_ended}" if one.ended_at else "running"
-                kind, people = one.spec.platform.kind, plural(len(self.seats.all(one)), "worker")
-                yield f"{one.name} ({kind}), {stands}; {accepted:,} of {wanted:,} items accepted; {people}"
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
         seats, at = self.seats.all(campaign), now()
@@ -210,27 +158,9 @@ class CampaignAdmin:
         )
 
 
-def _named(what: str, persons: Sequence[str]) -> str:
-    return f"{what}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}." if persons else ""
-
-
 def _spec(campaign: Campaign) -> BattleSpec:
     assert isinstance(campaign.spec, BattleSpec)
     return campaign.spec
-
-
-def check_lasting(settings: Settings, spec: CampaignSpec) -> None:
-    """Raise CampaignError for a paid campaign on a disk that is wiped."""
-    if spec.seat.pay and is_lost_at_restart(settings):
-        raise CampaignError(
-            "A restart would lose this campaign's seats and what they give, which is paid: SQLite lies on a disk that "
-            "is wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
-            "or pay = 0 to try it"
-        )
-
-
-def noted(who: str, deed: ActionKind, name: str) -> Note:
-    return lambda connection: record_action(connection, who, deed, name)
 
 
 def _tuple(record: Record) -> dict[str, object]:
@@ -249,7 +179,7 @@ def _check_items(bank: Bank, source: str) -> int:
     return sum(item.source in named for item in bank.items.values())
 
 
-def _check_sources(spec: BattleSpec, bank: Bank) -> None:
+def check_sources(spec: CampaignSpec, bank: Bank) -> None:
     """Raise CampaignError for a source of check items that lacks what a campaign asks."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
     needs += [("qualify.items", spec.qualify.items, spec.qualify.asked)] if spec.qualify else []

@@ -14,6 +14,7 @@ from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
+from arena.admin.projects import ProjectAdmin, ProjectStanding
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.budget import Budget, Total
@@ -60,6 +61,7 @@ class Dashboard:
     every_flagged: frozenset[int]
     """All of them."""
     campaigns: tuple[CampaignStanding, ...]
+    projects: tuple[ProjectStanding, ...]
     links: Mapping[str, str]
     """Path and query of the one link of each campaign that has one."""
     unsigned: tuple[CampaignProgress, ...]
@@ -87,6 +89,7 @@ class DashboardService:
     queues: Mapping[str, Callable[[], int]]
     live_models: int
     campaigns: CampaignAdmin
+    projects: ProjectAdmin
     checks: Callable[[], Iterable[ChecklistEntry]] = tuple
     """What scoring adds to the checklist."""
 
@@ -99,6 +102,11 @@ class DashboardService:
         queues = {name: length() for name, length in self.queues.items()}
         copy = self.backup.state() if self.backup else None
         campaigns = tuple(self.campaigns.standings(MOST_CAMPAIGNS))
+        projects = tuple(self.projects.standings(MOST_CAMPAIGNS))
+        links = {
+            **self.campaigns.links(one.campaign for one in campaigns),
+            **self.projects.links(one.campaign for one in projects),
+        }
         unsigned, who, checks = self._unsigned(), self.settings.counted, tuple(self.checks())
         with self.database.read() as connection:
             official = official_board(connection, who)
@@ -114,7 +122,8 @@ class DashboardService:
                 flagged=with_votes(connection, flags),
                 every_flagged=frozenset(flag.voter for flag in flags),
                 campaigns=campaigns,
-                links=self.campaigns.links(campaigns),
+                projects=projects,
+                links=links,
                 unsigned=unsigned,
                 disk_bytes=disk.total,
                 free_bytes=disk.free,

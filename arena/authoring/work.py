@@ -112,8 +112,8 @@ class Writing:
     ) -> Instruction:
         """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError."""
         draft, spec = self._at(seat, token, "instruction").draft, project_of_seat(seat)
-        text = written("instruction", text, "instruction")
-        answer = written("answer", answer, "answer") if answer.strip() else ""
+        text = written("text of the instruction", text, "instruction")
+        answer = written("text of the answer", answer, "answer") if answer.strip() else ""
         if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= MOST_PICTURES:
             raise DraftError("An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered))
         brought = {one.sha256: one for one in self.store.brought(seat, draft.id)}
@@ -154,7 +154,7 @@ class Writing:
     def answer(self, seat: Seat, token: str, text: str) -> None:
         """Store a person's answer. Raises DraftError."""
         self._at(seat, token, "answer")
-        self.store.give(seat, token, DraftAnswer(text=written("answer", text, "answer")))
+        self.store.give(seat, token, DraftAnswer(text=written("text of the answer", text, "answer")))
 
     def verify(self, seat: Seat, token: str, said: str, note: str = "", blind: bool | None = None) -> None:
         """Store a verdict; `blind`: whether the blind answer is correct too, where there is one. Raises DraftError."""
@@ -164,7 +164,7 @@ class Writing:
             raise DraftError("Say whether the answer is correct, or where the fault is.")
         if state.blind and judged == "correct" and blind is None:
             raise DraftError("Say whether the answer that was given without the picture is correct too.")
-        note = written("note", note, "note") if note.strip() else ""
+        note = written("text of the note", note, "note") if note.strip() else ""
         self.store.give(seat, token, Verification(said=judged, note=note, blind_correct=blind if state.blind else None))
 
     def skip(self, seat: Seat, token: str, reason: str = "") -> None:

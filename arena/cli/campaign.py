@@ -9,17 +9,21 @@ from typer import Option, Typer
 from typer.core import TyperGroup
 
 from arena.admin.campaigns import CampaignAdmin
+from arena.admin.projects import ProjectAdmin
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
+from arena.inference.catalogue import Models, read_catalogue
 from arena.io.csv_text import csv_text
+from arena.io.images import PictureStore
 from arena.io.strict_json import RowsError
 from arena.io.tables import COMMAND_LINE as ANY_LENGTH
 from arena.io.tables import read_lines, read_records
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
-from arena.settings import Settings
+from arena.settings import Settings, secret
+from arena.web.writing_setup import WritingSetup
 
 
 class CampaignCommands(TyperGroup):
@@ -34,10 +38,20 @@ app, campaign = Typer(rich_markup_mode=None), Typer(cls=CampaignCommands)
 app.add_typer(campaign, name="campaign")
 
 
-def _admin() -> CampaignAdmin:
+def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
+    """What operators do with campaigns of battles, and with projects."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
-    return CampaignAdmin(settings, database, ItemBank(database, settings.image_hosts))
+    bank, pictures = ItemBank(database, settings.image_hosts), PictureStore(settings.pictures_dir)
+    models = Models(read_catalogue(settings.models, secret), settings.local_models)
+    projects = WritingSetup(settings, database, bank, pictures, models).admin
+    return CampaignAdmin(settings, database, bank), projects
+
+
+def _admin_of(name: str) -> CampaignAdmin | ProjectAdmin:
+    """What operators do with a campaign of this name, whatever its task."""
+    battles, projects = admins()
+    return projects if projects.store.find(name) else battles
 
 
 def _address(given: str | None) -> str:
@@ -71,7 +85,7 @@ def new(
     address: Address = None,
 ) -> Iterator[str]:
     """Make a campaign of a TOML file."""
-    admin = _admin()
+    admin, _ = admins()
     with _named(tuples):
         made = admin.make(COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None)
     yield from admin.summary(made)
@@ -88,8 +102,8 @@ def links(
     address: Address = None,
 ) -> Iterator[str]:
     """Its signed links: a CSV of one for each worker, or the one for Prolific's or MTurk's form."""
-    admin = _admin()
-    found, here = admin.campaigns.get(name), _address(address)
+    admin = _admin_of(name)
+    found, here = admin.store.get(name), _address(address)
     if found.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(
@@ -108,44 +122,49 @@ def links(
 @campaign.command("list")
 def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
-    admin = _admin()
-    for one in admin.standings():
+    battles, projects = admins()
+    for one in battles.standings():
         made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
         stands = f"ended: {made.why_ended}" if made.ended_at else "running"
         numbers = one.problem or f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
         yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
-    yield from admin.projects()
+    for project in projects.standings():
+        made, people = project.campaign, ", ".join(f"{number} {state}" for state, number in project.states.items())
+        stands = f"ended: {made.why_ended}" if made.ended_at else "running"
+        wanted = sum(row.wanted for row in project.families)
+        numbers = f"{sum(row.accepted for row in project.families):,} of {wanted:,} items accepted"
+        yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
 
 
 @campaign.command()
 def end(name: str) -> Iterator[str]:
     """End a campaign; whoever is at work is told, and is paid."""
-    yield _admin().end(COMMAND_LINE, name)
+    yield _admin_of(name).end(COMMAND_LINE, name)
 
 
 @campaign.command()
 def participants(name: str, file: Path) -> Iterator[str]:
     """Bring in the platform's own list: Prolific's export, MTurk's batch results, or a table with `worker`."""
     with _named(file):
-        yield _admin().bring_participants(COMMAND_LINE, name, read_records(file))
+        yield _admin_of(name).bring_participants(COMMAND_LINE, name, read_records(file))
 
 
 @campaign.command()
 def sheet(name: str) -> Iterator[str]:
     """Whom to pay, as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
-    return printed(_admin().sheet(name))
+    return printed(_admin_of(name).sheet(name))
 
 
 @campaign.command()
 def quality(name: str) -> Iterator[str]:
     """How good answers are, as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
-    return printed(_admin().quality(name))
+    return printed(admins()[0].quality(name))
 
 
 @campaign.command()
 def votes(name: str) -> Iterator[str]:
     """Every answer with its worker, as CSV, for operators alone."""
-    return printed(_admin().votes(name))
+    return printed(admins()[0].votes(name))
 
 
 @campaign.command(hidden=True)

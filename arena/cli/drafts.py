@@ -6,25 +6,22 @@ from typing import Annotated, NamedTuple
 
 from typer import Option, Typer
 
-from arena.admin.campaigns import check_lasting, noted
+from arena.admin.seat_admin import noted
 from arena.authoring.board import agreement, family_rows, person_rows, step_minutes, yield_table
 from arena.authoring.events import Fault
 from arena.authoring.exports import ExportError, Exports, Form, left_out
 from arena.authoring.hub_dataset import TOPS, CardWords, percent
-from arena.authoring.projects import Projects
-from arena.authoring.spec import KINDS, ProjectSpec, project_of
+from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import DraftStore
 from arena.authoring.visit_csv import import_visit
-from arena.cli.campaign import printed
+from arena.cli.campaign import admins, printed
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
-from arena.inference.catalogue import read_catalogue
 from arena.io.images import PictureStore
 from arena.seats.campaigns import CampaignStore
 from arena.seats.seats import SeatStore
-from arena.seats.spec import read_spec
 from arena.server.hub_upload import upload_dataset
-from arena.settings import Settings, secret
+from arena.settings import Settings
 from arena.templates import plural
 
 app, drafts, brought = Typer(rich_markup_mode=None), Typer(), Typer()
@@ -36,29 +33,20 @@ class OpenProjects:
     """The projects of this arena's database."""
 
     def __init__(self) -> None:
-        self.settings = Settings.from_env()
-        database = Database(self.settings.database_url)
+        settings = Settings.from_env()
+        database = Database(settings.database_url)
         self.campaigns, self.drafts = CampaignStore(database, KINDS), DraftStore(database)
-        self.pictures, self.seats = PictureStore(self.settings.pictures_dir), SeatStore(database)
-
-    def projects(self) -> Projects:
-        return Projects(self.campaigns, self.drafts, self.pictures, read_catalogue(self.settings.models, secret))
+        self.pictures, self.seats = PictureStore(settings.pictures_dir), SeatStore(database)
 
 
 @drafts.command()
 def new(file: Path) -> Iterator[str]:
     """Make a project of a TOML file; its examples' pictures lie beside it."""
-    here, content = OpenProjects(), file.read_bytes()
-    spec = read_spec(ProjectSpec, content)
-    check_lasting(here.settings, spec)
-    note = noted(COMMAND_LINE, "made a campaign", spec.name)
-    made = here.projects().make(content, lambda name: (file.parent / name).read_bytes(), note)
-    wanted, seat = sum(family.wanted for family in spec.families), spec.seat
-    yield (
-        f"{made.name}: {plural(wanted, 'item')} wanted; a worker does up to {plural(seat.votes, 'step')} for "
-        f"{seat.pay:g} {seat.currency}; texts under {spec.licence}, {spec.visibility}."
-    )
-    yield f"Links: python -m arena campaign links {made.name}{' --workers FILE' * (spec.platform.kind == 'plain')}"
+    _, admin = admins()
+    made = admin.make(COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes())
+    yield from admin.summary(made)
+    workers = " --workers FILE" if made.spec.platform.kind == "plain" else ""
+    yield f"Links: python -m arena campaign links {made.name}{workers}"
 
 
 @drafts.command()
@@ -91,15 +79,11 @@ def reject(
     project: str,
     item: int,
     fault: Annotated[Fault, Option(help="what is wrong with it; picture: also a licence that was withdrawn")],
-    why: Annotated[str, Option(help="a note for operators")] = "",
+    why: Annotated[str, Option(help="a note for operators")],
 ) -> Iterator[str]:
     """Take an item out, also one that was accepted; what was written stays stored."""
-    here = OpenProjects()
-    found = here.campaigns.get(project)
-    note = noted(COMMAND_LINE, "took out an item that was written", f"{project} {item}")
-    here.projects().reject(found, item, fault, why, note)
-    yield f"Item {item} of {project} is taken out; exports leave it out from now on."
-    yield "If its item is in the bank, hide it on the operators' page; its votes stay."
+    _, admin = admins()
+    yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
 
 
 @brought.command("visit")

@@ -9,7 +9,9 @@ from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
 from arena.admin.campaigns import CampaignAdmin
-from arena.campaign_battles.downloads import Rows
+from arena.admin.projects import ProjectAdmin
+from arena.admin.seat_admin import SeatAdmin
+from arena.authoring.checks import DraftError
 from arena.database import DatabaseError
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError
@@ -22,22 +24,39 @@ from arena.web.cookies import NO_STORE, over_https
 PARTICIPANTS = "/operators/participants"
 MOST_LIST = 5_000_000
 """Most bytes of a platform's list of participants."""
-_ERRORS = (CampaignError, CampaignLinkError, RowsError, OSError)
+_ERRORS = (CampaignError, CampaignLinkError, DraftError, RowsError, OSError)
 
 
 class _CampaignOrders:
     """What the routes do; each answers with a text, or with what is to be mended and status 422."""
 
-    def __init__(self, campaigns: CampaignAdmin, operators: Operators) -> None:
-        self.campaigns, self.operators = campaigns, operators
+    def __init__(self, campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators) -> None:
+        self.campaigns, self.projects, self.operators = campaigns, projects, operators
+
+    def _of(self, campaign: str) -> SeatAdmin:
+        """Whose a campaign is: a name is one of battles or of items."""
+        return self.projects if self.projects.store.has(campaign) else self.campaigns
 
     async def makes(self, request: Request) -> Response:
+        return await self._makes(self.campaigns, request)
+
+    async def makes_project(self, request: Request) -> Response:
+        return await self._makes(self.projects, request)
+
+    async def _makes(self, of: SeatAdmin, request: Request) -> Response:
         body = await request.body()
 
         def act(who: str) -> str:
-            return "\n".join(self.campaigns.summary(self.campaigns.make(who, body)))
+            return "\n".join(of.summary(of.make(who, body)))
 
         return await run_in_threadpool(self._tried, request, act)
+
+    async def rejects(self, campaign: str, request: Request) -> Response:
+        """Take an item out of a project; its number comes first, and then why."""
+        number, _, why = (await request.body()).decode(errors="replace").strip().partition(" ")
+        return await run_in_threadpool(
+            self._tried, request, lambda who: self.projects.reject(who, campaign, number, why.strip())
+        )
 
     async def links(self, campaign: str, request: Request) -> Response:
         """A CSV of the signed links of workers, whose names come one a line."""
@@ -45,13 +64,14 @@ class _CampaignOrders:
         here = address(request)
 
         def act(_: str) -> str:
-            found = self.campaigns.store.get(campaign)
-            return csv_text([("worker", "link"), *((one, f"{here}{self.campaigns.link(found, one)}") for one in names)])
+            of = self._of(campaign)
+            found = of.store.get(campaign)
+            return csv_text([("worker", "link"), *((one, f"{here}{of.link(found, one)}") for one in names)])
 
         return await run_in_threadpool(self._tried, request, act)
 
     async def ends(self, campaign: str, request: Request) -> Response:
-        return await run_in_threadpool(self._tried, request, lambda who: self.campaigns.end(who, campaign))
+        return await run_in_threadpool(self._tried, request, lambda who: self._of(campaign).end(who, campaign))
 
     async def lists(self, campaign: str, file: str, request: Request) -> Response:
         """Take the platform's list of participants, a file of this name."""
@@ -62,18 +82,14 @@ class _CampaignOrders:
                 path = Path(folder) / f"list{Path(file).suffix}"
                 path.write_bytes(body)
                 try:
-                    return self.campaigns.bring_participants(who, campaign, read_records(path, PAGE, name=file))
+                    return self._of(campaign).bring_participants(who, campaign, read_records(path, PAGE, name=file))
                 except RowsError as error:
                     raise error.at(file=file) from error
 
         return await run_in_threadpool(self._tried, request, act)
 
     def downloads(self, campaign: str, table: str, request: Request) -> Response:
-        tables: dict[str, Callable[[str], Rows]] = {
-            "sheet": self.campaigns.sheet,
-            "quality": self.campaigns.quality,
-            "votes": self.campaigns.votes,
-        }
+        tables = self._of(campaign).tables
         if table not in tables:
             return PlainTextResponse("There is no such table.", status_code=404)
         answer = self._tried(request, lambda _: csv_text(tables[table](campaign)))
@@ -94,9 +110,11 @@ class _CampaignOrders:
             return PlainTextResponse(str(error), status_code=422, headers=NO_STORE)
 
 
-def routes(campaigns: CampaignAdmin, operators: Operators) -> APIRouter:
-    router, does = APIRouter(), _CampaignOrders(campaigns, operators)
+def routes(campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators) -> APIRouter:
+    router, does = APIRouter(), _CampaignOrders(campaigns, projects, operators)
     router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
+    router.add_api_route("/operators/projects", does.makes_project, methods=["POST"])
+    router.add_api_route("/operators/projects/{campaign}/reject", does.rejects, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/links", does.links, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/end", does.ends, methods=["POST"])
     router.add_api_route(PARTICIPANTS, does.lists, methods=["POST"])

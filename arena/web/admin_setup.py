@@ -19,6 +19,7 @@ from arena.web import admin_campaigns, export_api
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import NO_STORE, cookie_header, over_https
 from arena.web.live_setup import LiveSetup
+from arena.web.writing_setup import WritingSetup
 
 
 class AdminSetup:
@@ -33,17 +34,19 @@ class AdminSetup:
         live: LiveSetup,
         queues: Mapping[str, Callable[[], int]],
         campaigns: CampaignAdmin,
+        writing: WritingSetup,
         checks: Callable[[], Iterable[ChecklistEntry]],
     ) -> None:
         """`queues` maps a queue's name to a function that returns its length; `checks` adds to the checklist."""
         judge, images = settings.judge, live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
+        budgets["Draft answers"] = writing.budget
         self.operators, self.service = operators, AdminService(database, images, settings.counted)
-        seen = (backup, budgets, queues, len(live.chats.vlms), campaigns, checks)
+        seen = (backup, budgets, queues, len(live.chats.vlms), campaigns, writing.admin, checks)
         self.watch = DashboardService(database, settings, *seen)
         files = PublicFiles(database, settings.public_dir)
-        of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, operators))
+        of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, writing.admin, operators))
         self.routers = (*of_operators, export_api.routes(files))
 
 

@@ -16,6 +16,7 @@ from arena.settings import SettingRead
 from arena.templates import macros, plural
 from arena.web.backup_status import ago, is_late
 from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
+from arena.web.project_view import projects_html
 
 HTML = macros("admin.html")
 MOST_SEATS = 200
@@ -40,6 +41,7 @@ def dashboard_html(
         HTML.running(seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]),
         HTML.flagged([_flagged(one) for one in seen.flagged], len(seen.every_flagged)),
         HTML.campaigns([_campaign(one, seen, address) for one in seen.campaigns]),
+        projects_html(seen.projects, seen.links, address),
         HTML.unsigned(seen.unsigned, MOST_SEATS, seen.every_flagged),
         HTML.official(seen, COUNTED.get(seen.who.rule)),
         HTML.moderation(seen),

@@ -18,6 +18,7 @@
   document.addEventListener("keydown", (event) => {  // in a note or a box, Enter would press the form's first button
     if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
   });
+  document.querySelector(".writing :is(.problem, .here)")?.scrollIntoView();
   let sent = false;
   document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
   addEventListener("pageshow", () => { sent = false; });
@@ -39,4 +40,29 @@
     found.click();
     found.parentElement.querySelector(":scope[open] button")?.focus();
   });
+})();
+// Writing: how many words a description has, and what it may still lack; files that are chosen, dropped or pasted are brought.
+(() => {
+  const tell = (box) => {
+    const count = box.parentElement.querySelector(".count");
+    if (!count) return;
+    const { least, words, more, stages } = count.dataset, said = (text, ...values) => text.replace(/{}/g, () => values.shift());
+    const number = box.value.match(/[\u3040-\u30ff\u3400-\u9fff]|[\p{L}\p{N}_]+/gu)?.length ?? 0, asked = stages.split("|");
+    const stage = asked[Math.min(Math.floor(number / least), asked.length - 1)];
+    count.textContent = `${number < least ? said(more, number, least - number) : said(words, number)} ${stage}`;
+  };
+  document.querySelectorAll(".writing textarea").forEach(tell);
+  document.addEventListener("input", ({ target }) => target.matches?.(".writing textarea") && tell(target));
+  const files = document.querySelector(".writing input[type=file]"), bring = document.querySelector(".bring button");
+  if (!files) return;
+  const take = (event, those) => {
+    if (!those?.files.length) return;
+    event.preventDefault();
+    files.files = those.files;
+    bring.click();
+  };
+  files.addEventListener("change", () => files.files.length && bring.click());
+  addEventListener("paste", (event) => take(event, event.clipboardData));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => take(event, event.dataTransfer));
 })();

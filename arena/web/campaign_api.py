@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -39,6 +40,8 @@ VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
+Do = Callable[[Seat, Words], str | None]
+"""What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
 
 log = logging.getLogger(__name__)
 
@@ -145,8 +148,18 @@ class CampaignPages:
             raise CampaignLinkError("A practice question was taken out. Tell whoever sent you the link.")
         return found
 
-    def shown(self, seat: Seat, visit: Visit, after: str = "", error: Exception | None = None) -> str:
-        """The page of a seat as it stands; `after`: the practice question that was answered last."""
+    def shown(
+        self,
+        seat: Seat,
+        visit: Visit,
+        after: str = "",
+        error: Exception | None = None,
+        typed: Words = MappingProxyType({}),
+    ) -> str:
+        """The page of a seat as it stands; `after`: the practice question that was answered last.
+
+        `typed`: the form that was not taken because of an error.
+        """
         visit = self._to(seat.campaign, visit)
         problem = said(error, visit.words) if error else ""
         told = after and self._told(seat, after, visit)
@@ -160,7 +173,7 @@ class CampaignPages:
             task = self.tasks[seat.campaign.task]
             piece = task.piece(seat, visit.network, visit.words)
             if piece is not None:
-                return self._work_page(seat, piece, visit, problem)
+                return self._work_page(seat, piece, visit, problem, typed)
             if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
                 seat = self.seats.note(seat, "done")
             elif self._is_full(seat, task):
@@ -170,7 +183,7 @@ class CampaignPages:
         return self._end_page(seat, visit)
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
-        words, path = visit.words, _path(seat)
+        words, path = visit.words, path_of(seat)
         told = (words["c_nothing"], words["c_nothing_more"], path)
         if seat.campaign.ended_at is not None:
             told = (words["c_full"], words["c_away"], "")
@@ -185,7 +198,7 @@ class CampaignPages:
         only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
         return last is not None and not only_skipped and not task.waits(seat)
 
-    def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str) -> str:
+    def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
         spec, words = seat.campaign.spec, visit.words
         given = self.tasks[seat.campaign.task].progress(seat)
         all_of_it = spec.seat.votes + self.tasks[seat.campaign.task].checks_wanted(seat)
@@ -194,8 +207,8 @@ class CampaignPages:
         lead = HTML.lead(
             words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes), number / all_of_it
         )
-        work = self.tasks[seat.campaign.task].dock(seat, piece, _path(seat), problem, words)
-        foot = HTML.foot(spec, _path(seat), False, words)
+        work = self.tasks[seat.campaign.task].dock(seat, piece, path_of(seat), problem, words, typed)
+        foot = HTML.foot(spec, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
     def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
@@ -207,8 +220,8 @@ class CampaignPages:
             said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
         lead = self._exam_lead(stands.attempt, stands.number, seat, words)
         sent = {"number": f"{stands.attempt}.{stands.number}"}
-        form = HTML.exam(_path(seat), sent, question.shown, "open", said_, "", problem, words)
-        foot = HTML.foot(spec, _path(seat), stands.number == 1, words)
+        form = HTML.exam(path_of(seat), sent, question.shown, "open", said_, "", problem, words)
+        foot = HTML.foot(spec, path_of(seat), stands.number == 1, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
 
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
@@ -222,7 +235,7 @@ class CampaignPages:
         words = visit.words
         question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
         verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
-        form = HTML.exam(_path(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
+        form = HTML.exam(path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
         lead = self._exam_lead(int(attempt), int(number), seat, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
@@ -262,11 +275,11 @@ class CampaignPages:
 _LANGUAGES = page_words(EVERYWHERE)
 
 
-def _path(seat: Seat) -> str:
+def path_of(seat: Seat) -> str:
     return f"/c/{seat.campaign.name}/{seat.token}"
 
 
-class _Routes:
+class CampaignRoutes:
     """What the routes of workers' pages do."""
 
     def __init__(self, pages: CampaignPages) -> None:
@@ -275,7 +288,7 @@ class _Routes:
     def opens(self, name: str, request: Request) -> Response:
         def act() -> Response:
             found = self.pages.opened(name, _query(request), self._visit(request))
-            return _to(found) if isinstance(found, Seat) else _answered(found)
+            return to_seat(found) if isinstance(found, Seat) else _answered(found)
 
         return self._tried(act, request)
 
@@ -285,7 +298,7 @@ class _Routes:
         def act() -> Response:
             if form.get("consent") != "yes":
                 raise CampaignLinkError("Tick the box to begin; without your consent nothing is stored.")
-            return _to(self.pages.enter(name, _query(request), self._visit(request)))
+            return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
         return await asyncio.to_thread(self._tried, act, request)
 
@@ -300,12 +313,23 @@ class _Routes:
     async def takes(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
 
+        def do(seat: Seat, words: Words) -> str | None:
+            return self.pages.do(seat, form, words)
+
+        return await self.done(name, token, request, form, do)
+
+    async def done(self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do) -> Response:
+        """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
+
         def act() -> Response:
             seat, visit = self.pages.seat(name, token), self._visit(request)
             try:
-                return _to(seat, self.pages.do(seat, form, visit.words))
+                query = do(seat, visit.words)
+                if query is None:
+                    return _answered(self.pages.shown(seat, visit, typed=form))
+                return to_seat(seat, query)
             except (VoterError, UnknownBattleError) as error:
-                return _answered(self.pages.shown(seat, visit, error=error), 409)
+                return _answered(self.pages.shown(seat, visit, error=error, typed=form), 409)
 
         return await asyncio.to_thread(self._tried, act, request)
 
@@ -323,7 +347,7 @@ class _Routes:
 
 def routes(pages: CampaignPages) -> APIRouter:
     """The routes of workers' pages, their style and their script."""
-    router, does = APIRouter(), _Routes(pages)
+    router, does = APIRouter(), CampaignRoutes(pages)
     router.add_api_route("/c/{name}", does.opens, methods=["GET"])
     router.add_api_route("/c/{name}", does.enters, methods=["POST"])
     router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
@@ -340,8 +364,8 @@ def _answered(html: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"})
 
 
-def _to(seat: Seat, query: str = "") -> Response:
-    return RedirectResponse(f"{_path(seat)}{query}", status_code=303, headers=NO_STORE)
+def to_seat(seat: Seat, query: str = "") -> Response:
+    return RedirectResponse(f"{path_of(seat)}{query}", status_code=303, headers=NO_STORE)
 
 
 def _query(request: Request) -> dict[str, str]:

@@ -77,7 +77,7 @@ const stereoscope = (() => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (kept("keys") === "off" || resting()) return;
     const key = event.key.toLowerCase();
-    if (key === "i" && pictures().length) { event.preventDefault(); enlarge(0); }
+    if (key === "i" && pictures().length && !document.querySelector("[data-key=i]")) { event.preventDefault(); enlarge(0); }
     const button = buttons[key]?.map(byId).find(shown);
     if (button) { event.preventDefault(); button.click(); }
   });

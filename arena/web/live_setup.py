@@ -39,8 +39,8 @@ class LiveSetup:
         self, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
     ) -> None:
         """Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken."""
-        self._answering = Models(read_catalogue(settings.models, secret), settings.local_models)
-        vlms = [self._answering.vlm(card.name) for card in self._answering.catalogue.live]
+        self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
+        vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
         store, images = LiveStore(database, settings.vote_limits), OwnImages(database, settings.own_dir)
         store.register_models([vlm.card.name for vlm in vlms])
         live, networks = settings.live, Networks(settings.trusted_hops)
@@ -64,7 +64,7 @@ class LiveSetup:
             yield
         finally:
             tidying.cancel()
-            await self._answering.aclose()
+            await self.models.aclose()
 
     async def _tidy(self) -> None:
         """Delete expired images and networks, and commit the reservations of dead servers."""

@@ -31,10 +31,14 @@ class Shown(NamedTuple):
 
 
 def shown_pictures(item: Item, scaled: ScaledPictures) -> Sequence[Shown]:
+    return shown_images(item.images, scaled)
+
+
+def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[Shown]:
     """Return an item's pictures, in widths whose files together stay below BATTLE_BYTES."""
-    fitting = [width for width, most in MOST_BYTES.items() if most * len(item.images) <= BATTLE_BYTES]
+    fitting = [width for width, most in MOST_BYTES.items() if most * len(images) <= BATTLE_BYTES]
     widths = fitting or [min(MOST_BYTES)]
-    return [_shown(image, widths, item.multi, scaled) for image in item.images]
+    return [_shown(image, widths, len(images) > 1, scaled) for image in images]
 
 
 def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictures) -> Shown:

@@ -61,7 +61,7 @@ class MarkingTask:
     def waits(self, seat: Seat) -> bool:
         return False
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
         last = self.marking.store.last(seat)
         reasons = {name: words[name] for name in CANNOT_REASONS}
         form = (action, piece.token, last.token if last else "", reasons, problem, words)

@@ -116,7 +116,7 @@ class ToyTask:
     def words(self) -> Mapping[str, Words]:
         return {"en": {"c_votes": "Numbers"}}
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words) -> str:
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
         state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
         return HTML.work(action, piece.token, *state, problem, words)
 

@@ -16,12 +16,15 @@ from arena.authoring.store import Draft, DraftStore
 from arena.authoring.work import OfferedPicture, OpenStep, Writing
 from arena.budget import Budget, Ceilings
 from arena.database import Database
-from arena.inference.catalogue import Catalogue
+from arena.inference.catalogue import Catalogue, Models, read_catalogue
 from arena.io.images import PictureStore
+from arena.items.store import ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival
 from arena.seats.seats import Seat, SeatStore
+from arena.settings import Settings, secret
 from arena.types import VLM, ModelCard
+from arena.web.writing_setup import WritingSetup
 
 FREE = Credit(source="https://example.org/photo", creator="Ada", licence="CC BY")
 CAPTION = "A brown dog stands on green grass beside a red ball, and behind it a low white fence runs {}"
@@ -42,6 +45,13 @@ def photo(seed: int, gps: bool = False) -> bytes:
     out = io.BytesIO()
     image.save(out, "JPEG", quality=95, exif=exif.tobytes() if gps else b"")
     return out.getvalue()
+
+
+def writing_setup(settings: Settings, database: Database) -> WritingSetup:
+    """A server's services of projects, with the models that its settings name."""
+    models = Models(read_catalogue(settings.models, secret), settings.local_models)
+    items, pictures = ItemBank(database, settings.image_hosts), PictureStore(settings.pictures_dir)
+    return WritingSetup(settings, database, items, pictures, models)
 
 
 @dataclass

@@ -37,6 +37,7 @@ from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor
+from tests.support.writers import writing_setup
 
 LOGGED_IN = CountSettings("logged-in")
 LOGIN = {"OAUTH_CLIENT_ID": "app", "OAUTH_CLIENT_SECRET": "s3cret"}
@@ -64,8 +65,8 @@ def watch(
     settings = Settings.from_env({"DATA_DIR": str(folder), **environ})
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
     budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
-    campaigns = CampaignAdmin(settings, database, ItemBank(database))
-    return DashboardService(database, settings, backup, budgets, queues, live_models, campaigns)
+    campaigns, projects = CampaignAdmin(settings, database, ItemBank(database)), writing_setup(settings, database).admin
+    return DashboardService(database, settings, backup, budgets, queues, live_models, campaigns, projects)
 
 
 def page_of(seen: Dashboard) -> str:

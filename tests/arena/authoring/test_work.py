@@ -88,7 +88,7 @@ def test_what_is_no_picture_or_no_picture_of_this_person_is_told_in_a_sentence(p
     mine = project.offer(seat, token, 1)
     with pytest.raises(DraftError, match="1 to 10 different pictures, not 2"):
         project.writing.instruction(seat, token, "What is it?", [mine, mine])
-    with pytest.raises(DraftError, match="The instruction is empty"):
+    with pytest.raises(DraftError, match="The text of the instruction is empty"):
         project.writing.instruction(seat, token, " \n", [mine])
 
 

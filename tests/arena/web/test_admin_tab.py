@@ -47,6 +47,7 @@ from tests.support.paid_campaigns import written
 from tests.support.screens import DESK, Late, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor, rows
+from tests.support.writers import writing_setup
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
@@ -77,8 +78,8 @@ def arena(tmp_path) -> Iterator[Arena]:
     images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
-    campaigns = CampaignAdmin(settings, database, ItemBank(database))
-    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns)
+    campaigns, projects = CampaignAdmin(settings, database, ItemBank(database)), writing_setup(settings, database).admin
+    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns, projects)
     boards = Leaderboard(database)
     with app.Page() as page:
         gr.HTML("<p>Vote here.</p>")
@@ -86,7 +87,7 @@ def arena(tmp_path) -> Iterator[Arena]:
         AdminTab(watch, AdminService(database, images, CountSettings()), operators, Overview(boards)).listen(page)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))
-    served.include_router(admin_campaigns.routes(campaigns, operators))
+    served.include_router(admin_campaigns.routes(campaigns, projects, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena/web/page.css"]
     gr.mount_gradio_app(served, page, path="/", head=app.HEAD, css_paths=css, ssr_mode=False)

@@ -1,0 +1,169 @@
+"""Projects as operators make, watch and pay them: campaigns in which people write items."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arena.admin.campaigns import check_sources
+from arena.admin.seat_admin import SeatAdmin, noted
+from arena.authoring.board import (
+    FamilyRow,
+    PersonRow,
+    StepMinutes,
+    YieldRow,
+    agreement,
+    family_rows,
+    person_rows,
+    seat_work,
+    step_minutes,
+    yield_table,
+)
+from arena.authoring.checks import LONGEST, DraftError
+from arena.authoring.drafting import Drafting
+from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction
+from arena.authoring.projects import Projects
+from arena.authoring.spec import ProjectSpec, project_of
+from arena.authoring.state import DraftState
+from arena.authoring.store import Draft
+from arena.campaign_battles.downloads import Rows
+from arena.database import Database, now
+from arena.inference.catalogue import CatalogueError
+from arena.io.fetch import FetchError, fetch
+from arena.items.store import ItemBank
+from arena.seats.campaigns import Campaign
+from arena.seats.sheet import SheetRow, pay_sheet, state_of
+from arena.seats.spec import CampaignError, read_spec
+from arena.settings import Settings
+from arena.templates import plural
+
+MOST_ITEMS = 200
+"""Items of a project that its table shows, the latest."""
+
+
+@dataclass(frozen=True)
+class ProjectStanding:
+    """A project, and how far it is."""
+
+    campaign: Campaign
+    spec: ProjectSpec
+    states: Mapping[str, int]
+    """People by state."""
+    listed: int
+    """People in the platform's list."""
+    families: Sequence[FamilyRow]
+    yields: Sequence[YieldRow]
+    minutes: Sequence[StepMinutes]
+    persons: Sequence[PersonRow]
+    agreement: float | None
+    drafts: Sequence[Draft]
+    """The latest ones that have an instruction, the newest first."""
+    spent: int
+    """Millionths of a US dollar for draft answers."""
+    price: str
+    """What a draft answer costs at most, in words."""
+
+
+def _fetched(name: str) -> bytes:
+    """A picture that a project names. Raises OSError."""
+    if not name.startswith("https://"):
+        raise OSError("give its https address")
+    try:
+        return fetch(name)
+    except FetchError as error:
+        raise OSError(str(error)) from error
+
+
+class ProjectAdmin(SeatAdmin):
+    """What operators do with projects. The caller has checked that `who` is an operator."""
+
+    def __init__(
+        self, settings: Settings, database: Database, items: ItemBank, projects: Projects, drafting: Drafting
+    ) -> None:
+        super().__init__(settings, database, projects.campaigns)
+        self._items, self._projects, self._drafting = items, projects, drafting
+
+    def make(self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched) -> Campaign:
+        """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
+        spec = read_spec(ProjectSpec, content)
+        self.check_disk(spec)
+        if spec.checks.items:
+            raise CampaignError(
+                "checks.items is of battles alone; items are checked by who verifies them, leave it out"
+            )
+        check_sources(spec, self._items.bank())
+        return self._projects.make(content, picture, noted(who, "made a campaign", spec.name))
+
+    def summary(self, campaign: Campaign) -> list[str]:
+        spec = project_of(campaign.spec)
+        items, seat = sum(family.wanted for family in spec.families), spec.seat
+        people = 2 + spec.verifiers + (not spec.model)
+        steps = items * people
+        seats = -(-steps // seat.votes)
+        families, pay = len(spec.families), f"{seats * seat.pay:,.2f} {seat.currency}"
+        return [
+            f"{campaign.name}: {plural(items, 'item')} of {families} {'family' if families == 1 else 'families'}, "
+            f"{plural(steps, 'step')} or more.",
+            f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
+            f"more, without the platform's fee. An item takes {people} people.",
+            self._price(spec),
+        ]
+
+    def _price(self, spec: ProjectSpec) -> str:
+        if not spec.model:
+            return "People write the answers: no model is named."
+        longest = Instruction(text="x" * LONGEST["instruction"], pictures=())
+        try:
+            most = self._drafting.most_cost(spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],)))
+        except CatalogueError as error:
+            return f"People write the answers, since a model is gone: {error}."
+        blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
+        return (
+            f"{spec.model} drafts answers{blind}: ${most / 1e6:.4f} at most for an item with the longest texts of one "
+            f"picture, ${spec.budget:,.2f} at most in all."
+        )
+
+    def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
+        """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
+        campaign = self.store.get(name)
+        if not (number.isascii() and number.isdecimal() and len(number) < 10 and why):
+            raise DraftError("Write the item's number and why, as in: 17 the licence was withdrawn.")
+        self._projects.reject(
+            campaign, int(number), fault, why, noted(who, "took an item out of a project", f"{name} {number}")
+        )
+        return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
+
+    @property
+    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+        return {"sheet": self.sheet}
+
+    def sheet(self, name: str) -> Rows:
+        """The pay sheet. Raises CampaignError."""
+        campaign = self.store.get(name)
+        seats = self.seats.all(campaign)
+        work = seat_work(self._projects.drafts.drafts(campaign), seats)
+        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+
+    def standings(self, most: int | None = None) -> list[ProjectStanding]:
+        """The projects, the newest first, each with how far it is."""
+        return [self.standing(campaign) for campaign in self.store.all()[:most]]
+
+    def standing(self, campaign: Campaign) -> ProjectStanding:
+        spec, seats, at = project_of(campaign.spec), self.seats.all(campaign), now()
+        drafts = self._projects.drafts.drafts(campaign)
+        work = seat_work(drafts, seats)
+        told = [draft for draft in reversed(drafts) if draft.state.instruction]
+        answers = (event.value for draft in drafts for event in draft.events)
+        return ProjectStanding(
+            campaign=campaign,
+            spec=spec,
+            states=Counter(state_of(seat, work[seat.id].last, at) for seat in seats),
+            listed=len(self.seats.participants(campaign)),
+            families=family_rows(drafts, spec),
+            yields=yield_table(drafts),
+            minutes=step_minutes(drafts),
+            persons=person_rows(drafts, seats),
+            agreement=agreement(drafts),
+            drafts=told[:MOST_ITEMS],
+            spent=sum(one.cost for one in answers if isinstance(one, DraftAnswer | BlindAnswer)),
+            price=self._price(spec),
+        )

@@ -1,0 +1,89 @@
+"""What operators do with campaigns of every task: links, participants, the end."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from arena.admin.actions import ActionKind, record_action
+from arena.campaign_battles.downloads import Rows
+from arena.database import Database, now
+from arena.io.tables import Record
+from arena.seats.campaigns import Campaign, CampaignStore, Note
+from arena.seats.links import made_link
+from arena.seats.participants import listed_participants, listed_sessions
+from arena.seats.seats import SeatStore
+from arena.seats.spec import CampaignError, CampaignSpec
+from arena.settings import Settings
+from arena.storage import is_lost_at_restart
+from arena.templates import plural
+
+
+class SeatAdmin(ABC):
+    """The campaigns of one kind; `store` knows those alone. The caller has checked that `who` is an operator."""
+
+    def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
+        self._settings, self._database = settings, database
+        self.store, self.seats = store, SeatStore(database)
+
+    @abstractmethod
+    def make(self, who: str, content: bytes) -> Campaign:
+        """Make a campaign as a TOML file has it. Raises CampaignError."""
+
+    @abstractmethod
+    def summary(self, campaign: Campaign) -> list[str]:
+        """What a campaign asks for, in sentences. Raises CampaignError."""
+
+    @property
+    @abstractmethod
+    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+        """The downloads of a campaign by name; each raises CampaignError."""
+
+    def check_disk(self, spec: CampaignSpec) -> None:
+        """Raise CampaignError for paid work that a restart would lose."""
+        if spec.seat.pay and is_lost_at_restart(self._settings):
+            raise CampaignError(
+                "A restart would lose this campaign's seats and votes, which are paid: SQLite lies on a disk that is "
+                "wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
+                "or pay = 0 to try it"
+            )
+
+    def link(self, campaign: Campaign, worker: str = "") -> str:
+        """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
+        until = now() + timedelta(days=campaign.spec.valid_days + 1)
+        return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+
+    def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
+        """The link of each campaign of a platform, which fills its workers in, by the campaign's name."""
+        return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
+
+    def end(self, who: str, name: str) -> str:
+        """End a campaign, and say so. Raises CampaignError."""
+        campaign = self.store.get(name)
+        note = noted(who, "ended a campaign", name)
+        if not self.store.end(campaign, "an operator ended it", note):
+            return f"{name} has ended already: {campaign.why_ended}."
+        return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
+
+    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
+        """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
+        records = list(records)
+        campaign, listed = self.store.get(name), listed_participants(records)
+        note = noted(who, "brought in a campaign's list of participants", name)
+        self.seats.bring_participants(campaign, listed, note)
+        came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
+        twice = [person for person, those in sessions.items() if len(set(those)) > 1]
+        other = [person for person, those in sessions.items() if came.get(person, those[0]) not in those]
+        return (
+            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
+            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."
+            + _named(" More than once in it, to be paid once", twice)
+            + _named(" Came under another submission than the list's, to be looked at", other)
+        )
+
+
+def _named(what: str, persons: Sequence[str]) -> str:
+    return f"{what}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}." if persons else ""
+
+
+def noted(who: str, deed: ActionKind, name: str) -> Note:
+    return lambda connection: record_action(connection, who, deed, name)

@@ -1,0 +1,264 @@
+"""Writing task: the four steps of an item as the pages of its writers show them, and the route of their long forms."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse, RedirectResponse
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from arena.authoring.checks import LEAST_CAPTION, LONGEST, DraftError
+from arena.authoring.events import Instruction
+from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, project_of_seat
+from arena.authoring.store import MOST_BROUGHT, BroughtPicture, Draft
+from arena.authoring.work import OfferedPicture, OpenStep, Writing, credit_of
+from arena.errors import VoterError
+from arena.io.images import MAX_BYTES
+from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.campaigns import Campaign
+from arena.seats.seats import Seat
+from arena.seats.task import ExamQuestion, Piece, SeatProgress
+from arena.templates import macros
+from arena.types import Image
+from arena.web.battle_task import BattleTask
+from arena.web.campaign_api import CampaignPages, CampaignRoutes
+from arena.web.cookies import NO_STORE
+from arena.web.pictures import Shown, shown_images
+from arena.web.words import Words, said
+from arena.web.writing_words import WRITING_WORDS
+
+HTML = macros("writing.html")
+FORM = "/c/~form"
+"""Where the forms of writers go, which no campaign's name can be: texts and pictures are longer than answers."""
+MOST_FORM = 2 * MAX_BYTES
+"""Bytes of a form with its pictures."""
+_MOST_FIELDS, _MOST_VALUE = 6 * MOST_BROUGHT, 20_000
+KEYS = {"y": "correct", "c": "caption", "a": "answer", "h": "harm", "i": "instruction", "p": "picture"}
+"""What each key says of an answer."""
+_NUMBERED = ("source", "creator", "licence", "statement")
+
+
+class WarnedError(DraftError):
+    """An instruction that may be sent as it is, once its author has read these warnings."""
+
+    def __init__(self, warnings: Sequence[str]) -> None:
+        super().__init__("Please look at this first. Change it, or send it again as it is.")
+        self.text = "\n".join(warnings)
+
+
+@dataclass(frozen=True)
+class WritingTask:
+    """Draws, shows and takes the steps of items; see `seats.task.SeatTask`. Practice questions are those of battles."""
+
+    writing: Writing
+    scaled: ScaledPictures
+    battles: BattleTask
+    captioned: Callable[[Campaign, int], None]
+    """Told of a draft that has its captions, which a model may answer."""
+
+    @property
+    def words(self) -> Mapping[str, Words]:
+        return WRITING_WORDS
+
+    def progress(self, seat: Seat) -> SeatProgress:
+        return self.writing.progress(seat)
+
+    def checks_wanted(self, seat: Seat) -> int:
+        return 0
+
+    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+        found = self.writing.next(seat)
+        if found is None:
+            return None
+        token, html = found.claim.token, self._shown(found, words)
+        return Piece(token, html, token, "open")
+
+    def waits(self, seat: Seat) -> bool:
+        return self.writing.waits(seat)
+
+    def _shown(self, found: OpenStep, words: Words) -> str:
+        """What a step needs of the draft, and no more: whoever verifies reads captions last."""
+        state, step = found.draft.state, found.claim.step
+        if step == "instruction":
+            return HTML.example(found.family, self._example(found.family), words)
+        assert state.instruction
+        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
+        if step == "caption":
+            return HTML.left(shown)
+        if step == "answer":
+            return HTML.left(shown, HTML.captions(state.captions, True, words))
+        assert state.answer
+        return HTML.left(shown, HTML.answered(state.answer.text, words), HTML.captions(state.captions, False, words))
+
+    def _example(self, family: FamilySpec) -> Sequence[Shown]:
+        names = (name.partition(".") for name in family.pictures)
+        return shown_images([Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled)
+
+    def _pictures(self, instruction: Instruction) -> Sequence[Shown]:
+        kept = [one for one in instruction.pictures if one.sha256]
+        return shown_images([Image(one.sha256, one.suffix, None, "", "", "") for one in kept], self.scaled)
+
+    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
+        found, spec = self.writing.step(seat, piece.token), project_of_seat(seat)
+        draft, state = found.draft, found.draft.state
+        is_mine = typed.get("piece", piece.token) == piece.token
+        lost = "" if is_mine else "\n\n".join(typed[name] for name in sorted(typed) if _is_text(name) and typed[name])
+        typed = typed if is_mine else {}
+        sent = (f"{FORM}?campaign={seat.campaign.name}&seat={action.rpartition('/')[2]}", piece.token)
+        told = HTML.told(problem, typed.get("warned", ""), lost, words)
+        if found.claim.step == "instruction":
+            brought = _rows(self.writing.store.brought(seat, draft.id), typed)
+            form = HTML.instruction(brought, (LICENCES, spec.licence, MOST_PICTURES), LONGEST, typed, words)
+        elif found.claim.step == "caption":
+            assert state.instruction
+            texts = [typed.get(f"caption-{number}", "") for number in _numbers(len(state.instruction.pictures))]
+            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft), words)
+        elif found.claim.step == "answer":
+            form = HTML.answer(typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words)
+        else:
+            blind = state.blind.text if state.blind else ""
+            form = HTML.verify(KEYS, blind, LONGEST["note"], typed, words)
+        return HTML.dock(found.claim.step, sent, told, form, words)
+
+    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        step = self.writing.step(seat, token)
+        if step.claim.step == "instruction":
+            offered = [
+                OfferedPicture(one.sha256, credit_of({name: form.get(f"{name}-{number}", "") for name in _NUMBERED}))
+                for number, one in enumerate(self.writing.brought(seat, token), 1)
+                if f"use-{number}" in form
+            ]
+            written = self.writing.instruction(seat, token, form.get("text", ""), offered, form.get("answer", ""))
+            warned = "\n".join(written.warnings)
+            if warned and _lines(form.get("sure", "")) != warned:
+                raise WarnedError(written.warnings)
+            self.writing.write(seat, token, written)
+        elif step.claim.step == "caption":
+            number = len(step.draft.state.instruction.pictures) if step.draft.state.instruction else 0
+            draft = self.writing.caption(seat, token, [form.get(f"caption-{one}", "") for one in _numbers(number)])
+            self.captioned(seat.campaign, draft)
+        elif step.claim.step == "answer":
+            self.writing.answer(seat, token, form.get("text", ""))
+        else:
+            blind = {"yes": True, "no": False}.get(form.get("blind", ""))
+            self.writing.verify(seat, token, form.get("said", ""), form.get("note", ""), blind)
+
+    def undo(self, seat: Seat, token: str) -> None:
+        raise DraftError("A step that was sent cannot be taken back; take all of it back below.")
+
+    def finish(self, seat: Seat, token: str) -> None:
+        raise DraftError("Nothing was sent. Fill in the page, then send it.")
+
+    def skip(self, seat: Seat, token: str, reason: str) -> None:
+        self.writing.skip(seat, token, reason)
+
+    def exam_names(self, source: str) -> Sequence[str]:
+        return self.battles.exam_names(source)
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+        return self.battles.exam_question(seat, name, words)
+
+
+@dataclass(frozen=True)
+class BroughtRow:
+    """A picture that an author brought, as the form shows it; `number`: its fields' ending."""
+
+    number: int
+    picture: BroughtPicture
+    is_used: bool
+    place: int
+    """Its number among those that are used."""
+    values: Mapping[str, str]
+
+
+def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
+    """Those that the form did not show yet are used."""
+    seen = int(typed["seen"]) if typed.get("seen", "").isascii() and typed.get("seen", "").isdecimal() else 0
+    rows, place = [], 0
+    for number, picture in enumerate(brought, 1):
+        is_used = number > seen or f"use-{number}" in typed
+        place += is_used
+        values = {name: typed.get(f"{name}-{number}", "") for name in _NUMBERED}
+        rows.append(BroughtRow(number, picture, is_used, place, values))
+    return rows
+
+
+def _numbers(most: int) -> range:
+    return range(1, most + 1)
+
+
+def _is_text(name: str) -> bool:
+    return name in ("text", "answer", "note") or name.startswith("caption-")
+
+
+def _notes(draft: Draft) -> list[str]:
+    """What verifiers noted of what is written anew now."""
+    return [one.note for one in draft.state.verdicts if one.note]
+
+
+def _lines(text: str) -> str:
+    """A form's text with the line ends that it had: browsers send others."""
+    return text.replace("\r\n", "\n")
+
+
+class _WritingRoutes(CampaignRoutes):
+    """What the route of writers' forms does."""
+
+    def __init__(self, pages: CampaignPages, writing: Writing) -> None:
+        super().__init__(pages)
+        self._writing = writing
+
+    async def sent(self, request: Request, campaign: str = "", seat: str = "") -> Response:
+        most = {"max_files": MOST_BROUGHT, "max_fields": _MOST_FIELDS, "max_part_size": 4 * _MOST_VALUE}
+        try:
+            async with request.form(**most) as form:
+                fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+                uploads = [one for _, one in form.multi_items() if isinstance(one, UploadFile) and one.filename]
+                files = [(one.filename or "", await one.read()) for one in uploads]
+        except HTTPException as error:
+            told = (
+                f"Expected the page's form, with {MOST_BROUGHT} files at most. Go back: what you wrote is still there."
+            )
+            return PlainTextResponse(f"{told} ({error.detail})", status_code=400, headers=NO_STORE)
+        typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
+
+        def do(of: Seat, words: Words) -> str | None:
+            is_brought = self._bring(of, typed, files, words)
+            if is_brought and typed.get("act") == "bring":
+                return None
+            try:
+                return self.pages.do(of, typed, words)
+            except WarnedError as error:
+                typed["warned"] = error.text
+                raise
+
+        return await self.done(campaign, seat, request, typed, do)
+
+    def _bring(self, seat: Seat, typed: dict[str, str], files: Sequence[tuple[str, bytes]], words: Words) -> bool:
+        """Keep what a form brings: those that are pictures, even if one is none. Raises DraftError for that one."""
+        token, link, refused = typed.get("piece", ""), typed.get("link", "").strip(), []
+        for name, data in files:
+            try:
+                self._writing.upload_picture(seat, token, data)
+            except VoterError as error:
+                refused.append(f"{name[:80]}: {said(error, words)}")
+        if refused:
+            raise DraftError("{}", " ".join(refused))
+        if link:
+            self._writing.fetch_picture(seat, token, link)
+            typed["link"] = ""
+        return bool(files or link or typed.get("act") == "bring")
+
+    def returns(self, campaign: str = "", seat: str = "") -> Response:
+        """To the seat's page, for who opens the address of a form that was sent."""
+        path = f"/c/{campaign}/{seat}" if self.pages.campaigns.has(campaign) else "/"
+        return RedirectResponse(path, status_code=303, headers=NO_STORE)
+
+
+def form_routes(pages: CampaignPages, writing: Writing) -> APIRouter:
+    """Return the router of writers' forms; it stands before that of campaigns."""
+    router, does = APIRouter(), _WritingRoutes(pages, writing)
+    router.add_api_route(FORM, does.sent, methods=["POST"])
+    router.add_api_route(FORM, does.returns, methods=["GET"])
+    return router

@@ -1,0 +1,284 @@
+"""Pages of writers without scripts: each step shows what it needs, nothing typed is lost, what is wrong is said."""
+
+import asyncio
+import html
+import io
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from arena.authoring.store import DRAFT_CLAIM
+from arena.database import Database
+from arena.inference.catalogue import Catalogue
+from arena.io.images import PictureStore
+from arena.items.store import ItemBank
+from arena.settings import Settings
+from arena.types import ModelCard
+from arena.web.words import ENGLISH
+from arena.web.writing_setup import WritingSetup
+from arena.web.writing_task import KEYS
+from arena.web.writing_words import WRITING_WORDS
+from tests.support.scripted_vlm import ScriptedVLM
+from tests.support.writers import CAPTION, Project, photo
+from tests.support.writing_pages import WritingPages, credited
+
+TEXT = "How many balls lie on the grass?"
+
+
+@pytest.fixture
+def pages(database, tmp_path) -> WritingPages:
+    return WritingPages.on(database, tmp_path)
+
+
+def test_four_people_write_an_item_and_nobody_sees_more_than_a_step_needs(pages):
+    seen = {}
+    for person in ("ann", "bob", "cyd", "dan"):
+        writer = pages.writer(person)
+        seen[writer.step] = writer.html
+        writer.do()
+        assert writer.status == 200
+    (draft, *_) = pages.project.drafts
+    assert draft.state.step == "accepted"
+    assert pages.captioned == [draft.id]
+    assert list(seen) == ["instruction", "caption", "answer", "verify"]
+    assert [step for step, page in seen.items() if "SECRET caption" in page] == ["answer", "verify"]
+    assert not any("SECRET answer" in page for page in seen.values())
+    assert '<details class="captions">' in seen["verify"]  # folded until it is asked for
+    assert '<details class="captions" open>' in seen["answer"]
+
+
+def test_a_language_says_every_word_with_the_same_places():
+    english, chinese = WRITING_WORDS["en"], WRITING_WORDS["zh"]
+    assert english.keys() <= chinese.keys()
+    assert [word for word in english if english[word].count("{}") != chinese[word].count("{}")] == []
+    said = [one for one in chinese if one not in english and one not in ENGLISH]
+    assert [one for one in said if one.count("{}") != chinese[one].count("{}")] == []
+    assert len(english["i_reasons"].split("|")) == len(chinese["i_reasons"].split("|"))
+
+
+def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
+    ann = pages.writer("ann").write(("a.jpg", photo(1, gps=True)), ("b.jpg", photo(2)), text=TEXT, act="bring")
+    assert ann.status == 200
+    assert TEXT in ann.html
+    assert ann.html.count('class="brought"') == 2
+    picture, *_ = pages.project.writing.store.brought(pages.project.seat("ann"), pages.project.drafts[0].id)
+    served = pages.client.get(f"/pictures/{picture.sha256}.{picture.suffix}").content
+    assert b"Exif" in photo(1, gps=True)
+    assert b"Exif" not in served
+    assert not Image.open(io.BytesIO(served)).getexif()
+
+
+@pytest.mark.parametrize(
+    "fields, told",
+    [
+        ({**credited(1, licence="")}, "Picture 1 has no licence"),
+        ({**credited(1, licence="CC BY-ND")}, "Picture 1 is under CC BY-ND, which forbids"),
+        ({**credited(1, licence="CC BY-NC-SA")}, "Picture 1 is under CC BY-NC-SA, which forbids"),
+        ({**credited(1, licence="made up")}, "Picture 1 has no licence"),
+        ({**credited(1, source="")}, "Picture 1 has no link to its source"),
+        ({**credited(1, creator=" ")}, "Picture 1 has no creator"),
+        ({}, "An item has 1 to 10 different pictures, not 0."),
+        ({**credited(1), "text": " "}, "The text of the instruction is empty"),
+        ({**credited(1), "text": "x" * 2001}, "The text of the instruction has 2001 characters; 2000 is the most"),
+    ],
+)
+def test_what_is_missing_is_said_and_nothing_is_lost(pages, fields, told):
+    ann = pages.writer("ann").write(("a.jpg", photo(1)), act="bring")
+    ann.fill({"text": TEXT, "answer": "Two <b>balls</b>.", "statement-1": "as seen", **fields, "act": "send"})
+    assert ann.status == 409
+    assert told in ann.problem
+    for name, value in {"text": TEXT, "answer": "Two <b>balls</b>.", "statement-1": "as seen", **fields}.items():
+        if value.strip() and not name.startswith(("use", "licence")):
+            assert html.escape(value) in ann.html, name
+    assert ann.html.count("<textarea") == 2
+    ann.fill({"text": TEXT, **credited(1), "act": "send"})
+    assert pages.project.drafts[0].state.step == "caption"
+
+
+def test_pictures_are_numbered_as_they_are_told_of(pages):
+    ann = pages.writer("ann").write(("a.jpg", photo(1)), ("b.jpg", photo(2)), act="bring")
+    ann.fill({"text": TEXT, **credited(2, licence="")})
+    assert "Picture 1 has no licence" in ann.problem
+    assert re.findall(r"<legend>([^<]*)", ann.html) == ["Not used", "Picture 1"]
+
+
+def test_a_file_that_is_no_picture_is_named_and_the_others_are_kept(pages):
+    ann = pages.writer("ann").write(("a.pdf", b"%PDF-1.4"), ("b.jpg", photo(2)), text=TEXT, act="bring")
+    assert ann.status == 409
+    assert ann.problem.startswith("a.pdf: This file is a PDF")
+    assert TEXT in ann.html
+    assert ann.html.count('class="brought"') == 1
+    ann.write(text=TEXT, link="http://example.org/page", act="bring")
+    assert "The picture was not fetched" in ann.problem
+    assert 'value="http://example.org/page"' in ann.html
+    many = [(f"{number}.jpg", b"") for number in range(31)]
+    assert "30 files at most. Go back" in ann.write(*many, text=TEXT).html
+
+
+class PictureHost:
+    """What answers behind links: a picture, and at one of them a page."""
+
+    async def fetch(self, url: str) -> bytes:
+        return b"<!doctype html><html>a page</html>" if url.endswith("page") else photo(7)
+
+
+def test_a_link_brings_a_picture_or_says_that_it_is_none(pages):
+    pages.project.writing._fetcher = PictureHost()
+    ann = pages.writer("ann").write(text=TEXT, link="https://example.org/page", act="bring")
+    assert (ann.status, "This file is a web page" in ann.problem) == (409, True)
+    assert 'value="https://example.org/page"' in ann.html
+    ann.write(text=TEXT, link=" https://example.org/dog.jpg ", act="bring")
+    assert (ann.status, ann.html.count('class="brought"'), 'name="link" value=""' in ann.html) == (200, 1, True)
+    ann.fill({"text": TEXT, **credited(1)})
+    assert pages.project.drafts[0].state.instruction.pictures[0].url == "https://example.org/dog.jpg"
+
+
+def test_an_author_is_warned_once_of_what_is_there_already(pages):
+    pages.writer("ann").do(1)
+    bob = pages.writer("bob")
+    bob.write(said="", skip="later")  # the caption is left to others, so that an instruction comes
+    assert bob.step == "instruction"
+    bob.write(("a.jpg", photo(1)), act="bring")
+    fields = {"text": "How many balls lie near animal number 1?", **credited(1), "act": "send"}
+    bob.fill(fields)
+    assert bob.status == 409
+    assert "Picture 1 looks like one of item 1." in bob.html
+    assert "nearly that of another item" in bob.html
+    assert pages.project.drafts[2].state.step == "instruction"
+    bob.fill(fields)  # the page sends what was read along
+    assert pages.project.drafts[2].state.step == "caption"
+    assert len(pages.project.drafts[2].state.instruction.warnings) == 2
+
+
+def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
+    pages.writer("ann").do(1)
+    first, second = pages.writer("bob"), pages.writer("bob")
+    text = CAPTION.format("here")
+    first.fill({"caption-1": text, "act": "send"})
+    second.fill({"caption-1": f"{text} too", "act": "send"})
+    assert second.status == 409
+    assert "you sent it already" in second.problem
+    assert f"{text} too" in second.html
+    assert second.step == "instruction"
+    assert 'name="text" rows="4" maxlength="2000" dir="auto">\n</textarea>' in second.html
+    (draft, *_) = pages.project.drafts
+    assert draft.state.captions == (text,)
+
+
+def test_a_long_caption_in_chinese_passes_whole(pages):
+    pages.writer("ann").do(1)
+    text = "一只棕色的狗站在绿色的草地上" * 200
+    bob = pages.writer("bob", "zh")
+    assert "描述图中所见" in bob.html
+    bob.fill({"caption-1": "太短", "act": "send"})
+    assert bob.problem.startswith("图片 1 的描述有 2 个词；请写 15 个以上")
+    bob.fill({"caption-1": text, "act": "send"})
+    assert pages.project.drafts[0].state.captions == (text,)
+
+
+@pytest.mark.parametrize("key, said", KEYS.items())
+def test_each_key_says_its_verdict(pages, key, said):
+    for person in ("ann", "bob", "cyd"):
+        pages.writer(person).do()
+    dan = pages.writer("dan")
+    assert f'value="{said}" data-key="{key}"' in dan.html
+    dan.write(said=said, note="seen")
+    (draft, *_) = pages.project.drafts
+    assert (draft.state.judgements, draft.events[-1].value.note) == ((said,), "seen")
+
+
+def test_who_writes_anew_reads_the_note_and_no_name(pages):
+    for person in ("ann", "bob", "cyd"):
+        pages.writer(person).do()
+    pages.writer("dan").write(said="caption", note="The ball is <blue>.")
+    eve = pages.writer("eve")
+    assert eve.step == "caption"
+    assert "The ball is &lt;blue&gt;." in eve.html
+    assert "dan" not in eve.html
+
+
+def test_a_blind_answer_must_be_judged_too(database, tmp_path):
+    pages = WritingPages.on(database, tmp_path, model="writer", blind_model="blind")
+    for person in ("ann", "bob"):
+        pages.writer(person).do()
+    models = [ScriptedVLM("writer", "Two balls."), ScriptedVLM("blind", "Three, I guess.")]
+    asyncio.run(pages.project.drafting(*models).answer(pages.project.campaign, pages.captioned[0]))
+    dan = pages.writer("dan")
+    assert "Three, I guess." in dan.html
+    dan.write(said="correct", note="well counted")
+    assert "without the picture" in dan.problem
+    assert 'value="well counted"' in dan.html
+    dan.write(said="correct", blind="no")
+    assert pages.project.drafts[0].state.needs_picture is True
+
+
+@pytest.mark.parametrize("form", [b"", b"piece=x", "x=é&".encode() * 400, b"\xff" * 100])
+def test_what_is_no_form_is_answered_in_words(pages, form):
+    ann = pages.writer("ann")
+    action = html.unescape(re.search(r'action="(/c/~form[^"]*)"', ann.html)[1])
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"):
+        answer = pages.client.post(action, content=form, headers={"content-type": kind})
+        assert answer.status_code in (400, 409)
+        assert "Traceback" not in answer.text
+    assert pages.client.post("/c/~form", data={"act": "send"}).status_code == 403
+    assert pages.client.get(action, follow_redirects=False).headers["location"] == ann.path
+
+
+def setup_on(database: Database, folder, *vlms: ScriptedVLM) -> WritingSetup:
+    """The app's own services, with models at the seam."""
+    cards = tuple(ModelCard(one.card.name, "api", one.card.name) for one in vlms)
+    models: Any = SimpleNamespace(catalogue=Catalogue(cards), vlm={one.card.name: one for one in vlms}.__getitem__)
+    settings = Settings.from_env({"DATA_DIR": str(folder)})
+    return WritingSetup(settings, database, ItemBank(database), PictureStore(folder / "pictures"), models)
+
+
+async def _when(is_so) -> None:
+    for _ in range(200):
+        if is_so():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it does not come")
+
+
+def _captioned(database: Database, folder) -> Project:
+    project = Project.on(database, folder, model="writer")
+    for person in ("ann", "bob"):
+        project.do(project.seat(person))
+    return project
+
+
+def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(database, tmp_path):
+    project = _captioned(database, tmp_path)
+    setup = setup_on(database, tmp_path, ScriptedVLM("writer", "One ball."), ScriptedVLM("blind"))
+
+    async def run() -> None:
+        async with setup.running():
+            await _when(lambda: project.drafts[0].state.step == "verify")  # due before the start
+            for person in ("cyd", "dan"):
+                seat = project.seat(person)
+                await asyncio.to_thread(project.writing.next, seat)
+            project.do(project.seat("ann")), project.do(project.seat("eve"))
+            for draft in project.drafts:
+                if draft.state.step == "answer":
+                    await asyncio.to_thread(setup.soon, project.campaign, draft.id)
+            await _when(lambda: all(one.state.step != "answer" for one in project.drafts))
+
+    asyncio.run(run())
+    assert not setup._answering
+
+
+def test_a_model_that_refuses_leaves_the_answer_to_a_person(database, tmp_path):
+    project = _captioned(database, tmp_path)
+    setup = setup_on(database, tmp_path, ScriptedVLM("writer", fails=(0, "refused")), ScriptedVLM("blind"))
+
+    async def run() -> None:
+        async with setup.running():
+            await _when(lambda: project.drafts[0].state.failure)
+
+    asyncio.run(run())
+    assert project.do(project.seat("cyd")) == "answer"
+    with database.read() as connection:
+        assert connection.execute(DRAFT_CLAIM.select()).all() == []
