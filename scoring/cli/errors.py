@@ -69,6 +69,8 @@ def proposes(
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
     """Have rules, then a judge that sees the pictures, propose kinds of error. They are no labels of people."""
+    if out.resolve() in {one.resolve() for one in (file, drawn) if one}:
+        raise RowsError("is read here; choose another --out for the proposals", out.name)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = known_errors(answers).by_item

@@ -218,4 +218,6 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
         assert done.code == 0 and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
         assert f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
+        over = command.run(*ask, "--drawn", path, "--out", path)
     assert wrong.code == 2 and "expected the column item" in wrong.err
+    assert over.code == 2 and "drawn.csv: is read here" in over.err and "group" in path.read_text("utf-8")
