@@ -406,8 +406,11 @@ def read_audit(path: Path) -> Report:
     """The report that an `audit` holds. Raises RowsError."""
     try:
         head, *rows = map(json.loads, path.read_bytes().splitlines())
-        return read_record(Report, json.dumps({**head, "rows": rows}))
-    except (ValueError, TypeError) as error:
+        report = read_record(Report, json.dumps({**head, "rows": rows}))
+        if report.benchmark not in ("mm-vet", "mm-vet-v2"):
+            raise ValueError(report.benchmark)
+        return report
+    except (ValueError, TypeError, RecursionError) as error:
         told = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
         raise RowsError(told, path.name) from error
 

@@ -136,7 +136,12 @@ def _of_several(as_is: Posed, mode: Mode, images: int, most: int) -> Posed:
         pieces = _inline(question, images)
         note = "" if pieces else "no place for the images in the text, all put first"
     if pieces is None:
-        words = question.text if mode == "one-image" else _worded(_IN_FILE.sub("", question.text), question, images)
+        words = question.text
+        if mode != "one-image":
+            bare = _IN_FILE.sub("", words)
+            words = _worded(bare, question, images)
+            if words == bare and _wordings(question.category, "first"):
+                note = note or "not worded as in the public question files, so asked without the tables' words"
         pieces = ("",) * images + (words,)
     text, places = "".join(f"{line}\n" for line in _hint(question)) + "Question: ", []
     for piece in pieces[:-1]:

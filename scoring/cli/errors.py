@@ -16,7 +16,7 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.cli import progress
 from scoring.error_analysis.agreement import doubted_questions, label_agreement
 from scoring.error_analysis.comparison import compare_errors
-from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, read_labels
+from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, named_items, read_labels
 from scoring.error_analysis.proposals import by_rules, confusion, corrected_shares, proposal_task
 from scoring.error_analysis.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
 from scoring.error_analysis.sample import PER_GROUP, KnownErrors, draw, known_errors
@@ -45,6 +45,8 @@ def draws(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
+    if out.exists():
+        raise RowsError("is there already, maybe with people's labels; choose another --out", out.name)
     known = known_errors(_answers(file, protocol))
     drawn = draw(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
@@ -67,10 +69,14 @@ def proposes(
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
     """Have rules, then a judge that sees the pictures, propose kinds of error. They are no labels of people."""
+    if out.resolve() in {one.resolve() for one in (file, drawn) if one}:
+        raise RowsError("is read here; choose another --out for the proposals", out.name)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = known_errors(answers).by_item
-    named = {str(one.values.get("item")) for one in read_records(drawn)} if drawn else errors.keys()
+    named = {*(named_items(drawn) if drawn else errors)}
+    if drawn and (other := len(named - errors.keys())):
+        yield f"{drawn.name}: {other:,} of its {len(named):,} items are no wrong answers of {file.name}"
     wanted = {item: error for item, error in errors.items() if item in named}
     ruled = {item: label for item, (one, group) in wanted.items() if (label := by_rules(one, group))}
     asked = {item: error for item, error in wanted.items() if item not in ruled}
@@ -88,6 +94,8 @@ def proposes(
         )
     for reason, times in Counter(one.reason for one in found if not one.label).most_common():
         yield f"{times:,} have none: {reason}"
+    if found and not any(one.label for one in found):
+        yield f"No reply of {judge} named a kind; it has to be a model that sees pictures"
 
 
 @errors.command("shares")
@@ -186,12 +194,14 @@ def _pictures(
         yield from () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
         return
     for one in wanted:
-        named = (folder / f"{one.id}{end}" for end in _ENDINGS)
-        for path in [folder / name for name in one.pictures] or [path for path in named if path.is_file()]:
+        for name in map(Path, one.pictures or [f"{one.id}{end}" for end in _ENDINGS]):
             try:
-                yield one.id, read_picture(path.read_bytes())
-            except (OSError, PictureError) as error:
-                raise RowsError(f"item {one.id}: {error}", path.name) from error
+                if name.is_absolute() or ".." in name.parts:
+                    raise ValueError(f"a picture of this name would lie outside {folder}")
+                if one.pictures or (folder / name).is_file():
+                    yield one.id, read_picture((folder / name).read_bytes())
+            except (OSError, ValueError, PictureError) as error:
+                raise RowsError(f"item {one.id[:80]}: {error}", name.name) from error
 
 
 def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:

@@ -79,6 +79,16 @@ def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who:
     return ReadLabels(tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty)
 
 
+def named_items(path: Path) -> list[str]:
+    """The items of a file of drawn answers. Raises RowsError without the column item."""
+    found = []
+    for record in read_records(path):
+        if "item" not in record.values:
+            raise RowsError("expected the column item, as `errors draw` writes it", path.name, record.row)
+        found.append(_plain(record.values["item"]))
+    return found
+
+
 def _cells(record: Record, who: Who, file: str) -> Mapping[str, str]:
     for name in ("item", "main"):
         if name not in record.values:

@@ -7,10 +7,10 @@ nobody can tell an error of perception from one of reasoning.
 import hashlib
 import json
 from collections.abc import Generator, Iterable, Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, NotRequired
 
 import numpy as np
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from arena.ratings.votes import Codes
@@ -51,9 +51,12 @@ _SCHEMA = json.dumps(
 )
 
 
+_Kind = Annotated[ErrorKey, BeforeValidator(lambda said: str(said).strip().lower())]
+
+
 class _Said(TypedDict):
-    main: ErrorKey
-    further: list[ErrorKey]
+    main: _Kind
+    further: NotRequired[list[_Kind] | None]
     evidence: Annotated[str, StringConstraints(max_length=2000)]
 
 
@@ -85,7 +88,7 @@ def proposal_task(error: ScoredAnswer, group: str, pictures: tuple[ShownImage, .
             messages = (Message("system", _PROMPT), Message("user", text, pictures))
             reply = yield Ask(messages, 0.0, _REPLY_TOKENS, schema=_SCHEMA if spec.json_schema else None)
             if said := _read(reply.texts[0]):
-                main, others = said["main"], said["further"]
+                main, others = said["main"], said.get("further") or []
                 further: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key in others and key != main)
                 return Proposed(error.id, Label(error.id, group, spec.model, main, further, said["evidence"]))
         return Proposed(error.id, None, "the judge's reply names no kind")

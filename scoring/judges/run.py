@@ -93,7 +93,8 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
     prompt = sum(estimated_tokens(first.messages) for first, *_ in wanted)
     completion = sum(likely_completion(spec, first) for first, *_ in wanted)
     dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
-    bound = max(MARGIN * cost(spec.price, prompt, completion), dearest)
+    likely = cost(spec.price, prompt, completion)
+    bound = max(MARGIN * likely, likely + dearest)  # a call starts only while its worst case is left
     return Quote(
         grades=len(tasks),
         calls=len(wanted),

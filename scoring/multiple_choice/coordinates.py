@@ -109,7 +109,7 @@ def _written(number: Decimal, side: int, pixels: bool, unit: Unit) -> str:
     """A coordinate along a side of so many pixels, from pixels or from a share."""
     share = number / side if pixels else number
     if unit == "normalised":
-        return str(share.quantize(_THOUSANDTH, ROUND_HALF_UP))
+        return str(share.quantize(_THOUSANDTH, ROUND_HALF_UP) + 0)  # 0.000, never -0.000
     whole = share * (1000 if unit == "normalised-1000" else side)
     return str(int(whole.quantize(Decimal(1), ROUND_HALF_UP)))
 
@@ -133,10 +133,10 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
         x, y, right, bottom = (
             float(number / size[place % 2] if pixels else number) for place, number in enumerate(numbers)
         )
-        if "[x, y, w, h]" in text:
+        if "[x,y,w,h]" in text.replace(" ", ""):
             right, bottom = x + right, y + bottom
-        if right <= x or bottom <= y:
-            raise CoordinateError(f"a box without an area: {', '.join(map(str, numbers))}")
+        if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
+            raise CoordinateError(f"a box without an area in the picture: {', '.join(map(str, numbers))}")
         boxes.append((x, y, right, bottom))
     return tuple(boxes)
 

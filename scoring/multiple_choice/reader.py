@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, get_args
 
 from pydantic import StrictInt
 
 from arena.io.tables import JSON, Record
+from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
 from scoring.report import repeats
 
@@ -120,10 +121,13 @@ class _Reader:
 
     def _take_mode(self, record: Record) -> None:
         """Note the mode in a file that `answer` wrote; other files' column mode is of another kind."""
-        mode = (self._text(record, ("mode",)) or "").strip()
+        mode = self._mode(record)
         if mode.split(" ")[0] in MODES:
             self.modes[mode] += 1
             self._noted += bool(self._text(record, (MODE_NOTE,)))
+
+    def _mode(self, record: Record) -> str:
+        return (self._text(record, ("mode",)) or "").strip()
 
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
@@ -226,6 +230,8 @@ class _Reader:
         if known is None:
             self._tell(f"index {index} is none of the benchmark's; correct or delete it", record.row, index)
             return None
+        if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
+            known = replace(known, options=options)  # their coordinates are rewritten
         answer = self._answer(record, index, options or known.options)
         other = [
             letter

@@ -86,6 +86,12 @@ def test_images_stand_at_their_marks_or_names_else_before_the_text(text, images,
         assert one.note == "no place for the images in the text, all put first"
 
 
+def test_a_question_in_other_words_than_the_tables_is_asked_in_its_own_and_named():
+    one = posed(question("Which of these faces is his?", "face_retrieval"), "multi-first", [PICTURE] * 3, 3)
+    assert shown(one).startswith(f"Question: {IMAGE * 3}Which of these faces is his?\n")
+    assert one.note == "not worded as in the public question files, so asked without the tables' words"
+
+
 def test_more_images_than_the_model_takes_are_joined_and_one_image_is_asked_as_it_is():
     compared = question("Are they alike?", "spot_the_similarity")
     one = posed(compared, "multi-inline", [PICTURE] * 3, 2)
@@ -140,6 +146,7 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
         (("[10, 20, 30, 40, 45]", "no box"), "no point, box or polygon: [10, 20, 30, 40, 45]"),
         (("[10, 20, wide, 40]", "no box"), "no point, box or polygon: [10, 20, wide, 40]"),
         (("[100, 20, 30, 4000]", "[100.2, 20, 30, 4000]"), "rounding makes options equal: A and B"),
+        (("[-0.1, 20, 30, 40]", "[0.1, 20, 30, 40]"), "rounding makes options equal: A and B"),
     ],
 )
 def test_what_cannot_be_rewritten_is_left_and_named(options, why):
@@ -179,10 +186,21 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
     assert posed(asked, "mark", [picture(900, 480)], 1).note == other
 
 
-def test_boxes_by_width_and_height_are_read_so():
-    text = "An object ([10, 20, 30, 40]) as [x, y, w, h]. The width of the image is 100 and the height is 200."
+@pytest.mark.parametrize("order", ["[x, y, w, h]", "[x,y,w,h]"])
+def test_boxes_by_width_and_height_are_read_so(order):
+    text = f"An object ([10, 20, 30, 40]) as {order}. The width of the image is 100 and the height is 200."
     drawn = posed(question(text, "single_object_tracking"), "mark", [picture(100, 200)] * 2, 2)
     assert drawn.boxes == (pytest.approx((0.1, 0.1, 0.4, 0.3)),)
+
+
+@pytest.mark.parametrize("box", ["1.2, 0.1, 1.5, 0.3", "0.1, -3, 0.2, -1", "700, 20, 900, 40", "0.3, 0.3, 0.1, 0.1"])
+def test_a_box_that_nobody_would_see_is_not_called_marked(box):
+    asked = question(f"What is in ([{box}])?", "instance_captioning")
+    one = posed(asked, "mark", [PICTURE], 1)
+    assert (one.text, one.pictures) == (prompt(asked), "kept")
+    assert one.note == f"a box without an area in the picture: {box}"
+    partly = question("What is in ([-1, -1, 0.5, 9])?", "instance_captioning")
+    assert posed(partly, "mark", [PICTURE], 1).boxes == ((-1, -1, 0.5, 9),)
 
 
 def test_the_blind_modes_show_nothing():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from scoring.calibration import corrected_mean as module
-from scoring.calibration.corrected_mean import MarkedScores, corrected_mean, difference
+from scoring.calibration.corrected_mean import PSEUDO, MarkedScores, corrected_mean, difference
 from scoring.calibration.measures import MarksError
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
@@ -34,14 +33,14 @@ def judged(kind: str, marks: np.ndarray, coin: np.random.Generator) -> np.ndarra
     return np.round(np.clip(scores, 0, 1), 1)
 
 
-def coverage(kind: str, n: int, runs: int) -> tuple[float, float]:
+def coverage(kind: str, n: int, runs: int, pseudo: float = PSEUDO) -> tuple[float, float]:
     """Share of intervals that hold the truth, and their mean half width over that of the marks alone."""
     held, widths = 0, []
     for run in range(runs):
         coin = np.random.default_rng(run)
         marks = truth(coin)
         scores, some = judged(kind, marks, coin), coin.choice(N, n, replace=False)
-        found = corrected_mean(MarkedScores(scores, some, marks[some]), run)
+        found = corrected_mean(MarkedScores(scores, some, marks[some]), run, pseudo=pseudo)
         held += found.corrected.low <= marks.mean() <= found.corrected.high
         widths.append(found.corrected.half_width / found.alone.half_width)
     return held / runs, float(np.mean(widths))
@@ -56,9 +55,8 @@ def test_the_interval_covers_the_peoples_mean(kind, n, runs):
     assert width <= (0.5 if kind != "noisy" else 0.7), "the judge's scores are worth something"
 
 
-def test_without_pseudo_residuals_it_would_not(monkeypatch):
-    monkeypatch.setattr(module, "PSEUDO", 0.0)
-    assert coverage("rare", 30, 150)[0] < 0.75
+def test_without_pseudo_residuals_it_would_not():
+    assert coverage("rare", 30, 150, pseudo=0.0)[0] < 0.75
 
 
 def test_a_stratified_draw_is_weighted_by_its_strata_and_covers():
@@ -125,13 +123,12 @@ def test_too_few_marks_are_refused():
 
 
 @pytest.mark.parametrize("made", PEERS["ppi"])
-def test_ppi_python_has_the_same_interval_in_its_own_conventions(made, monkeypatch):
+def test_ppi_python_has_the_same_interval_in_its_own_conventions(made):
     """Its set is infinite and without the marked answers, its quantile the normal's, its variance by n."""
-    monkeypatch.setattr(module, "PSEUDO", 0.0)
     coin, n, size = np.random.default_rng(made["seed"]), made["n"], 4000
     scores = coin.integers(0, 11, size) / 10
     marks = np.clip(scores[:n] + coin.normal(0, 0.2, n), 0, 1)
-    found = corrected_mean(MarkedScores(scores, np.arange(n), marks), lam=1.0).corrected
+    found = corrected_mean(MarkedScores(scores, np.arange(n), marks), lam=1.0, pseudo=0.0).corrected
     unmarked = scores[n:]
     value = found.value - scores.mean() + unmarked.mean()
     spread = (found.half_width / t.ppf(0.975, n - 1)) ** 2 / (1 - n / size) * (n - 1)

@@ -146,6 +146,20 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     assert list(place.glob("*.part")) == []
 
 
+def test_a_rewritten_file_is_scored_with_the_question_file_by_its_own_options(place, capsys):
+    with serve(lambda *_: "The answer is [10, 10, 30, 20].") as server:
+        catalogue(place, server)
+        assert answer(place, "--mode", "pixel") == 0
+    words = ["mmt-bench", str(place / "o-pixel.tsv"), "--questions", str(place / "mmt.tsv"), "--no-judge"]
+    words += ["--out", str(place / "r")]
+    assert scoring.__main__.main(words) == 0, capsys.readouterr().err
+    letters = {row.values["index"]: row.values["letter"] for row in read_records(next((place / "r").glob("*audit*")))}
+    assert letters[1] == letters[4] == "A"
+    text = (place / "o-pixel.tsv").read_text("utf-8")
+    (place / "o-pixel.tsv").write_text(text.replace('"pixel"', '"as-is"'), "utf-8")
+    assert scoring.__main__.main(words) == 2 and "has other options" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("mode", "count", "text"),
     [

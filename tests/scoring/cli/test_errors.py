@@ -164,6 +164,60 @@ def test_errors_of_a_judged_report_are_labelled_out_of_its_audit(tmp_path, capsy
     capsys.readouterr()
     assert main(["errors", "shares", str(labels), str(path)]) == 0
     assert f"{wrong} of {wrong} wrong answers are labelled" in capsys.readouterr().out
-    path.write_text("{}\n")
-    assert main(["errors", "shares", str(labels), str(path)]) == 2
-    assert "expected the -audit.jsonl of a judged MM-Vet report" in capsys.readouterr().err
+    for broken in ("{}\n", "[" * 10_000, audit(replace(report, benchmark="mmbench")).decode()):
+        path.write_text(broken)
+        assert main(["errors", "shares", str(labels), str(path)]) == 2
+        assert "expected the -audit.jsonl of a judged MM-Vet report" in capsys.readouterr().err
+
+
+def test_labels_of_a_draw_are_not_drawn_over(outputs, tmp_path, capsys):
+    path, _ = drawn(outputs, tmp_path)
+    path.write_text("people's work")
+    assert main(["errors", "draw", str(outputs), "--out", str(path)]) == 2
+    assert "drawn.csv: is there already" in capsys.readouterr().err and path.read_text() == "people's work"
+
+
+@pytest.mark.parametrize("name", ["../secret/s", "{}/secret/s", "a/../../secret/s", "\0"])
+@pytest.mark.parametrize("named_by", ["id", "image"])
+def test_no_file_outside_the_folder_of_pictures_is_sent(command, tmp_path, name, named_by):
+    report, path, name = mm_vet_report(), tmp_path / "model-audit.jsonl", name.format(tmp_path)
+    for folder in ("secret", "pictures/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(tmp_path / "secret" / "s.png")
+    row = report.rows[0]
+    question = replace(row.question, **{named_by: name if named_by == "id" else f"{name}.png"})
+    path.write_bytes(audit(replace(report, rows=(replace(row, question=question),))))
+    ask = ("errors", "propose", path, "--judge", MODEL, "--out", tmp_path / "p.csv", "--yes")
+    done = command.run(*ask, "--images", tmp_path / "pictures")
+    assert "calls to" not in done.out or "0 calls to" in done.out
+    assert done.code == 2 or name == "\0"
+    assert ("would lie outside" in done.err) == (name != "\0")
+
+
+def test_a_few_answers_are_judged_within_what_was_quoted(command, outputs, tmp_path):
+    """One call at worst costs more than three times all are likely to: it is left until the last."""
+    path, rows = drawn(outputs, tmp_path, 1)
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for shade, row in enumerate(rows):
+        Image.new("RGB", (8, 8), (shade, 0, 0)).save(pictures / f"{row['item']}.png")
+    ask = ("errors", "propose", outputs, "--judge", MODEL, "--out", tmp_path / "p.csv", "--images", pictures, "--yes")
+    done = command.run(*ask, "--drawn", path)
+    assert done.code == 0 and f"{len(rows)} of {len(rows)} wrong answers have a proposal" in done.out, done.err
+    assert len(rows) > 2
+
+
+def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, tmp_path):
+    path, rows = drawn(outputs, tmp_path)
+    Image.new("RGB", (8, 8)).save(tmp_path / f"{rows[0]['item']}.png")
+    ask = ("errors", "propose", outputs, "--judge", MODEL, "--out", tmp_path / "p.csv", "--images", tmp_path, "--yes")
+    with OpenAIServer(lambda *_: "I see no picture.", models=(MODEL,)) as server:
+        command = Command(tmp_path, JUDGE_URL=server.address)
+        other = write_csv(tmp_path / "other.csv", [rows[0], {**rows[1], "item": "999"}])
+        done = command.run(*ask, "--drawn", other, "--budget", "1")
+        assert done.code == 0 and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
+        assert f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
+        wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
+        over = command.run(*ask, "--drawn", path, "--out", path)
+    assert wrong.code == 2 and "expected the column item" in wrong.err
+    assert over.code == 2 and "drawn.csv: is read here" in over.err and "group" in path.read_text("utf-8")

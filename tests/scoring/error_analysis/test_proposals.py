@@ -58,7 +58,23 @@ def test_a_judge_is_shown_pictures_and_fenced_texts_and_asked_once_more():
     assert begin.split()[1] == end.split()[1] and len(parts) == 3, "each text stands on a line of its own"
     assert parts[0] == "Question: How many? A. 1 B. 2" and "perception" not in begin
     assert "instruction: Fail to follow the instruction." in asks[0].messages[0].text
-    for broken in ("", "{}", '{"main": "blunder", "further": [], "evidence": ""}', "[" * 10_000):
+    for main, further in (
+        ("Knowledge", ', "further": ["REFUSE "]'),
+        (" knowledge", ""),
+        ("knowledge", ', "further": null'),
+    ):
+        found, asks = replied(f'{{"main": "{main}"{further}, "evidence": "It says Antwerp."}}')
+        assert found.label and found.label.main == "knowledge" and len(asks) == 1
+        assert found.label.further == (("refuse",) if "REFUSE" in further else ())
+    two = '{"main": "refuse", "further": [], "evidence": ""} {"main": "right", "further": [], "evidence": ""}'
+    for broken in (
+        "",
+        "{}",
+        '{"main": "blunder", "further": [], "evidence": ""}',
+        "[" * 10_000,
+        two,
+        '{"main": ["a"]}',
+    ):
         found, _ = replied(broken, broken)
         assert found.label is None and found.reason == "the judge's reply names no kind"
 
