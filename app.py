@@ -194,6 +194,17 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
     return PlainTextResponse(str(error), status_code=503)
 
 
+UPLOADS = {
+    scoring_api.UPLOADS: PAGE.bytes or 0,
+    IMAGES: 2 * MAX_BYTES,
+    PARTICIPANTS: MOST_LIST,
+    people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
+    writing_task.FORM: writing_task.MOST_FORM,
+    task_map_api.TASK_MAP: task_map_api.MOST_MAP,
+}
+"""Most bytes of a body, by the path of each route that takes more than forms."""
+
+
 def create_app(context: AppContext) -> FastAPI:
     settings = context.settings
     eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
@@ -242,16 +253,13 @@ def create_app(context: AppContext) -> FastAPI:
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
-    uploads = {scoring_api.UPLOADS: PAGE.bytes or 0, IMAGES: 2 * MAX_BYTES, PARTICIPANTS: MOST_LIST}
-    uploads |= {people_api.MARKS_UPLOAD: people_api.MOST_MARKS, writing_task.FORM: writing_task.MOST_FORM}
-    uploads[task_map_api.TASK_MAP] = task_map_api.MOST_MAP
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
     guarded = {
         "image_hosts": settings.image_hosts,
         "answer_hosts": settings.mturk_hosts,
         "frames": settings.mturk_frames,
         "https": settings.space,
-        "uploads": uploads,
+        "uploads": UPLOADS,
         "limits": RateLimiter(settings.trusted_hops),
     }
     app.add_middleware(RequestMiddleware, cookies=context.cookies, events=events, **guarded)

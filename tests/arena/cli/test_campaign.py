@@ -22,7 +22,7 @@ from tests.support.visitors import Visitor
 def arena(tmp_path, monkeypatch) -> Database:
     """The database of the commands, with the source "test"."""
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("arena.admin.campaigns.is_lost_at_restart", lambda _: False)
+    monkeypatch.setattr("arena.admin.seat_admin.is_lost_at_restart", lambda _: False)
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts())
     return database

@@ -31,7 +31,7 @@ HUB = ("--as", "hub", "--language", "en", "--contact", "ada@example.org")
 @pytest.fixture
 def database(tmp_path, monkeypatch) -> Database:
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("arena.admin.campaigns.is_lost_at_restart", lambda _: False)
+    monkeypatch.setattr("arena.admin.seat_admin.is_lost_at_restart", lambda _: False)
     (tmp_path / "pets.toml").write_text(TOML)
     (tmp_path / "dog.jpg").write_bytes(photo(3))
     return Database(f"sqlite:///{tmp_path / 'arena.db'}")
@@ -63,7 +63,9 @@ def written(database: Database, folder, items: int = 1) -> Project:
 def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
     assert code == 0 and out.splitlines() == [
-        "pets: 10 items wanted; a worker does up to 20 steps for 6 USD; texts under CC BY 4.0, sealed.",
+        "pets: 10 items of 1 family, 40 steps or more.",
+        "2 seats of 20 steps, for 6 USD each: 12.00 USD or more, without the platform's fee. An item takes 4 people.",
+        "People write the answers: no model is named.",
         "Links: python -m arena campaign links pets --workers FILE",
     ]
     (tmp_path / "people.txt").write_text("ann\nbob\n")
@@ -90,7 +92,7 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
 def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, arena, tmp_path):
     arena("drafts", "new", tmp_path / "pets.toml")
     written(database, tmp_path)
-    assert arena("campaign", "list")[1] == "pets (plain), running; 1 of 10 items accepted; 4 workers\n"
+    assert arena("campaign", "list")[1] == "pets (plain), running; 1 of 10 items accepted; workers: 4 working\n"
     rows = list(csv.DictReader(io.StringIO(arena("campaign", "sheet", "pets")[1])))
     assert [(row["person"], row["votes"]) for row in rows] == [(name, "1") for name in ("ann", "bob", "cem", "dot")]
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
@@ -101,7 +103,7 @@ def test_an_item_is_taken_out(database, arena, tmp_path):
     arena("drafts", "new", tmp_path / "pets.toml")
     written(database, tmp_path)
     code, out, _ = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn")
-    assert code == 0 and out.startswith("Item 1 of pets is taken out; exports leave it out")
+    assert code == 0 and out.startswith("Item 1 of pets is taken out. If it is in the bank")
     code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture")
     assert (code, err) == (2, "There is no item 1 in pets that can be taken out.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
