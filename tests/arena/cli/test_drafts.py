@@ -104,7 +104,7 @@ def test_an_item_is_taken_out(database, arena, tmp_path):
     written(database, tmp_path)
     code, out, _ = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn")
     assert code == 0 and out.startswith("Item 1 of pets is taken out. If it is in the bank")
-    code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture")
+    code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "again")
     assert (code, err) == (2, "There is no item 1 in pets that can be taken out.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
     assert (code, err) == (2, "pets has no item to export. Left out: 1 rejected.\n")
