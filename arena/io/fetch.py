@@ -85,7 +85,7 @@ class Fetcher:
             raise FetchError(f"{name}: not done after {self.bounds.seconds:g} seconds; try again later") from error
         except httpx.TimeoutException as error:
             raise FetchError(f"{name}: silent for {self.bounds.quiet_seconds:g} seconds; try again later") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # idna's errors, and lone surrogates
             raise FetchError(f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser") from error
 
     async def _follow(self, address: str) -> bytes:

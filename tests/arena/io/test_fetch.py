@@ -139,6 +139,12 @@ def test_success(path, fetcher, server):
     assert not any("cookie" in head.lower() or "authorization" in head.lower() for head in server.heads)
 
 
+@pytest.mark.parametrize("url", ["https://xn--/a", "https://xn--a.example/a", "https://a/\ud800"])
+def test_what_no_address_encodes_is_told(url):
+    with pytest.raises(FetchError, match="check it in a browser"):
+        fetch(url)
+
+
 def test_default_port_may_be_written(fetcher):
     assert fetch(f"HTTPS://{HOST.upper()}:443/good.png", fetcher) == PNG
 
