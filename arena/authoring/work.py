@@ -129,7 +129,8 @@ class Writing:
         warnings = [f"Picture {number} looks like one of item {drafts[0]}." for number, drafts in alike.items()]
         others = (one.state.instruction for one in self.store.drafts(seat.campaign) if one.id != draft.id)
         if found := similar_texts(text, (one.text for one in others if one)):
-            warnings.append(f"The instruction is nearly that of another item: {found[0][:200]}")
+            line = " ".join(found[0].split())  # as a browser sends it back, whatever line ends it has
+            warnings.append(f"The instruction is nearly that of another item: {line[:200]}")
         if names_answer(text, answer):
             warnings.append("The instruction has all the words of its answer, so that it tells it.")
         return Instruction(text=text, pictures=tuple(pictures), answer=answer, warnings=tuple(warnings))

@@ -174,7 +174,8 @@ class BroughtRow:
 
 def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
     """Those that the form did not show yet are used."""
-    seen = int(typed["seen"]) if typed.get("seen", "").isascii() and typed.get("seen", "").isdecimal() else 0
+    told = typed.get("seen", "")
+    seen = int(told) if told.isascii() and told.isdecimal() and len(told) < 4 else 0
     rows, place = [], 0
     for number, picture in enumerate(brought, 1):
         is_used = number > seen or f"use-{number}" in typed
@@ -197,6 +198,12 @@ def _notes(draft: Draft) -> list[str]:
     return [one.note for one in draft.state.verdicts if one.note]
 
 
+def _check_charset(request: Request) -> None:
+    """Raise HTTPException for a form in an encoding of its own, which may be any of Python's: browsers name none."""
+    if "charset" in request.headers.get("content-type", "").lower():
+        raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
+
+
 def _lines(text: str) -> str:
     """A form's text with the line ends that it had: browsers send others."""
     return text.replace("\r\n", "\n")
@@ -212,6 +219,7 @@ class _WritingRoutes(CampaignRoutes):
     async def sent(self, request: Request, campaign: str = "", seat: str = "") -> Response:
         most = {"max_files": MOST_BROUGHT, "max_fields": _MOST_FIELDS, "max_part_size": 4 * _MOST_VALUE}
         try:
+            _check_charset(request)
             async with request.form(**most) as form:
                 fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
                 uploads = [one for _, one in form.multi_items() if isinstance(one, UploadFile) and one.filename]
@@ -224,7 +232,7 @@ class _WritingRoutes(CampaignRoutes):
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
         def do(of: Seat, words: Words) -> str | None:
-            is_brought = self._bring(of, typed, files, words)
+            is_brought = of.end is None and self._bring(of, typed, files, words)
             if is_brought and typed.get("act") == "bring":
                 return None
             try:

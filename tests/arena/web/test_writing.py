@@ -227,6 +227,42 @@ def test_what_is_no_form_is_answered_in_words(pages, form):
     assert pages.client.get(action, follow_redirects=False).headers["location"] == ann.path
 
 
+@pytest.mark.parametrize("charset", ["unicode_escape", "punycode", "undefined"])
+def test_a_form_names_no_encoding_of_its_own(pages, charset):
+    ann = pages.writer("ann")
+    action = html.unescape(re.search(r'action="(/c/~form[^"]*)"', ann.html)[1])
+    form = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\na \\ud800\xff b\r\n--x--\r\n'
+    kind = f"multipart/form-data; boundary=x; charset={charset}"
+    assert pages.client.post(action, content=form, headers={"content-type": kind}).status_code == 400
+
+
+def test_a_long_number_is_none(pages):
+    ann = pages.writer("ann").write(("a.jpg", photo(1)), act="bring", seen="9" * 5000)
+    assert (ann.status, ann.html.count('class="brought"')) == (200, 1)
+
+
+def test_who_took_consent_back_brings_nothing(pages):
+    ann = pages.writer("ann")
+    pages.client.post(ann.path, data={"act": "withdraw"})
+    ann.write(("a.jpg", photo(1)), act="bring")
+    assert ann.status == 409
+    (draft,) = pages.project.drafts
+    assert not pages.project.writing.store.brought(pages.project.seat("ann"), draft.id)
+
+
+def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
+    ann = pages.writer("ann").write(("a.jpg", photo(1)), act="bring")
+    ann.fill({"text": "How many balls\rlie on\n\x1cthe grass?", **credited(1), "act": "send"})
+    bob = pages.writer("bob").write(said="", skip="later")
+    bob.write(("a.jpg", photo(2)), act="bring")
+    fields = {"text": TEXT, **credited(1), "act": "send"}
+    bob.fill(fields)
+    sure = html.unescape(re.search(r'name="sure" value="([^"]*)"', bob.html)[1])
+    assert sure == f"The instruction is nearly that of another item: {TEXT}"
+    bob.fill(fields)
+    assert bob.status == 200
+
+
 def setup_on(database: Database, folder, *vlms: ScriptedVLM) -> WritingSetup:
     """The app's own services, with models at the seam."""
     cards = tuple(ModelCard(one.card.name, "api", one.card.name) for one in vlms)
