@@ -8,7 +8,7 @@ from arena.authoring.events import Fault, Reject
 from arena.authoring.spec import TASK, ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.inference.catalogue import Catalogue, CatalogueError
-from arena.io.images import PictureError, PictureStore, read_picture
+from arena.io.images import PictureStore, read_picture
 from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.spec import CampaignError, read_spec
 
@@ -42,7 +42,7 @@ class Projects:
     def _kept(self, name: str, read: ReadFile) -> str:
         try:
             picture = read_picture(read(name))
-        except (OSError, PictureError) as error:
+        except (OSError, ValueError) as error:  # a PictureError, or a name with NUL
             raise CampaignError(f"families.pictures names {name[:200]!r}: {error}") from error
         self._pictures.keep(picture)
         return f"{picture.sha256}.{picture.suffix}"

@@ -25,7 +25,9 @@ class SpecPart(BaseModel):
 
 def worded(expected: str, most: int = 200) -> Any:
     """A text that is not blank, for `Annotated`."""
-    return must_be(f"{expected}, of 1 to {most} letters", lambda text: 0 < len(text.strip()) <= most)
+    return must_be(
+        f"{expected}, of 1 to {most} letters", lambda text: 0 < len(text.strip()) <= most and "\0" not in text
+    )
 
 
 Share = Annotated[float, Field(strict=False), number(0, 1)]

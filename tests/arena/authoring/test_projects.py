@@ -43,6 +43,8 @@ def test_a_project_is_made_of_a_toml_file_and_its_examples_pictures_are_kept(dat
     [
         (b"dog.jpg", b"cat.jpg", "families.pictures names 'cat.jpg'"),
         (b"dog.jpg", b"page.html", "names 'page.html': This file is a web page"),
+        (b"dog.jpg", b"a\\u0000b", "families.pictures names 'a\\x00b'"),
+        (b'name = "animals"', b'name = "a\\u0000b"', "'a\\x00b'; it must be the name of a family"),
         (b"verifiers = 3", b"verifiers = 2", "verifiers is '2'; it must be 1 or 3"),
         (b"sealed", b"secret", "visibility is 'secret'"),
         (b"CC BY-SA 4.0", b"mine", "licence is 'mine'"),
