@@ -4,6 +4,7 @@ Every `token` is one of a claim that `next` returned. What is refused raises Dra
 """
 
 from collections.abc import Mapping, Sequence
+from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from arena.authoring.checks import (
@@ -34,6 +35,9 @@ from arena.io.images import PictureError, PictureStore, difference_hash, read_pi
 from arena.seats.seats import Seat
 from arena.seats.task import SeatProgress
 
+FETCHES = 2
+"""Links that are asked at once: a slow host holds a thread, of which a small server has six for all that it does."""
+
 
 class OpenStep(NamedTuple):
     """A step of a draft that a seat holds."""
@@ -55,7 +59,7 @@ class Writing:
 
     def __init__(self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None) -> None:
         self.store, self.pictures = store, pictures
-        self._fetcher = fetcher
+        self._fetcher, self._fetches = fetcher, BoundedSemaphore(FETCHES)
 
     def progress(self, seat: Seat) -> SeatProgress:
         given = self.store.given(seat)
@@ -96,12 +100,16 @@ class Writing:
         return brought
 
     def fetch_picture(self, seat: Seat, token: str, url: str) -> BroughtPicture:
-        """Keep the picture at a public https link. Not for a running event loop."""
+        """Keep the picture at a public https link; few at once. Not for a running event loop."""
         self._at(seat, token, "instruction")
+        if not self._fetches.acquire(blocking=False):
+            raise DraftError("Other links are being asked for their pictures. Try again in half a minute.")
         try:
             return self.upload_picture(seat, token, fetch(url.strip(), self._fetcher), url.strip())
         except FetchError as error:
             raise DraftError("The picture was not fetched: {}.", str(error)) from error
+        finally:
+            self._fetches.release()
 
     def brought(self, seat: Seat, token: str) -> list[BroughtPicture]:
         """The pictures that a seat has brought for the instruction that it writes."""

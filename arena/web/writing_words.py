@@ -149,6 +149,7 @@ _CHINESE: Words = {
     "The caption of picture {} is the answer alone; say what can be seen.": "图片 {} 的描述只是答案；请写出能看到的内容。",
     "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.": "图片 {} 的描述有 {} 个词；请写 {} 个以上，让看不到的人知道它显示什么。",
     "This item is at another step. Open the page again.": "这个题目在另一步。请重新打开页面。",
+    "Other links are being asked for their pictures. Try again in half a minute.": "正在从别的链接取图片。请半分钟后再试。",
     "The picture was not fetched: {}.": "没有取到图片：{}。",
     "An item has 1 to {} different pictures, not {}.": "一个题目有 1 到 {} 张不同的图片，而不是 {} 张。",
     "Picture {} is none that you brought; choose its file again.": "图片 {} 不是您添加的；请重新选择文件。",

@@ -1,5 +1,6 @@
 """What people write: refused with a sentence, or kept; what they are warned of; what a camera noted stays out."""
 
+import asyncio
 from io import BytesIO
 
 import pytest
@@ -102,6 +103,26 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
     for link, told in (("https://inner.example/cat.jpg", "not on the public internet"), ("ftp://a.b/c", "only https")):
         with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
             project.writing.fetch_picture(seat, token, link)
+
+
+def test_few_links_are_asked_at_once(project, ann):
+    """A host that asks for a second picture while it is asked itself."""
+    seat, token = ann
+    told = []
+
+    class Host:
+        async def fetch(self, url: str) -> bytes:
+            try:
+                await asyncio.to_thread(project.writing.fetch_picture, seat, token, url)
+            except DraftError as error:
+                told.append(str(error))
+            return photo(len(told))
+
+    project.writing._fetcher = Host()
+    for _ in range(2):  # what was fetched holds nothing
+        project.writing.fetch_picture(seat, token, "https://slow.example/a.jpg")
+        assert told == ["Other links are being asked for their pictures. Try again in half a minute."]
+        told.clear()
 
 
 def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project, ann):
