@@ -142,7 +142,7 @@ class Exports:
                 f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
                 "keep the folder private, or choose --as bank"
             )
-        told = [draft for draft in drafts if _is_row(draft)]
+        own, told = project_of(project.spec).licence, [draft for draft in drafts if _is_row(draft)]
         for draft in told:
             assert draft.state.instruction
             for picture in draft.state.instruction.pictures:
@@ -152,7 +152,7 @@ class Exports:
         why = "taken out, or with a fault that the table cannot say"
         exported = _counted(project, len(told), {why: others.count(False), "not finished": others.count(True)})
         with (folder / f"{project.name}.csv").open("w", encoding="utf-8", newline="") as file:
-            write_csv(file, [VISIT_COLUMNS, *(visit_row(draft).values() for draft in told)], exact=True)
+            write_csv(file, [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in told)], exact=True)
         return exported
 
 

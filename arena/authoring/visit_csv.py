@@ -22,7 +22,7 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, project_of
+from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, TextLicence, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.io.strict_json import RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
@@ -83,7 +83,11 @@ def import_visit(
             wanted[draft.family] = wanted.get(draft.family, 0) + 1
         families = [{"name": family, "wanted": number} for family, number in wanted.items()]
         values = {"name": name, "seat": {"votes": 1, "pay": 0}, "free_pictures": False, "families": families}
-        project = campaigns.create(TASK, read_spec(ProjectSpec, values), note)
+        try:
+            spec = read_spec(ProjectSpec, values)
+        except CampaignError as error:
+            raise CampaignError(f"{path.name} makes no project {name[:80]!r}: {error}") from None
+        project = campaigns.create(TASK, spec, note)
         campaigns.end(project, "its items came finished")
         project = campaigns.get(name)
     if project_of(project.spec).verifiers != 1:
@@ -128,8 +132,11 @@ def _flag(row: Row, column: str) -> bool:
     return told == "True"
 
 
-def visit_row(draft: Draft) -> dict[str, str]:
-    """A verified draft as a row of the table, its pictures by their addresses or names. Raises ValueError."""
+def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
+    """A verified draft as a row of the table, its pictures by their addresses or names. Raises ValueError.
+
+    `own`: the licence of pictures that people made themselves.
+    """
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
         raise ValueError(f"item {draft.id} is not verified; it has no row")
@@ -148,10 +155,11 @@ def visit_row(draft: Draft) -> dict[str, str]:
         **{column: state.instruction.columns.get(column, "") for column in _ELSEWHERE},
     }
     if not values[_RIGHTS] and not draft.origin:
-        values[_RIGHTS] = json.dumps([_rights(picture.credit) for picture in pictures])
+        values[_RIGHTS] = json.dumps([_rights(picture.credit, own) for picture in pictures])
     return {column: values[column] for column in VISIT_COLUMNS}
 
 
-def _rights(credit: Credit) -> dict[str, str]:
+def _rights(credit: Credit, own: TextLicence) -> dict[str, str]:
     """A picture's credit in the words that `items.importers` reads in such a table."""
-    return {"creator": credit.creator, "license": credit.licence or "", "source": credit.source}
+    licence = own if credit.licence == "own" else credit.licence or ""
+    return {"creator": credit.creator, "license": licence, "source": credit.source}

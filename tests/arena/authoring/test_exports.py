@@ -287,6 +287,15 @@ def test_written_items_are_a_table_that_comes_back(database, tmp_path):
     assert item.images[0].credit == "Ada"
 
 
+def test_a_picture_of_ones_own_is_under_the_projects_licence_in_a_table(database, tmp_path):
+    project = Project.on(database, tmp_path, licence="CC BY-SA 4.0")
+    write(project, 1, credit=Credit(licence="own"))
+    exports(project).write(project.campaign, "visit", tmp_path / "out")
+    (read,) = read_visit(tmp_path / "out" / "pets.csv")
+    (rights,) = json.loads(read.values[0].columns["public_images_metadata"])
+    assert rights["license"] == "CC BY-SA 4.0"
+
+
 def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tmp_path):
     project = Project.on(database, tmp_path)
     first = write(project)

@@ -43,7 +43,7 @@ def test_the_public_table_comes_in_with_table_2s_column_and_goes_out_as_it_was(d
     with table.open(encoding="utf-8", newline="") as file:
         read = list(csv.DictReader(file))
     assert list(read[0]) == list(VISIT_COLUMNS)
-    assert [visit_row(draft) for draft in drafts] == read
+    assert [visit_row(draft, "CC BY 4.0") for draft in drafts] == read
     assert bring(database, table) == (project, 0), "what is there stays"
 
 
@@ -80,6 +80,12 @@ def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(d
         bring(database, changed(table, tmp_path, **cells))
     assert told in str(caught.value)
     assert CampaignStore(database, KINDS).find("visit") is None
+
+
+def test_a_table_that_makes_no_project_is_named(database, table, tmp_path):
+    path = changed(table, tmp_path, instruction_category="f" * 201)
+    with pytest.raises(CampaignError, match=f"{path.name} makes no project 'visit': name is 'fff.*of 1 to 200 letters"):
+        bring(database, path)
 
 
 def test_a_project_of_three_verifiers_does_not_take_the_table(database, table, tmp_path):
