@@ -37,6 +37,7 @@ from scoring.multiple_choice.metrics import ChoiceTables, Compared, Node, SplitS
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
+from scoring.task_map.reports import ReportAccuracies
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_tab import ReportTab
 from scoring.web.scoring_api import report_routes
@@ -190,7 +191,7 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        stores = (Marking(database, self.bench.jobs), DriftStore(database))
+        stores = (Marking(database, self.bench.jobs), DriftStore(database), ReportAccuracies(self.bench.jobs))
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),

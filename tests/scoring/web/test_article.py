@@ -30,6 +30,7 @@ from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.marking.work import Marking
 from scoring.report import Grade, Row, ScoreLine
+from scoring.task_map.reports import ReportAccuracies
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import (
     comparison_html,
@@ -231,7 +232,7 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
     with gr.Blocks(analytics_enabled=False) as page:
         kept = ReportPictures(jobs, jobs, UploadStore(tmp_path / "uploads"))
         stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs), DriftStore(jobs))
-        tab = ReportTab(jobs, *stores, jobs.delete)
+        tab = ReportTab(jobs, *stores, ReportAccuracies(jobs), jobs.delete)
         tab.listen(page, gr.Column(), gr.Column())
     request, silent = SimpleNamespace(headers=Headers()), (tab.on_load, tab.on_delete)  # which ask no database
     events: list[Any] = [event for event in page.fns.values() if event.fn and event.fn not in silent]
