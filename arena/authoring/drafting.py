@@ -24,6 +24,8 @@ from arena.types import VLM, ModelError, Turn, Usage
 PromptName = Literal["draft", "draft_our_images", "blind_our"]
 _FOLDER = Path(__file__).parent / "prompts"
 _PLACE = re.compile("<(caption|instruction)>")
+RESERVE_SECONDS = 0.5
+"""How long an answer waits while others under way have reserved what is left of the budget."""
 NOBODY = "drafts"
 """Who spends in a project's budget: the operator's models, whoever wrote what they answer."""
 
@@ -81,11 +83,15 @@ class Drafting:
     async def _value(self, campaign: Campaign, model: str, prompt: str, name: PromptName) -> AnyValue | None:
         """What a model gives to a draft; None for a blind answer that did not come: it is a control, and no more."""
         kind = BlindAnswer if name == "blind_our" else DraftAnswer
-        try:
-            text, cost = await self._say(campaign, model, prompt)
-        except (ModelError, BudgetError, CatalogueError) as error:
-            return Failure(model=model, why=str(error)) if kind is DraftAnswer else None
-        return kind(text=text, model=model, prompt=prompt_digest(name), cost=cost)
+        while True:
+            try:
+                text, cost = await self._say(campaign, model, prompt)
+            except (ModelError, BudgetError, CatalogueError) as error:
+                if isinstance(error, BudgetError) and error.passing:
+                    await asyncio.sleep(RESERVE_SECONDS)
+                    continue
+                return Failure(model=model, why=str(error)) if kind is DraftAnswer else None
+            return kind(text=text, model=model, prompt=prompt_digest(name), cost=cost)
 
     async def _say(self, campaign: Campaign, model: str, prompt: str) -> tuple[str, int]:
         """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""

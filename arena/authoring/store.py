@@ -25,7 +25,7 @@ from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
 
 MOST_BROUGHT = 30
 """Pictures that a seat may bring for one draft."""
-LOST = "Others were asked this meanwhile, since you were away for long, or you sent it already. Go on with the next."
+LOST = "You sent this already, or you were away for long and somebody else has it now. Go on with the next."
 
 
 @dataclass(frozen=True)

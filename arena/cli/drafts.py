@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 from typer import Option, Typer
 
 from arena.admin.seat_admin import noted
-from arena.authoring.board import agreement, family_rows, person_rows, step_minutes, yield_table
 from arena.authoring.events import Fault
 from arena.authoring.exports import ExportError, Exports, Form, left_out
 from arena.authoring.hub_dataset import TOPS, CardWords, percent
@@ -19,7 +18,6 @@ from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.seats.campaigns import CampaignStore
-from arena.seats.seats import SeatStore
 from arena.server.hub_upload import upload_dataset
 from arena.settings import Settings
 from arena.templates import plural
@@ -36,7 +34,7 @@ class OpenProjects:
         settings = Settings.from_env()
         database = Database(settings.database_url)
         self.campaigns, self.drafts = CampaignStore(database, KINDS), DraftStore(database)
-        self.pictures, self.seats = PictureStore(settings.pictures_dir), SeatStore(database)
+        self.pictures = PictureStore(settings.pictures_dir)
 
 
 @drafts.command()
@@ -52,19 +50,17 @@ def new(file: Path) -> Iterator[str]:
 @drafts.command()
 def board(project: str) -> Iterator[str]:
     """How far it is, as CSV: families, yield, minutes, and what each worker gave."""
-    here = OpenProjects()
-    found = here.campaigns.get(project)
-    written = here.drafts.drafts(found)
-    yield from _table(family_rows(written, project_of(found.spec)))
+    _, admin = admins()
+    found = admin.standing(admin.store.get(project))
+    yield from _table(found.families)
     yield ""
-    yields = [(row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in yield_table(written)]
+    yields = [(row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in found.yields]
     yield from printed([("first judgement", "all", "one image", "several images"), *yields])
     yield ""
-    yield from _table(step_minutes(written))
+    yield from _table(found.minutes)
     yield ""
-    people = person_rows(written, here.seats.all(found))
-    yield from _table([row._replace(accepted=percent(row.accepted)) for row in people])
-    told = agreement(written)
+    yield from _table([row._replace(accepted=percent(row.accepted)) for row in found.persons])
+    told = found.agreement
     yield (
         f"Verifiers of one answer agree in {told:.1%} of pairs." if told is not None else "No answer has two verdicts."
     )

@@ -37,17 +37,17 @@ _ENGLISH: Words = {
     "i_source": "Link to the page that shows it with its licence",
     "i_creator": "Creator",
     "i_licence": "Licence",
-    "i_statement": "What else its source says of its rights (may be left out)",
+    "i_statement": "What else its source says about rights (optional)",
     "i_choose": "Choose …",
     "i_own": "I made it, and give it under {}",
     "i_pd": "Public domain",
-    "i_faces": "Is somebody's face in it? Take another picture, unless they are known by their office or agreed. Where a "
-    "picture was taken is deleted from its file.",
-    "i_report": "How to have a picture taken out",
-    "i_right": "What a right answer says (may be left out; whoever describes the pictures does not see it)",
+    "i_faces": "Does it show somebody's face? Choose another picture, unless it is a public figure or the person agreed. "
+    "Where a picture was taken is removed from its file.",
+    "i_report": "How to have a picture removed",
+    "i_right": "What a correct answer says (optional; whoever describes the pictures does not see it)",
     "i_given": "What you write is given under {}, without your name.",
     "i_send": "Send",
-    "i_noted": "It was written before, and was not good enough. The note:",
+    "i_noted": "This was written once already and was not good enough. The note:",
     "i_describe": "Describe what is seen, for somebody who has your words alone and is to follow the instruction",
     "i_help": "Would someone who cannot see this know what it shows, how many there are and where, the colours, what is "
     "written on it, and all that the instruction asks about?",
@@ -57,12 +57,12 @@ _ENGLISH: Words = {
     "i_stages": "Would someone who cannot see this know what it shows?|Would they know how many there are, and where?|"
     "Would they know the colours, and what is written on it?|Would they know all that the instruction asks about?",
     "i_write_answer": "Answer the instruction, as briefly as it allows; a short explanation may follow",
-    "i_no_model": "The model that drafts answers gave none: write it by hand.",
+    "i_no_model": "The model gave no answer: write one by hand.",
     "i_blind": "A model that had no picture answered this. Is it correct too?",
     "i_blind_yes": "It is correct too",
     "i_blind_no": "It is not",
     "i_is_right": "Is the answer correct?",
-    "i_note": "A note for whoever mends it (may be left out)",
+    "i_note": "A note for whoever corrects it (optional)",
     "i_said_correct": "Correct",
     "i_said_caption": "A caption is at fault",
     "i_said_answer": "The answer is at fault",
@@ -158,6 +158,6 @@ _CHINESE: Words = {
     "Say whether the answer that was given without the picture is correct too.": "请说明没有图片时给出的回答是否也正确。",
     "You have acted on this item already; others go on with it.": "您已参与过这个题目；其余由别人完成。",
     "You brought {} pictures for this item, the most; use some of them.": "您为这个题目添加了 {} 张图片，已到上限；请从中选用。",
-    "Others were asked this meanwhile, since you were away for long, or you sent it already. Go on with the next.": "您离开太久，这一步已交给别人，或者您已发送过。请继续下一个。",
+    "You sent this already, or you were away for long and somebody else has it now. Go on with the next.": "您离开太久，这一步已交给别人，或者您已发送过。请继续下一个。",
 }
 WRITING_WORDS: Mapping[str, Words] = {"en": _ENGLISH, "zh": _CHINESE}

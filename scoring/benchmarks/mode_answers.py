@@ -12,7 +12,7 @@ from arena.inference.offline import Task, TaskError
 from arena.io.drawn_pictures import DRAWN_BY, black, joined, with_boxes
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256
-from scoring.benchmarks.modes import Posed, posed
+from scoring.benchmarks.modes import ModeQuestion, mode_question
 from scoring.benchmarks.offline_answers import (
     Answers,
     ChoiceSheet,
@@ -77,7 +77,7 @@ def quote_lines(papers: Sequence[ModePaper]) -> Iterator[str]:
 def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[ModePaper]:
     """The questions of a TSV in each mode, for a model. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file)
-    asked: dict[Mode, dict[int, Posed]] = {mode: {} for mode in ("as-is", *modes)}
+    asked: dict[Mode, dict[int, ModeQuestion]] = {mode: {} for mode in ("as-is", *modes)}
     prompts: Counter[Mode] = Counter()
     for question, cell in sheet.with_images():
         try:
@@ -85,7 +85,7 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
         except TaskError:  # told when it is asked
             images = []
         for mode, questions in asked.items():
-            one = questions[question.index] = posed(question, mode, images, card.images)
+            one = questions[question.index] = mode_question(question, mode, images, card.images)
             sent = {"joined": 1, "none": 0}.get(one.pictures, len(images))
             prompts[mode] += most_usage(card, [Turn("user", one.text, (b"",) * sent)], card.generation).prompt
     completion = len(sheet.questions) * card.generation.max_tokens
@@ -108,7 +108,7 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
     return papers
 
 
-def _benchmark(sheet: ChoiceSheet, mode: Mode, found: Mapping[int, Posed], card: ModelCard) -> OfflineBenchmark:
+def _benchmark(sheet: ChoiceSheet, mode: Mode, found: Mapping[int, ModeQuestion], card: ModelCard) -> OfflineBenchmark:
     drawn = any(one.pictures in ("joined", "marked", "black") for one in found.values())
     stamp = f"{mode} ({DRAWN_BY})" if drawn else mode
     notes = {str(index): one.note for index, one in found.items()}
@@ -125,7 +125,7 @@ def _benchmark(sheet: ChoiceSheet, mode: Mode, found: Mapping[int, Posed], card:
     return OfflineBenchmark(digest, len(questions), (tasks,), written)
 
 
-def _turns(cell: str, one: Posed) -> tuple[Turn, ...]:
+def _turns(cell: str, one: ModeQuestion) -> tuple[Turn, ...]:
     """The conversation of a question in a mode. Raises TaskError."""
     if one.pictures == "none":
         return (Turn("user", one.text),)

@@ -68,7 +68,7 @@ class PromptSetting:
 
 
 @dataclass(frozen=True)
-class Posed:
+class ModeQuestion:
     """A question as a mode asks it."""
 
     question: ChoiceQuestion
@@ -86,9 +86,9 @@ def prompt(question: ChoiceQuestion) -> str:
     return "\n".join([*_hint(question), question.text, *_answering(question)])
 
 
-def posed(question: ChoiceQuestion, mode: Mode, pictures: Sequence[bytes], most: int) -> Posed:
+def mode_question(question: ChoiceQuestion, mode: Mode, pictures: Sequence[bytes], most: int) -> ModeQuestion:
     """A question in a mode, for a model that takes at most so many pictures, which are image files."""
-    as_is = Posed(question, prompt(question))
+    as_is = ModeQuestion(question, prompt(question))
     try:
         if mode in ("multi-inline", "multi-first", "one-image"):
             return _of_several(as_is, mode, len(pictures), most) if len(pictures) > 1 else as_is
@@ -126,7 +126,7 @@ def _answering(question: ChoiceQuestion) -> list[str]:
 # Several images (D.2)
 
 
-def _of_several(as_is: Posed, mode: Mode, images: int, most: int) -> Posed:
+def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> ModeQuestion:
     """A question with several images in the layout of Tables A7 to A10, whatever becomes of the images."""
     question, note = as_is.question, ""
     pieces = None
@@ -149,8 +149,8 @@ def _of_several(as_is: Posed, mode: Mode, images: int, most: int) -> Posed:
         places.append(len(text))
     asked = "\n".join([text + pieces[-1], "Options:", *_answering(question)])
     if mode == "one-image":
-        return Posed(question, asked, pictures="joined", note=note)
-    return Posed(question, asked, tuple(places), note=note)
+        return ModeQuestion(question, asked, pictures="joined", note=note)
+    return ModeQuestion(question, asked, tuple(places), note=note)
 
 
 def _worded(text: str, question: ChoiceQuestion, images: int, form: Form = "first") -> str:
@@ -207,7 +207,7 @@ def _after_names(text: str, images: int) -> tuple[str, ...] | None:
 # Coordinates (E) and boxes (D.3)
 
 
-def _in_unit(as_is: Posed, unit: Unit, pictures: Sequence[bytes]) -> Posed:
+def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> ModeQuestion:
     """A question of E or D.3 with its coordinates in a unit; by the size that its text states, else its picture's."""
     question = as_is.question
     if question.category not in _subtasks_of("coordinates") | _subtasks_of("referring"):
@@ -219,7 +219,7 @@ def _in_unit(as_is: Posed, unit: Unit, pictures: Sequence[bytes]) -> Posed:
     found = in_unit(question, unit, size)
     if found is question:
         return as_is
-    return Posed(found, prompt(found), note=_other_size(stated, seen))
+    return ModeQuestion(found, prompt(found), note=_other_size(stated, seen))
 
 
 def _other_size(stated: Size | None, seen: Size | None) -> str:
@@ -228,7 +228,7 @@ def _other_size(stated: Size | None, seen: Size | None) -> str:
     return "the picture is not of the size in the text, which holds: {} x {}, not {} x {}".format(*seen, *stated)
 
 
-def _referring(as_is: Posed, mode: Mode, pictures: Sequence[bytes]) -> Posed:
+def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> ModeQuestion:
     """A question of D.3 with the boxes that its text names drawn, written, or both."""
     question = as_is.question
     if question.category not in _subtasks_of("referring"):
@@ -247,4 +247,4 @@ def _referring(as_is: Posed, mode: Mode, pictures: Sequence[bytes]) -> Posed:
         raise CoordinateError(f"the picture is not of the shape in the text, so nothing is drawn: {shapes}")
     if mode == "mark":
         question = replace(question, text=without_boxes(question.text))
-    return Posed(question, prompt(question), pictures="marked", boxes=boxes, note=_other_size(stated, seen))
+    return ModeQuestion(question, prompt(question), pictures="marked", boxes=boxes, note=_other_size(stated, seen))

@@ -13,6 +13,7 @@ from arena.io.tables import read_records
 from arena.ratings.agreement import Estimate
 from arena.settings import Settings
 from scoring.benchmarks.article import ScoredAnswer
+from scoring.benchmarks.mm_vet import MMVet
 from scoring.cli import progress
 from scoring.error_analysis.agreement import doubted_questions, label_agreement
 from scoring.error_analysis.comparison import compare_errors
@@ -24,7 +25,7 @@ from scoring.error_analysis.shares import KEYS, ErrorShares, LabelsError, error_
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.jobs.report_pictures import file_pictures
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.report import answer_digest, read_audit
+from scoring.report import NO_AUDIT, answer_digest, read_audit
 
 app, errors = Typer(rich_markup_mode=None), Typer(help="which errors a model makes, by people's labels")
 app.add_typer(errors, name="errors")
@@ -177,7 +178,9 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
     """All answers of a judged report's audit, or of a file that rules can score."""
     if file.name.endswith(AUDIT):
         report = read_audit(file)
-        return BENCHMARKS[report.benchmark].scored_answers(report)
+        if not isinstance(benchmark := BENCHMARKS.get(report.benchmark), MMVet):
+            raise RowsError(NO_AUDIT, file.name)
+        return benchmark.scored_answers(report)
     opened = open_upload(file)
     if opened is None:
         told = "expected outputs of a benchmark that rules can score (python -m scoring score), or a judged report's"

@@ -54,7 +54,8 @@ class Quote:
     prompt_tokens: int
     completion_tokens: int
     most: int
-    """Upper bound of the cost in millionths of a US dollar, at which the run stops: the worst case, or `MARGIN`."""
+    """Millionths of a US dollar at which the run stops: the worst case of all calls, or if less, `MARGIN` times the
+    estimate, and for few calls the estimate and one worst case."""
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":

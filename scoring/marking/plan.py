@@ -3,7 +3,7 @@
 Answers lie in strata by the judge's score: unscored, nothing, between, full. Strata take turns in proportion to their
 sizes, and within one the order is a fixed lot: whatever is marked at any moment is a stratified random sample, in which
 every answer was as likely as any other, so that means over marks need no weights. A share SECOND of answers goes to a
-second person too, and a share AGAIN to the same person once more.
+second person too, and a share AGAIN to the same person once more. Where two persons' labels differ, a third is asked.
 """
 
 import hashlib
@@ -63,12 +63,14 @@ class Had(NamedTuple):
 
     persons: Mapping[str, frozenset[str]]
     own: Sequence[tuple[str, int]]
+    disputed: frozenset[str] = frozenset()
+    """Answers to which two persons, and nobody else, gave different labels."""
 
 
 def next_of(plan: Sequence[Planned], had: Had) -> tuple[Planned, int] | None:
     """The next answer for a person, and which time it is: 1, or 2 if it comes again; None if nothing is left.
 
-    First what comes again, then what a second person is to see, then the next of all.
+    First what comes again, then what a third person is to settle, or a second one to see, then the next of all.
     """
     rounds = {key: number for key, number in had.own}
     lately = {key for key, _ in had.own[-AFTER:]}
@@ -76,7 +78,8 @@ def next_of(plan: Sequence[Planned], had: Had) -> tuple[Planned, int] | None:
         if one.comes_again and rounds.get(one.key) == 1 and one.key not in lately:
             return one, 2
     fresh = [one for one in plan if one.key not in rounds]
+    disputed = (one for one in fresh if one.key in had.disputed)
     shared = (one for one in fresh if one.is_shared and len(had.persons.get(one.key, frozenset())) == 1)
     new = (one for one in fresh if not had.persons.get(one.key))
-    found = next(shared, None) or next(new, None)
+    found = next(disputed, None) or next(shared, None) or next(new, None)
     return found and (found, 1)

@@ -29,6 +29,7 @@ from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.errors import VoterError
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_EVENT
+from scoring.calibration.files import CANNOT
 from scoring.marking.plan import Had, Planned, next_of
 from scoring.marking.spec import MarkKind
 
@@ -122,11 +123,7 @@ class MarkStore:
             own = [row for row in given if row.marker == seat.person]  # a file may have brought this person's marks
             if waiting := next((row for row in own if not row.value), None):
                 return _shown(waiting)
-            persons: dict[str, set[str]] = {}
-            for row in given:
-                persons.setdefault(row.answer, set()).add(row.marker)
-            had = Had({key: frozenset(who) for key, who in persons.items()}, [(row.answer, row.round) for row in own])
-            found = next_of(plan, had)
+            found = next_of(plan, _had(given, own, kind))
             if found is None:
                 return None
             one, number = found
@@ -233,6 +230,19 @@ _LATEST = select(
 _GONE = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
 _STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_GONE)
 """Not given by who took consent back."""
+
+
+def _had(given: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Had:
+    """What persons were shown of a report, `own` by one of them."""
+    said: dict[str, dict[str, str]] = {}
+    for row in given:
+        said.setdefault(row.answer, {})[row.marker] = row.value or ""
+    labelled = said.items() if kind == "labels" else ()
+    return Had(
+        persons={key: frozenset(of) for key, of in said.items()},
+        own=[(row.answer, row.round) for row in own],
+        disputed=frozenset(key for key, of in labelled if len(of) == 2 == len({*of.values()} - {"", CANNOT})),
+    )
 
 
 def _by_person(rows: Iterable[Row]) -> dict[tuple[str, str, int], Row]:

@@ -57,7 +57,7 @@ class Bracket(NamedTuple):
     """Points in a text, with their place in it."""
 
     start: int
-    end: int
+    text: str
     numbers: tuple[Decimal, ...]
 
 
@@ -70,7 +70,7 @@ def brackets(text: str) -> Iterator[Bracket]:
             continue
         if len(numbers) != len(cells) or len(cells) % 2:
             raise CoordinateError(f"no point, box or polygon: {found[0][:60]}")
-        yield Bracket(*found.span(), tuple(numbers))
+        yield Bracket(found.start(), found[0], tuple(numbers))
 
 
 def stated_size(text: str) -> Size | None:
@@ -92,13 +92,14 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
     if not found or unit == ("pixel" if pixels else "normalised"):
         return question
 
-    def rewritten(numbers: tuple[Decimal, ...]) -> list[str]:
-        wholes = pixels if numbers not in corners else numbers[0] != 1
-        return [_written(number, size[place % 2], wholes, unit) for place, number in enumerate(numbers)]
+    def rewritten(one: Bracket) -> str:
+        wholes = pixels if one.numbers not in corners else one.numbers[0] != 1
+        new = (_written(number, size[place % 2], wholes, unit) for place, number in enumerate(one.numbers))
+        return _NUMBER.sub(lambda _: next(new), one.text)
 
     phrase, note = _UNITS[unit]
-    text = f"{_with(question.text, rewritten).replace(_RANGE, phrase)}\n{note.format(*size)}"
-    options = {letter: _with(text, rewritten) for letter, text in question.options.items()}
+    text = f"{_replaced(question.text, rewritten).replace(_RANGE, phrase)}\n{note.format(*size)}"
+    options = {letter: _replaced(text, rewritten) for letter, text in question.options.items()}
     for one, other in combinations(options, 2):
         if options[one] == options[other] and question.options[one] != question.options[other]:
             raise CoordinateError(f"rounding makes options equal: {one} and {other}")
@@ -114,13 +115,12 @@ def _written(number: Decimal, side: int, pixels: bool, unit: Unit) -> str:
     return str(int(whole.quantize(Decimal(1), ROUND_HALF_UP)))
 
 
-def _with(text: str, rewritten: Callable[[tuple[Decimal, ...]], list[str]]) -> str:
-    """A text with other numbers in its brackets; what stands between them stays."""
+def _replaced(text: str, new: Callable[[Bracket], str]) -> str:
+    """A text with other brackets; what stands between them stays."""
     parts, end = [], 0
     for one in brackets(text):
-        new = iter(rewritten(one.numbers))
-        parts += [text[end : one.start], _NUMBER.sub(lambda _, new=new: next(new), text[one.start : one.end])]
-        end = one.end
+        parts += [text[end : one.start], new(one)]
+        end = one.start + len(one.text)
     return "".join(parts) + text[end:]
 
 
@@ -128,12 +128,12 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
     """The boxes that a question names; of a question about [x, y, w, h] in that order. Raises CoordinateError."""
     found = [one.numbers for one in brackets(text) if len(one.numbers) == 4]
     pixels = any(abs(number) > _LARGEST_SHARE for numbers in found for number in numbers)
-    boxes = []
+    gives_lengths, boxes = "[x,y,w,h]" in text.replace(" ", ""), []
     for numbers in found:
         x, y, right, bottom = (
             float(number / size[place % 2] if pixels else number) for place, number in enumerate(numbers)
         )
-        if "[x,y,w,h]" in text.replace(" ", ""):
+        if gives_lengths:
             right, bottom = x + right, y + bottom
         if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
             raise CoordinateError(f"a box without an area in the picture: {', '.join(map(str, numbers))}")
@@ -143,9 +143,7 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
 
 def without_boxes(text: str) -> str:
     """A question that calls its boxes marked in red, without their numbers and what explains them."""
-    text = _NAMED.sub(_MARKED, text)
-    for one in reversed([one for one in brackets(text) if len(one.numbers) == 4]):
-        text = text[: one.start] + _MARKED + text[one.end :]
+    text = _replaced(_NAMED.sub(_MARKED, text), lambda one: _MARKED if len(one.numbers) == 4 else one.text)
     start = text.find(_LEGEND)
     end = text.find(_AFTER, start)
     return text if start < 0 else (text[:start].rstrip() + (text[end:] if end >= 0 else ""))

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
@@ -31,7 +30,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest
 from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
-from scoring.web.scoring_api import attachment
+from scoring.web.scoring_api import attachment, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
@@ -155,10 +154,7 @@ class _Routes:
 
     async def brings(self, request: Request, report: str = "") -> Response:
         try:
-            async with request.form(max_files=1, max_fields=1) as form:
-                file = form.get("file")
-                content = await file.read() if isinstance(file, UploadFile) else b""
-                name = file.filename or "" if isinstance(file, UploadFile) else ""
+            content, name = await sent_file(request)
         except HTTPException as error:
             told = "Expected a form with one file of marks or labels. Choose it on the report's page of people. "
             told += f"({error.detail})"

@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
+from starlette.datastructures import UploadFile
 
 from arena.database import DatabaseError
 from arena.drawing_png import png
@@ -141,6 +142,13 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
             return PlainTextResponse(str(error), status_code=503)
 
     return router
+
+
+async def sent_file(request: Request) -> tuple[bytes, str]:
+    """Content and name of the one file of a form; both empty without one. Raises HTTPException."""
+    async with request.form(max_files=1, max_fields=1) as form:
+        file = form.get("file")
+        return (await file.read(), file.filename or "") if isinstance(file, UploadFile) else (b"", "")
 
 
 def attachment(name: str, content: bytes | str) -> Response:

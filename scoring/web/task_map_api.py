@@ -12,7 +12,6 @@ from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
@@ -25,7 +24,7 @@ from scoring.task_map.published import paper_accuracies
 from scoring.task_map.reports import PooledReport, ReportAccuracies
 from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage, TaskTree, task_tree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError
-from scoring.web.scoring_api import attachment
+from scoring.web.scoring_api import attachment, sent_file
 from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
 
 TASK_MAP = "/task-map"
@@ -214,10 +213,7 @@ class _MapRoutes:
 
     async def brings(self, request: Request) -> Response:
         try:
-            async with request.form(max_files=1, max_fields=1) as form:
-                file = form.get("file")
-                content = await file.read() if isinstance(file, UploadFile) else b""
-                name = file.filename or "" if isinstance(file, UploadFile) else ""
+            content, name = await sent_file(request)
         except HTTPException as error:
             told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)

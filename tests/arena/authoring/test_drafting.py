@@ -47,6 +47,20 @@ def test_a_prompt_is_the_one_that_was_stored_with_answers(name):
     assert prompt_digest(name) == hashlib.sha256(prompt_file(name)).hexdigest() == DIGESTS[name]
 
 
+def test_answers_that_wait_for_anothers_reservation_come_all_the_same(project):
+    """The budget has room for the worst case of one answer at a time, and what each costs is far below it."""
+    drafts = [captioned(project, people) for people in ("ab", "cd", "ef")]
+    vlm = ScriptedVLM("writer", "There is one ball.", price=Price(2.0, 6.0))
+    most = project.drafting(vlm).most_cost(project.campaign.spec, project.drafts[0].state)
+    drafting = project.drafting(vlm, dollars=1.5 * most / 1e6)
+
+    async def all_at_once() -> list[str]:
+        return await asyncio.gather(*(drafting.answer(project.campaign, draft) for draft in drafts))
+
+    assert asyncio.run(all_at_once()) == ["", "", ""]
+    assert all(draft.state.answer for draft in project.drafts)
+
+
 def test_a_models_answer_is_stored_with_its_prompt_and_cost_and_nobody_acts(project):
     vlm = ScriptedVLM("writer", "There is one ball.", price=Price(2.0, 6.0))
     drafting, draft = project.drafting(vlm), captioned(project)

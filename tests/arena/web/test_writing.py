@@ -160,7 +160,7 @@ def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
     first.fill({"caption-1": text, "act": "send"})
     second.fill({"caption-1": f"{text} too", "act": "send"})
     assert second.status == 409
-    assert "you sent it already" in second.problem
+    assert "You sent this already" in second.problem
     assert f"{text} too" in second.html
     assert second.step == "instruction"
     assert 'name="text" rows="4" maxlength="2000" dir="auto">\n</textarea>' in second.html

@@ -13,7 +13,7 @@ from PIL import Image
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.benchmarks.modes import IMAGE, Posed, posed, prompt
+from scoring.benchmarks.modes import IMAGE, ModeQuestion, mode_question, prompt
 from scoring.multiple_choice.coordinates import brackets, in_unit, stated_size
 from scoring.multiple_choice.reader import read_questions
 from scoring.multiple_choice.types import MODES, ChoiceQuestion
@@ -35,7 +35,7 @@ def question(text: str, category: str = "reason_seg", **options: str) -> ChoiceQ
     return ChoiceQuestion(1, text, options or {"A": "one", "B": "two"}, "A", category, "", "VAL")
 
 
-def shown(one: Posed) -> str:
+def shown(one: ModeQuestion) -> str:
     """Return a prompt as the paper prints it: marks where images stand, and no instruction of ours."""
     text, start, parts = one.text.rsplit("\n", 1)[0], 0, []
     for place in one.places:
@@ -56,7 +56,9 @@ def plain(text: str, table: str) -> str:
 @pytest.mark.parametrize("form", ["first", "inline"])
 def test_prompts_for_several_images_are_those_of_tables_a7_to_a10_letter_by_letter(subtask, form):
     row = PRINTED[subtask]
-    one = posed(question(row["question"], subtask, **row["options"]), f"multi-{form}", [PICTURE] * row["images"], 10)
+    one = mode_question(
+        question(row["question"], subtask, **row["options"]), f"multi-{form}", [PICTURE] * row["images"], 10
+    )
     assert plain(shown(one), row["table"]) == plain(row[form], row["table"])
     assert (len(one.places), one.note, one.pictures) == (row["images"], "", "kept")
 
@@ -77,7 +79,7 @@ def test_the_tables_have_all_28_subtasks():
     ],
 )
 def test_images_stand_at_their_marks_or_names_else_before_the_text(text, images, pieces):
-    one = posed(question(text), "multi-inline", [PICTURE] * images, 10)
+    one = mode_question(question(text), "multi-inline", [PICTURE] * images, 10)
     body = shown(one).removeprefix("Question: ").split("\nOptions:")[0]
     if pieces:
         assert (body.split(IMAGE), one.note) == (pieces, "")
@@ -87,17 +89,17 @@ def test_images_stand_at_their_marks_or_names_else_before_the_text(text, images,
 
 
 def test_a_question_in_other_words_than_the_tables_is_asked_in_its_own_and_named():
-    one = posed(question("Which of these faces is his?", "face_retrieval"), "multi-first", [PICTURE] * 3, 3)
+    one = mode_question(question("Which of these faces is his?", "face_retrieval"), "multi-first", [PICTURE] * 3, 3)
     assert shown(one).startswith(f"Question: {IMAGE * 3}Which of these faces is his?\n")
     assert one.note == "not worded as in the public question files, so asked without the tables' words"
 
 
 def test_more_images_than_the_model_takes_are_joined_and_one_image_is_asked_as_it_is():
     compared = question("Are they alike?", "spot_the_similarity")
-    one = posed(compared, "multi-inline", [PICTURE] * 3, 2)
+    one = mode_question(compared, "multi-inline", [PICTURE] * 3, 2)
     assert one.pictures == "joined" and not one.places
     assert one.note == "more images than the model takes, joined into one: 3 of 2"
-    assert posed(compared, "multi-first", [PICTURE], 2) == posed(compared, "as-is", [PICTURE], 2)
+    assert mode_question(compared, "multi-first", [PICTURE], 2) == mode_question(compared, "as-is", [PICTURE], 2)
 
 
 SIZED = (
@@ -129,7 +131,7 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
         "Use shares within a normalized range of 0 to 1, where [0, 0] is the top-left corner and [1, 1] is the "
         "bottom-right corner. The width of the input image is 288 and the height is 450."
     )
-    one = posed(
+    one = mode_question(
         replace(boxed("[0.5, 0.5, 1.0, 1.0]", "[0.1, 0.1, 0.2, 0.2]"), text=text), "pixel", [picture(288, 450)], 1
     )
     assert "Use shares in pixels, where [0, 0] is the top-left corner and [288, 450] is the bottom-right" in one.text
@@ -151,19 +153,19 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
 )
 def test_what_cannot_be_rewritten_is_left_and_named(options, why):
     left = boxed(*options)
-    one = posed(left, "normalised", [picture(550, 413)], 1)
+    one = mode_question(left, "normalised", [picture(550, 413)], 1)
     assert (one.text, one.question, one.note) == (prompt(left), left, why)
 
 
 def test_the_size_in_the_text_holds_and_another_of_the_picture_is_told():
-    one = posed(boxed("[55, 0, 110, 413]", "[0, 0, 9, 9]"), "normalised", [PICTURE], 1)
+    one = mode_question(boxed("[55, 0, 110, 413]", "[0, 0, 9, 9]"), "normalised", [PICTURE], 1)
     assert one.question.options["A"] == "[0.100, 0.000, 0.200, 1.000]"
     assert one.note == "the picture is not of the size in the text, which holds: 640 x 480, not 550 x 413"
     unsized = replace(boxed("[64, 0, 128, 480]", "[0, 0, 9, 9]"), text="Which box?")
-    assert posed(unsized, "normalised", [PICTURE], 1).question.options["A"] == "[0.100, 0.000, 0.200, 1.000]"
-    assert posed(unsized, "normalised", [], 1).note == "neither the text nor a picture tells the image's size"
+    assert mode_question(unsized, "normalised", [PICTURE], 1).question.options["A"] == "[0.100, 0.000, 0.200, 1.000]"
+    assert mode_question(unsized, "normalised", [], 1).note == "neither the text nor a picture tells the image's size"
     other = replace(boxed("[64, 0, 128, 480]", "[0, 0, 9, 9]"), category="temporal_ordering")
-    assert posed(other, "normalised", [PICTURE], 1) == posed(other, "as-is", [PICTURE], 1)
+    assert mode_question(other, "normalised", [PICTURE], 1) == mode_question(other, "as-is", [PICTURE], 1)
 
 
 def test_boxes_are_drawn_and_taken_out_of_the_sentence():
@@ -173,39 +175,39 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
         "Note that the width and height of image is 640 and 480, respectively."
     )
     asked = question(text, "human_interaction_understanding")
-    drawn = posed(asked, "mark", [PICTURE], 1)
+    drawn = mode_question(asked, "mark", [PICTURE], 1)
     note = "Note that the width and height of image is 640 and 480, respectively."
     assert drawn.question.text == f"What do (marked in red) do? {note}"
     assert drawn.boxes == ((0.091, 0.241, 0.48, 0.677), (0.408, 0.464, 0.97, 0.7)) and drawn.pictures == "marked"
-    both = posed(asked, "mark+text", [PICTURE], 1)
+    both = mode_question(asked, "mark+text", [PICTURE], 1)
     assert (both.text, both.boxes, both.pictures) == (prompt(asked), drawn.boxes, "marked")
-    assert posed(asked, "text-box", [PICTURE], 1) == posed(asked, "as-is", [PICTURE], 1)
+    assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(asked, "as-is", [PICTURE], 1)
     marked = question("What do the two marked in red do?", "human_interaction_understanding")
-    assert posed(marked, "text-box", [PICTURE], 1).note == "the text names no box"
+    assert mode_question(marked, "text-box", [PICTURE], 1).note == "the text names no box"
     other = "the picture is not of the shape in the text, so nothing is drawn: 900 x 480, not 640 x 480"
-    assert posed(asked, "mark", [picture(900, 480)], 1).note == other
+    assert mode_question(asked, "mark", [picture(900, 480)], 1).note == other
 
 
 @pytest.mark.parametrize("order", ["[x, y, w, h]", "[x,y,w,h]"])
 def test_boxes_by_width_and_height_are_read_so(order):
     text = f"An object ([10, 20, 30, 40]) as {order}. The width of the image is 100 and the height is 200."
-    drawn = posed(question(text, "single_object_tracking"), "mark", [picture(100, 200)] * 2, 2)
+    drawn = mode_question(question(text, "single_object_tracking"), "mark", [picture(100, 200)] * 2, 2)
     assert drawn.boxes == (pytest.approx((0.1, 0.1, 0.4, 0.3)),)
 
 
 @pytest.mark.parametrize("box", ["1.2, 0.1, 1.5, 0.3", "0.1, -3, 0.2, -1", "700, 20, 900, 40", "0.3, 0.3, 0.1, 0.1"])
 def test_a_box_that_nobody_would_see_is_not_called_marked(box):
     asked = question(f"What is in ([{box}])?", "instance_captioning")
-    one = posed(asked, "mark", [PICTURE], 1)
+    one = mode_question(asked, "mark", [PICTURE], 1)
     assert (one.text, one.pictures) == (prompt(asked), "kept")
     assert one.note == f"a box without an area in the picture: {box}"
     partly = question("What is in ([-1, -1, 0.5, 9])?", "instance_captioning")
-    assert posed(partly, "mark", [PICTURE], 1).boxes == ((-1, -1, 0.5, 9),)
+    assert mode_question(partly, "mark", [PICTURE], 1).boxes == ((-1, -1, 0.5, 9),)
 
 
 def test_the_blind_modes_show_nothing():
     asked = question("What is it?")
-    assert [posed(asked, mode, [PICTURE], 1).pictures for mode in ("as-is", "blind", "no-image")] == [
+    assert [mode_question(asked, mode, [PICTURE], 1).pictures for mode in ("as-is", "blind", "no-image")] == [
         "kept",
         "black",
         "none",
@@ -229,7 +231,7 @@ asked_questions = st.builds(
 
 def check_letters(asked: ChoiceQuestion, images: int) -> None:
     for mode in MODES:
-        one = posed(asked, mode, [PICTURE] * images, 3)
+        one = mode_question(asked, mode, [PICTURE] * images, 3)
         assert list(one.question.options) == list(asked.options) and one.question.answer == "B", mode
         assert replace(one.question, text="", options={}) == replace(asked, text="", options={}), mode
         assert list(one.places) == sorted(one.places) and len(one.places) in (0, images), mode
@@ -270,7 +272,7 @@ def test_every_box_of_the_val_file_comes_back_and_exceptions_are_of_large_images
     there, exceptions = 0, []
     for asked in found.values():
         size = stated_size(asked.text)
-        if size is None or posed(asked, "pixel", [], 1).question is asked:
+        if size is None or mode_question(asked, "pixel", [], 1).question is asked:
             continue
         pixels = in_unit(asked, "pixel", size)
         back = in_unit(in_unit(pixels, "normalised", size), "pixel", size)

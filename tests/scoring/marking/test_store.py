@@ -105,6 +105,24 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
         assert connection.scalar(select(func.count()).select_from(MARK)) == 3
 
 
+def test_where_two_labels_differ_a_third_person_is_asked(database):
+    marked = MarkedReport.on(database, mm_vet_report(0.1))
+
+    def label_all(person: str, first: str = "perception") -> list[str]:
+        """The answers that a person is shown, of which the first finds another kind than all others."""
+        seat, shown = marked.seat(person, "labels"), []
+        while drawn := marked.marking.draw(seat):
+            shown.append(drawn[0].answer)
+            marked.marking.store.say(seat, drawn[0].token, Said(first if shown[0] == shown[-1] else "perception"))
+        return list(dict.fromkeys(shown))
+
+    label_all("helper-1")
+    shared = label_all("helper-2", first="reasoning")
+    assert len(shared) > 1
+    assert label_all("helper-3") == shared[:1]
+    assert label_all("helper-4") == []
+
+
 def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
     seats = SeatStore(marked.database)
     ended, left = marked.seat(), marked.seat("helper-1")

@@ -74,7 +74,10 @@ def test_other_cuts_linkages_and_models_by_the_address(get):
 
 def test_few_models_make_no_map_and_four_no_tau(get):
     page = get("/task-map", paper="0", here="MMT-Bench VAL, strict")
-    assert "There is no map: 0 tasks" in page.text and "5 published reports (MMT-Bench VAL, strict)" in page.text
+    assert (
+        "There is no map: A map needs three tasks" in page.text
+        and "5 published reports (MMT-Bench VAL, strict)" in page.text
+    )
     assert HOSTILE not in page.text and SECRET not in page.text
     paper = rows_of(page.text, "The paper's 12 clusters")
     assert paper[0][4] != "–"
