@@ -21,28 +21,17 @@ from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
-gc.set_threshold(
-    100_000, 50, 50
-)  # what importing and collecting make stays: looking through it takes a quarter of the time
+gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
 
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("suite")
 
-LOCKS_AND_DIALECT = {
-    *("test_budget", "test_campaigns", "test_change_log", "test_database", "test_erasure", "test_final_votes"),
-    *(
-        "test_health",
-        "test_importer",
-        "test_lending",
-        "test_migrations",
-        "test_service",
-        "test_settlements",
-        "test_store",
-        "test_store_races",
-    ),
-    *("test_claims", "test_draws", "test_seats", "test_votes", "test_write_batch"),
-}
+LOCKS_AND_DIALECT = frozenset(
+    "test_budget test_campaigns test_change_log test_claims test_database test_draws test_erasure test_final_votes"
+    " test_health test_importer test_lending test_migrations test_seats test_service test_settlements test_store"
+    " test_store_races test_votes test_write_batch".split()
+)
 """Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
 
 
