@@ -66,7 +66,7 @@ class CampaignAdmin(SeatAdmin):
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
         more = {"tuples": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
-        self.check_disk(spec)
+        self.check_server(spec)
         bank = self.items.bank()
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))

@@ -85,7 +85,7 @@ class ProjectAdmin(SeatAdmin):
     def make(self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched) -> Campaign:
         """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
-        self.check_disk(spec)
+        self.check_server(spec)
         if spec.checks.items:
             raise CampaignError(
                 "checks.items is of battles alone; items are checked by who verifies them, leave it out"

@@ -38,8 +38,13 @@ class SeatAdmin(ABC):
     def tables(self) -> Mapping[str, Callable[[str], Rows]]:
         """The downloads of a campaign by name; each raises CampaignError."""
 
-    def check_disk(self, spec: CampaignSpec) -> None:
-        """Raise CampaignError for paid work that a restart would lose."""
+    def check_server(self, spec: CampaignSpec) -> None:
+        """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
+        if spec.platform.kind == "login" and self._settings.oauth is None:
+            raise CampaignError(
+                'platform.kind is "login", and nobody can log in here: set hf_oauth: true (a Space) or OAUTH_CLIENT_ID '
+                "and OAUTH_CLIENT_SECRET (docs/host.md)"
+            )
         if spec.seat.pay and is_lost_at_restart(self._settings):
             raise CampaignError(
                 "A restart would lose this campaign's seats and votes, which are paid: SQLite lies on a disk that is "
@@ -53,7 +58,7 @@ class SeatAdmin(ABC):
         return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
-        """The link of each campaign of a platform, which fills its workers in, by the campaign's name."""
+        """The link of each campaign that has one for all, by the campaign's name."""
         return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
 
     def end(self, who: str, name: str) -> str:

@@ -106,10 +106,16 @@ class Voters:
             of_voter = connection.scalar(select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash))
             return of_voter or connection.scalar(of_login)
 
+    def account(self, cookie_hash: str) -> tuple[int, str] | None:
+        """The voter and the user name of a cookie's login; None for a guest."""
+        with self._database.read() as connection:
+            found = connection.execute(select(LOGIN.c.voter_id, LOGIN.c.name).where(_holds(cookie_hash))).first()
+            return found and (found.voter_id, found.name)
+
     def name(self, cookie_hash: str) -> str | None:
         """The user name of a cookie's login; None for a guest."""
-        with self._database.read() as connection:
-            return connection.scalar(select(LOGIN.c.name).where(_holds(cookie_hash)))
+        found = self.account(cookie_hash)
+        return found and found[1]
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
         """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""

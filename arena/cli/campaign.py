@@ -101,14 +101,12 @@ def links(
     workers: Annotated[Path | None, Option(help="of a plain campaign: a worker's name on each line")] = None,
     address: Address = None,
 ) -> Iterator[str]:
-    """Its signed links: a CSV of one for each worker, or the one for Prolific's or MTurk's form."""
+    """Its signed links: a CSV of one for each worker; or the one for all who log in, for Prolific or for MTurk."""
     admin = _admin_of(name)
     found, here = admin.store.get(name), _address(address)
     if found.spec.platform.kind != "plain":
         if workers:
-            raise CampaignError(
-                f"{name} has one link: {found.spec.platform.kind} fills the worker in; leave out --workers"
-            )
+            raise CampaignError(f"{name} has one link for all its workers; leave out --workers")
         yield f"{here}{admin.link(found)}"
         return
     if workers is None:

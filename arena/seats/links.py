@@ -3,7 +3,8 @@
 Only what we make is signed: the campaign, its workload and the time until which the link holds, and with a plain link
 the worker too. A platform fills in the ids of its worker and of the sitting, so an unknown worker gets in, and is paid
 by nobody until the platform's own list names him. Prolific: its `external_study_url`; MTurk: an ExternalQuestion, whose
-page stands in a frame and is shown before the work is accepted, without a worker's id.
+page stands in a frame and is shown before the work is accepted, without a worker's id. Where people log in here, the
+account is the worker.
 """
 
 import hashlib
@@ -29,12 +30,17 @@ class CampaignLinkError(VoterError):
     """A link that opens no seat; says why and what to do."""
 
 
+class LoginNeededError(CampaignLinkError):
+    """A link of a campaign for people who are logged in, opened by somebody who is not."""
+
+
 class Arrival(NamedTuple):
     """Who comes with a link."""
 
     person: str
     """The platform's id of the worker; empty in a preview."""
     session: str = ""
+    """The platform's id of the sitting; of who is logged in, the user name."""
     reply_to: str = ""
     """Where the browser posts that the work is done: MTurk alone."""
 
@@ -70,15 +76,26 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
 
 
 def arrival(
-    key: bytes, spec: CampaignSpec, query: Mapping[str, str], at: datetime, hosts: Sequence[str] = MTURK_HOSTS
+    key: bytes,
+    spec: CampaignSpec,
+    query: Mapping[str, str],
+    at: datetime,
+    hosts: Sequence[str] = MTURK_HOSTS,
+    logged_in: Arrival | None = None,
 ) -> Arrival:
-    """Who comes with the query of a link. Raises CampaignLinkError."""
+    """Who comes with the query of a link, in a browser that may be logged in. Raises CampaignLinkError."""
     kind, until = spec.platform.kind, query.get("until", "")
     worker = query.get("worker", "") if kind == "plain" else ""
     if query.get("n") != str(spec.seat.votes) or not is_signed(key, query.get("sig", ""), *_parts(spec, until, worker)):
         raise CampaignLinkError("This link was changed on its way. Open it as you were sent it, or ask for it again.")
     if at.timestamp() > int(until):
         raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")
+    if kind == "login":
+        if logged_in is None:
+            raise LoginNeededError(
+                "This work is for people who log in. Log in with Hugging Face, then open this link again."
+            )
+        return logged_in
     return {"plain": _plain, "prolific": _prolific, "mturk": _mturk}[kind](spec, query, hosts)
 
 

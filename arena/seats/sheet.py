@@ -117,7 +117,7 @@ def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str,
         return "none", f"{status.lower()} at the platform"
     if state in ("working", "abandoned", "withdrew"):
         return _unfinished(seat, state, work, status)
-    if spec.platform.kind != "plain" and not listed:
+    if spec.platform.kind in ("prolific", "mturk") and not listed:
         return "look", "upload the platform's list first: who is not in it is paid by nobody"
     if state == "failed":
         told = "did not pass the qualification, which is no ground for a rejection"

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from arena.validation import must_be, number, one_line, whole
 
 MOST_BYTES = 1_000_000
-PlatformKind = Literal["plain", "prolific", "mturk"]
+PlatformKind = Literal["plain", "login", "prolific", "mturk"]
+"""plain: a link for each worker; login: one for all who log in here; the others are one that the platform fills in."""
 
 
 class CampaignError(ValueError):

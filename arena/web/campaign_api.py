@@ -1,6 +1,7 @@
 """Campaign API: a worker's pages. A link opens the campaign, a form takes a seat, the seat's address is all it needs.
 
-No cookie is set or read: the pages work in a platform's frame. What a form sends is checked against the database; a
+No cookie is set, and that of a login alone is read, where a campaign takes people who are logged in: the pages work in
+a platform's frame. What a form sends is checked against the database; a
 page that was sent is a redirect away, so that a reload sends nothing twice.
 """
 
@@ -18,10 +19,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from arena.battles.choices import UnknownBattleError
 from arena.battles.quotas import Networks
+from arena.battles.voters import Voters
 from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign, CampaignStore
-from arena.seats.links import Arrival, CampaignLinkError, arrival
+from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, arrival
 from arena.seats.qualification import ExamStanding, Qualification, QualificationError
 from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.sheet import state_of
@@ -29,7 +31,7 @@ from arena.seats.spec import CampaignError
 from arena.seats.task import ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
-from arena.web.cookies import NO_STORE, YEAR
+from arena.web.cookies import NO_STORE, YEAR, cookie_hash, sent_cookie
 from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
 
 HTML = macros("campaign.html")
@@ -53,6 +55,8 @@ class Visit:
     words: Words
     language: str
     network: str | None
+    cookie: str
+    """Hash of the browser's cookie; nobody's without one."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,13 @@ class CampaignPages:
     seats: SeatStore
     qualification: Qualification
     tasks: Mapping[str, SeatTask]
+    voters: Voters
     networks: Networks
     mturk_hosts: Sequence[str]
 
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query)
+        campaign, who = self._arrival(name, query, visit)
         visit = self._to(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
@@ -80,16 +85,18 @@ class CampaignPages:
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Take the seat of a link's person. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query)
+        campaign, who = self._arrival(name, query, visit)
         if who.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
         return self.seats.enter(campaign, who, visit.network)
 
-    def _arrival(self, name: str, query: Mapping[str, str]) -> tuple[Campaign, Arrival]:
+    def _arrival(self, name: str, query: Mapping[str, str], visit: Visit) -> tuple[Campaign, Arrival]:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
-        return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts)
+        account = self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
+        logged_in = account and Arrival(f"account-{account[0]}", session=account[1])
+        return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
 
     def _to(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
@@ -184,10 +191,10 @@ class CampaignPages:
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
         words, path = visit.words, path_of(seat)
-        told = (words["c_nothing"], words["c_nothing_more"], path)
+        told = (words["c_nothing"], words["c_nothing_more"], path, words["c_again"])
         if seat.campaign.ended_at is not None:
-            told = (words["c_full"], words["c_away"], "")
-        return self._page(seat.campaign, "message", visit, HTML.message(*told, words))
+            told = (words["c_full"], words["c_away"])
+        return self._page(seat.campaign, "message", visit, HTML.message(*told))
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
@@ -257,13 +264,15 @@ class CampaignPages:
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
         words = visit.words
-        title, text = words["c_nothing"], said(error, words)
+        title, text, link = words["c_nothing"], said(error, words), ("", "")
         if isinstance(error, CampaignError):  # its words are the operator's, with names of models in them
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
+        elif isinstance(error, LoginNeededError):
+            title, link = words["c_login"], ("/login", words["login"])
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
-        return self._page(title, "message", visit, HTML.message(title, text, "", words))
+        return self._page(title, "message", visit, HTML.message(title, text, *link))
 
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
@@ -335,7 +344,8 @@ class CampaignRoutes:
 
     def _visit(self, request: Request) -> Visit:
         words, language = campaign_words(request.headers), language_of(request.headers)
-        return Visit(words, language, self.pages.networks.of(request))
+        cookie = cookie_hash(sent_cookie(request.headers) or "")
+        return Visit(words, language, self.pages.networks.of(request), cookie)
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""

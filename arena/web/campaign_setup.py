@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from arena.admin.campaigns import CampaignAdmin
 from arena.battles.quotas import Networks
 from arena.battles.store import BattleStore
+from arena.battles.voters import Voters
 from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.io.scaled_pictures import ScaledPictures
@@ -32,4 +33,4 @@ def build_campaigns(
     """Return the campaigns' pages; `tasks`: of each kind of campaign its spec, and what its people do."""
     kinds, does = {name: spec for name, (spec, _) in tasks.items()}, {name: one for name, (_, one) in tasks.items()}
     stores = (CampaignStore(database, kinds), SeatStore(database), Qualification(database))
-    return CampaignPages(*stores, does, Networks(settings.trusted_hops), settings.mturk_hosts)
+    return CampaignPages(*stores, does, Voters(database), Networks(settings.trusted_hops), settings.mturk_hosts)

@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from arena.battles.quotas import Networks
+from arena.battles.voters import Voters
 from arena.database import Database, now
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
@@ -38,7 +39,7 @@ class Toys:
     def on(cls, database: Database, task: ToyTask | None = None) -> "Toys":
         task, campaigns = task or ToyTask(), CampaignStore(database, {TASK: ToySpec})
         stores = (campaigns, SeatStore(database), Qualification(database), {TASK: task})
-        pages = CampaignPages(*stores, Networks(1), MTURK_HOSTS)
+        pages = CampaignPages(*stores, Voters(database), Networks(1), MTURK_HOSTS)
         return cls(pages, task, client_of(pages), database)
 
     def campaign(self, **changes) -> Campaign:

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from arena.authoring.spec import KINDS, TASK
 from arena.battles.quotas import Networks
+from arena.battles.voters import Voters
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
@@ -53,7 +54,7 @@ class WritingPages:
             project.writing, scaled, cast(BattleTask, None), lambda _, draft: captioned.append(draft)
         )
         stores = (CampaignStore(database, KINDS), SeatStore(database), Qualification(database))
-        pages = CampaignPages(*stores, {TASK: task}, Networks(1), ())
+        pages = CampaignPages(*stores, {TASK: task}, Voters(database), Networks(1), ())
         app = FastAPI()
         app.include_router(writing_task.form_routes(pages, project.writing))
         app.include_router(campaign_api.routes(pages))

@@ -69,6 +69,16 @@ def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
     assert CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", unpaid.encode())
 
 
+def test_one_link_for_all_who_log_in_takes_a_server_with_a_log_in(bank):
+    settings, toml = Settings.from_env({}), f'{TOML}platform = {{ kind = "login" }}\n'
+    with pytest.raises(CampaignError, match="nobody can log in here: set hf_oauth"):
+        CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", toml.encode())
+    with_login = Settings.from_env({"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"})
+    admin = CampaignAdmin(with_login, bank, ItemBank(bank))
+    made = admin.make("ada", toml.encode())
+    assert admin.links([made])[made.name] == admin.link(made)
+
+
 def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     admin, items = PaidCampaign(bank).admin, list(ItemBank(bank).bank().items.values())
     fixed = TOML.replace("pilot", "fixed").replace("stop", 'design = "fixed"\nstop').replace("votes = 3", "votes = 1")

@@ -12,12 +12,14 @@ from sqlalchemy import func, select
 from arena.battles.store import BattleStore
 from arena.battles.tables import SEAT
 from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks
+from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.seats import seats
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY
+from arena.web.cookies import COOKIE, cookie_hash
 from tests.support.campaign_worker import Worker
 from tests.support.toy_campaigns import EXAMINED, MTURK, PROLIFIC, Toys, do_all, take_exam
 from tests.support.toy_task import CHECKS
@@ -115,6 +117,29 @@ def test_the_same_worker_is_the_same_voter_in_every_campaign_of_a_platform(toys)
 
 
 # Ends
+
+
+def test_an_account_that_logs_in_has_one_seat_whatever_its_name_and_browser(toys, database):
+    campaign, voters = toys.campaign(platform={"kind": "login"}), Voters(database)
+
+    def browser(name: str, cookie: str) -> Worker:
+        voters.log_in(Account("subject-1", name), "", cookie_hash(cookie))
+        worker = toys.worker(campaign)
+        worker.headers["cookie"] = f"{COOKIE}={cookie}"
+        return worker
+
+    guest = toys.worker(campaign)
+    assert (guest.get().kind, guest.status, guest.title, guest.back) == ("message", 403, "Log in first", "/login")
+    assert (guest.post(guest.link, {"consent": "yes"}).title, entries(database)) == ("Log in first", 0)
+    first = browser("ann", "a" * 32)
+    assert first.get().kind == "entry"
+    do_all(first.enter())
+    (seat,) = toys.pages.seats.all(campaign)
+    assert (first.code, seat.session) == (seat.code, "ann")
+    again = browser("ann-renamed", "b" * 32).get()
+    assert "It takes each person once" in again.alert and entries(database) == 1
+    voters.log_out(cookie_hash("b" * 32))
+    assert again.get().title == "Log in first"
 
 
 def test_prolific_gets_its_own_codes_and_a_way_back(toys):
