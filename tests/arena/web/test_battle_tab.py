@@ -64,8 +64,7 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     shoot(page, "revealed")
     multi = page.locator("#item figure").count() > 1
     turn(page, "Results")
-    if multi:
-        choose(page, "Pictures", "Several pictures")
+    choose(page, "Pictures", "Several pictures" if multi else "One picture")
     expect(page.locator("#board caption")).to_contain_text("several pictures" if multi else "one picture")
     for name in shown:
         expect(page.get_by_role("rowheader", name=name, exact=True)).to_be_visible()
