@@ -23,7 +23,7 @@ from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
 
-settings.register_profile("suite", deadline=None, derandomize=True)
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("suite")
 

@@ -172,7 +172,7 @@ def test_money_is_never_given_back(database, amount):
         job_budget.commit(number, amount)
 
 
-@pytest.mark.parametrize("jobs", [60, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("jobs", [20, pytest.param(200, marks=pytest.mark.soak)])
 def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
     """Each takes what it can get; the highest sum of spent and held, seen at every step, is the ceiling at most."""
     ceiling, step = 25 * jobs, 17
@@ -223,12 +223,12 @@ def test_a_careless_budget_would_be_caught(database):
                 return
 
         with ThreadPoolExecutor(40) as pool:
-            list(pool.map(reserve, range(300)))
+            list(pool.map(reserve, range(100)))
         return sum(sums(database)["total"])
 
-    sound, careless = Ceilings(10**9, 10**9, 500), Ceilings(10**9, 10**9, 1_000)
-    assert spent(Budget(database, sound)) == 500
-    assert spent(Sleepy(database, careless)) > 1_000
+    sound, careless = Ceilings(10**9, 10**9, 200), Ceilings(10**9, 10**9, 400)
+    assert spent(Budget(database, sound)) == 200
+    assert spent(Sleepy(database, careless)) > 400
 
 
 @settings(max_examples=25, deadline=None)

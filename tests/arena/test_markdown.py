@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arena.markdown import MOST_HTML, answer_html, instruction_html, plain_html, visible_text
 from tests.support.markup import PAYLOADS, read
-from tests.support.timing import LONG, work_seconds
+from tests.support.timing import work_seconds
 
 
 def test_there_are_many_payloads():
@@ -169,16 +169,20 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_bombs_are_quick(name):
-    assert work_seconds(lambda: answer_html(BOMBS[name])) < LONG
+def test_bombs_stay_small(name):
     rendered = answer_html(BOMBS[name])
     assert len(rendered) <= MOST_HTML
     assert read(rendered).wrong == []
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("bomb", [*BOMBS.values(), "**word** <b> " * 8000])
+def test_bombs_are_quick(bomb):
+    assert work_seconds(lambda: answer_html(bomb)) < 1
+
+
 def test_long_answers_are_shown_whole():
     text = "**word** <b> " * 8000
-    assert work_seconds(lambda: answer_html(text)) < LONG
     rendered = answer_html(text)
     assert rendered.startswith('<div class="plain" dir="auto">**word** &lt;b&gt;')
     assert "".join(read(rendered).text) == text.rstrip()

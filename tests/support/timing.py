@@ -3,9 +3,6 @@
 import time
 from collections.abc import Callable
 
-LONG = 10
-"""Processor seconds that no text within our bounds takes, on a busy machine either; without one it takes minutes."""
-
 
 def work_seconds(work: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:
     """Return the least processor seconds of three runs of the work, by default of this thread alone.

@@ -156,6 +156,7 @@ def test_the_hubs_library_shows_the_pictures(database, tmp_path):
     assert not (tmp_path / "hub" / "imagefolder").exists(), "an item has two"
 
 
+@pytest.mark.soak
 def test_items_of_one_image_are_a_folder_of_images_too(database, tmp_path):
     datasets = pytest.importorskip("datasets")
     project = Project.on(database, tmp_path)

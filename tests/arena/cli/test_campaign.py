@@ -71,7 +71,7 @@ def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
     assert link.startswith("https://a.org/c/pilot?") and link.endswith("SESSION_ID={{%SESSION_ID%}}")
     assert campaign(capsys, "links", "pilot", "--address", "https://a.org")[1].strip() == link
     code, _, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n"))
-    assert code == 2 and "prolific fills the worker in" in err
+    assert code == 2 and "pilot has one link for all its workers; leave out --workers" in err
 
 
 def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):

@@ -333,7 +333,7 @@ WRITTEN = [(form, suffix) for form in FORMATS for suffix in form.suffixes]
 def test_votes_from_elsewhere_come_back_from_every_file(tmp_path_factory, form, suffix):
     path = tmp_path_factory.mktemp("votes") / f"votes{suffix}"
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(votes_of(form))
     def comes_back(votes: list[Vote]) -> None:
         made = Battles(None, *columns_of(votes), rows=({},) * len(votes))

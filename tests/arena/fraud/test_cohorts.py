@@ -35,7 +35,7 @@ def in_crowd(database: Database, reason: Suspicion) -> set[int]:
     return {row.voter for row in rows if row.reason is reason and row.left_out}
 
 
-@pytest.mark.parametrize("taste", [0.0, 1.0])
+@pytest.mark.parametrize("taste", [pytest.param(0.0, marks=pytest.mark.soak), 1.0])
 @pytest.mark.parametrize(("days", "networks", "reason"), [(1, CROWD, Suspicion.COHORT), (DAYS, 10, Suspicion.NETWORK)])
 def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(taste, days, networks, reason):
     whole, cohorts = crowded(np.random.default_rng(1), taste, days, networks)
@@ -45,10 +45,12 @@ def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(taste,
     assert {(flag.reason, flag.model) for flag in riggers} == {(reason, WEAKEST)}
 
 
-@pytest.mark.parametrize("taste", [0.0, 0.7])
-def test_honest_days_and_networks_are_left_alone(taste):
+@pytest.mark.parametrize(
+    ("taste", "runs"), [(0.7, 2), *(pytest.param(one, 5, marks=pytest.mark.soak) for one in (0, 0.7))]
+)
+def test_honest_days_and_networks_are_left_alone(taste, runs):
     voters = np.arange(500)
-    for run in range(5):
+    for run in range(runs):
         honest = drawn(np.random.default_rng(run), 5000, 0, 10, taste, CROWD_MODELS)
         days = [Cohort(Suspicion.COHORT, part) for part in np.array_split(voters, DAYS)]
         networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(voters, 100)]

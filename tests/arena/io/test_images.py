@@ -258,6 +258,7 @@ def test_a_webp_canvas_is_bounded_before_memory_is_taken(tmp_path):
     assert "16384 x 16384" in result and extra < 5
 
 
+@pytest.mark.soak
 @on_linux
 @pytest.mark.parametrize(
     ("mode", "size", "kind", "options", "most"),

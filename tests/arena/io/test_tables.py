@@ -379,6 +379,7 @@ def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, su
     assert 50 < refused < 500
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
     path = tmp_path / f"long.{suffix}"

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,16 +154,23 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def huge(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("huge") / "huge.png"
+    Image.new("1", (10_000, 10_000)).save(path)
+    return path
+
+
 @pytest.mark.parametrize(("row", "problem"), WRONG_ROWS.values(), ids=WRONG_ROWS)
 @on_sqlite
-def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
+def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem, huge):
     Image.effect_noise((99, 99), 50).save(bench.files / "whole.png")
     whole = (bench.files / "whole.png").read_bytes()
     (bench.files / "broken.png").write_bytes(whole[: len(whole) // 2])
     (bench.files / "drawing.svg").write_text(SVG)
     (bench.files / "drawing.png").write_text(SVG)
     (bench.files / "empty.png").touch()
-    Image.new("1", (10_000, 10_000)).save(bench.files / "huge.png")
+    shutil.copy(huge, bench.files)
     bench.picture("../outside.png")
     (bench.files / "link.png").symlink_to(bench.files.parent / "outside.png")
     (bench.files / "loop.png").symlink_to("loop.png")

@@ -37,8 +37,8 @@ SHAPES = [(20, 10_000, 120), (20, 100_000, 60), (100, 10_000, 30), (100, 100_000
 @pytest.mark.parametrize(
     ("models", "number", "arenas"),
     [
-        *(SHAPES[0], SHAPES[2]),
-        *(pytest.param(*shape, marks=pytest.mark.soak) for shape in (SHAPES[1], *SHAPES[3:], (300, 10_000, 12))),
+        SHAPES[0],
+        *(pytest.param(*shape, marks=pytest.mark.soak) for shape in (*SHAPES[1:], (300, 10_000, 12))),
     ],
 )
 def test_tuple_intervals_cover_the_planted_truth_and_per_vote_ones_do_not(models, number, arenas):
@@ -53,14 +53,17 @@ def test_coverage_at_a_million_votes(models, arenas):
     assert 0.93 <= coverage(99, arenas, "vote", tuple_arena, models, 1_000_000, 1, 0.0) <= 0.97
 
 
-@pytest.mark.parametrize(("models", "number", "arenas"), SHAPES[:4])
+@pytest.mark.parametrize(
+    ("models", "number", "arenas"),
+    [SHAPES[0], *(pytest.param(*shape, marks=pytest.mark.soak) for shape in SHAPES[1:4])],
+)
 def test_per_vote_intervals_cover_where_votes_are_independent(models, number, arenas):
     assert 0.93 <= coverage(number - models, arenas, "vote", tuple_arena, models, number, 1, 0.0) <= 0.97
 
 
 def test_voter_intervals_cover_where_voters_have_their_ways():
     shape = (voter_arena, 20, 20_000, 150, 0.6)
-    assert 0.93 <= coverage(500, 120, "voter", *shape) <= 0.97
+    assert 0.93 <= coverage(500, 60, "voter", *shape) <= 0.97
     assert coverage(500, 20, "vote", *shape) < 0.9
 
 

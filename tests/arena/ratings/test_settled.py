@@ -34,11 +34,10 @@ def on_items(*of_items: str) -> Votes:
     return Votes(np.zeros(len(won), int), np.ones(len(won), int), outcome, 2, item)
 
 
-@pytest.mark.parametrize("design", EQUAL[:3], ids=lambda design: design.name)
-def test_equal_models_hardly_ever_settle(design):
+def test_equal_models_hardly_ever_settle():
     """Looks every 50 votes; ordinary intervals would settle some pair in nearly all arenas."""
-    falsely = sum(is_falsely_settled(replace(design, votes=1_500), run) for run in range(30))
-    assert falsely <= 5, "a fair 5% settles more of 30 in one of 300"
+    falsely = sum(is_falsely_settled(replace(EQUAL[0], votes=1_500), run) for run in range(20))
+    assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
 
 
 @pytest.mark.soak

@@ -39,13 +39,18 @@ def win_rates(rng: np.random.Generator, models: int, families: int, each: int, v
 @pytest.mark.parametrize(
     ("design", "by_vote"),
     [
-        ((6, 10, 8, 5, 100, 1.0), 0.90),
         ((6, 10, 8, 5, 10, 1.0), 0.75),
-        ((6, 70, 8, 5, 100, 0.5), 0.90),
         ((3, 4, 15, 3, 50, 1.0), 0.93),
-        ((6, 10, 6, 10, 200, 1.0), 0.85),
-        ((6, 20, 8, 1, 300, 1.0), 1.0),
         ((6, 10, 8, 5, 100, 0.0), 1.0),
+        *(
+            pytest.param(*one, marks=pytest.mark.soak)
+            for one in (
+                ((6, 10, 8, 5, 100, 1.0), 0.90),
+                ((6, 70, 8, 5, 100, 0.5), 0.90),
+                ((6, 10, 6, 10, 200, 1.0), 0.85),
+                ((6, 20, 8, 1, 300, 1.0), 1.0),
+            )
+        ),
     ],
 )
 def test_win_rates_hold_for_new_items_and_voters(design, by_vote):
