@@ -140,7 +140,7 @@ async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> S
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "siege", [Siege(20, 2, 1.0, lines=8), pytest.param(Siege(200, 4, 15.0, lines=450), marks=pytest.mark.soak)]
+    "siege", [Siege(8, 1, 0.2, lines=4), pytest.param(Siege(200, 4, 15.0, lines=450), marks=pytest.mark.soak)]
 )
 def test_honest_votes_are_taken_beside_a_flood(start_server, siege):
     server = start_server(TRUSTED_HOPS="1")
