@@ -47,7 +47,7 @@ def marks_html(found: MarkResults) -> str:
     calibration = found.calibration
     parts = [HTML.said(marks_line(found) or f"Nobody has marked any of these {found.answers:,} answers yet.")]
     if found.cannot:
-        parts.append(HTML.said(f"{plural(found.cannot, 'answer')} could not be judged, and stand in no number."))
+        parts.append(HTML.said(f"{plural(found.cannot, 'answer')} could not be judged: in no number below."))
     if not found.is_random:
         parts.append(HTML.said("Some marks were brought from a file: nobody here knows how their answers were chosen."))
     if calibration:
