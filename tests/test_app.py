@@ -1,11 +1,8 @@
 """The app as a process: how it starts, what it refuses, and what it takes."""
 
 import json
-import os
 import re
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +15,7 @@ import app
 from arena.database import Database
 from arena.fraud.eligibility import official_board
 from arena.settings import CountSettings, Settings
+from tests.support.commands import run
 from tests.support.servers import ROOT
 from tests.support.voter import Voter
 
@@ -61,27 +59,11 @@ def test_a_new_space_with_login_opens_with_the_counted_board(tmp_path, environ, 
         assert official_board(connection, CountSettings("logged-in")) == official
 
 
-def test_a_second_server_on_the_file_is_refused_and_a_command_is_not(server):
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "app.py")],
-        env={**os.environ, "DATA_DIR": str(server.data_dir), "PORT": "1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert "Another server" in done.stderr
-    listed = subprocess.run(
-        [sys.executable, "-m", "arena", "items", "list"],
-        env={**os.environ, "DATA_DIR": str(server.data_dir)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert listed.returncode == 0
-    assert "demo bank" in listed.stdout
+def test_a_second_server_on_the_file_is_refused_and_a_command_is_not(server, start):
+    assert "Another server" in start(DATA_DIR=str(server.data_dir), PORT="1")
+    listed = run("arena", "items", "list", environ={"DATA_DIR": str(server.data_dir)})
+    assert listed.code == 0
+    assert "demo bank" in listed.out
 
 
 def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(start_server, tmp_path):
@@ -94,9 +76,7 @@ def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(sta
     (folder / "items.jsonl").write_text(json.dumps({**item, "answers": {"x": "1", "y": "2"}}) + "\n")
     with Voter(server.address) as voter:
         voter.load()
-        environ = {**os.environ, "DATA_DIR": str(server.data_dir)}
-        command = [sys.executable, "-m", "arena", "items", "folder", str(folder)]
-        subprocess.run(command, env=environ, cwd=ROOT, check=True, capture_output=True)
+        assert run("arena", "items", "folder", folder, environ={"DATA_DIR": str(server.data_dir)}).code == 0
         voter.choose("a")
         voter.next()
         deadline = time.monotonic() + 5
@@ -126,17 +106,15 @@ def test_an_empty_bank_gives_a_clear_page(start_server):
         assert shown["answers"] == {"visible": False, "__type__": "update"}
 
 
-def test_the_same_app_runs_on_postgresql(start_server, postgresql):
-    server = start_server(program=ROOT / "app.py", DATABASE_URL=postgresql)
-    with Voter(server.address) as voter:
-        voter.load()
-        voter.choose("a")
-        revealed = voter.wait_out_undo()
-        assert "You chose A" in revealed["status"]
-    database = Database(postgresql)
-    with database.read() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM vote").scalar() == 1
-    database.close()
+def test_the_same_app_runs_on_postgresql(start_server, postgresql_pool):
+    with postgresql_pool.database() as url:
+        server = start_server(DATABASE_URL=url)
+        with Voter(server.address) as voter:
+            voter.load()
+            voter.choose("a")
+            assert "You chose A" in voter.wait_out_undo()["status"]
+        with closing(Database(url)) as database, database.read() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM vote").scalar() == 1
 
 
 def test_the_host_page_lists_every_setting():
@@ -155,7 +133,7 @@ def test_requirements_are_bounded():
 
 
 def test_a_database_that_fails_is_one_sentence_on_every_route(start_server):
-    server = start_server()
+    server = start_server(DEMO_BANK="off")
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         database.execute("ALTER TABLE job RENAME TO away")
     answer = httpx.get(f"{server.address}/reports/link/a.csv")

@@ -95,9 +95,15 @@ def assert_fits(page: Page, *widths: int) -> None:
     """Nothing makes the page scroll sideways, at its own width or at those given."""
     here = page.viewport_size
     for width in widths or [here["width"]]:
-        page.set_viewport_size({**here, "width": width})
+        resize(page, width)
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
-    page.set_viewport_size(here)
+    resize(page, here["width"])
+
+
+def resize(page: Page, width: int) -> None:
+    """Make the window so wide, unless it is: to lay a page out takes long."""
+    if page.viewport_size["width"] != width:
+        page.set_viewport_size({**page.viewport_size, "width": width})
 
 
 def shoot(page: Page, name: str, whole: bool = False) -> None:

@@ -23,7 +23,7 @@ from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
-from tests.support.servers import AppServer
+from tests.support.servers import AppServer, drafts
 from tests.support.visitors import rows
 
 PRACTICE, CHECKS = "practice", "strewn"
@@ -268,8 +268,15 @@ def work_on(hands: Hands, first: int, last: int = PIECES) -> None:
 # The whole way
 
 
-@pytest.mark.parametrize("hand, width", [(Hands, PHONE), (Keys, DESK)], ids=["phone-taps", "desk-keys"])
-@pytest.mark.parametrize("at", BEGIN)
+@pytest.mark.parametrize(
+    "at, hand, width",
+    [
+        ("mturk", Keys, DESK),
+        ("prolific", Hands, PHONE),
+        pytest.param("mturk", Hands, PHONE, marks=pytest.mark.soak),
+        pytest.param("prolific", Keys, DESK, marks=pytest.mark.soak),
+    ],
+)
 def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
     browser: Browser, server, site, at, hand, width
 ):
@@ -352,14 +359,21 @@ def assert_given(server: AppServer, worker: str) -> None:
         assert {row.battle_id for row in rows(database, VOTE)} >= set(battles)
 
 
-def test_no_page_tells_a_check_from_the_work_but_by_what_one_reads(server):
-    link = link_of(server, campaign_of(server, "over"), "with-a-script")
+def pages_of_a_script(link: str, *servers: AppServer) -> list[str]:
+    """Work without a browser until there is nothing left, on each server in turn; every page of the work."""
+    pages: list[str] = []
     with httpx.Client(follow_redirects=True) as client:
-        page, pages = client.post(link, data={"consent": "yes"}), []
+        page = client.post(link, data={"consent": "yes"})
         while found := re.search(r'name="piece" value="([^"]+)"', page.text):
             pages.append(page.text)
             client.post(page.url, data={"piece": found[1], "answer": "a"})
-            page = client.post(page.url, data={"piece": found[1], "act": "finish"})
+            there = page.url.copy_with(port=servers[len(pages) % len(servers)].port)
+            page = client.post(there, data={"piece": found[1], "act": "finish"})
+    return pages
+
+
+def test_no_page_tells_a_check_from_the_work_but_by_what_one_reads(server):
+    pages = pages_of_a_script(link_of(server, campaign_of(server, "over"), "with-a-script"), server)
     assert len(pages) == PIECES
     with database_of(server) as database:
         keys = {row.key for row in rows(database, ITEM)}
@@ -383,9 +397,8 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
 
 def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
-        keys = Keys(page, begin_plain(page, server, "patient"))
+        keys = Keys(page, begin_plain(page, server, "patient", "over"))
         keys.consent()
-        pass_practice(keys)
         keys.choose("a")
         expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
         lead(keys.frame, f"2 of {PIECES}")
@@ -405,9 +418,8 @@ def test_an_answer_stands_once_on_the_page(browser: Browser, server):
 
 def test_a_reason_skips_a_battle(browser: Browser, server):
     with worker_page(browser, PHONE) as page:
-        hands = Hands(page, begin_plain(page, server, "unsure"))
+        hands = Hands(page, begin_plain(page, server, "unsure", "over"))
         hands.consent()
-        pass_practice(hands)
         hands.see()
         page.locator("#skip").tap()
         page.locator("#skip-judge").tap()
@@ -418,9 +430,8 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
 
 def test_a_server_that_dies_and_comes_back_goes_on_where_it_was(browser: Browser, server):
     with worker_page(browser, DESK) as page:
-        keys = Keys(page, begin_plain(page, server, "survivor"))
+        keys = Keys(page, begin_plain(page, server, "survivor", "over"))
         keys.consent()
-        pass_practice(keys)
         work_on(keys, 1, 2)
         lead(keys.frame, f"3 of {PIECES}")
         before = page.locator("#answer-a .formatted").inner_text()
@@ -433,23 +444,15 @@ def test_a_server_that_dies_and_comes_back_goes_on_where_it_was(browser: Browser
     assert_given(server, "survivor")
 
 
-def test_a_second_server_knows_the_seat(browser: Browser, start_server, postgresql_pool):
+def test_a_second_server_knows_the_seat(start_server, postgresql_pool):
     with postgresql_pool.database() as url:
-        one, two = (start_server(DATABASE_URL=url) for _ in range(2))
+        servers = [start_server(DATABASE_URL=url, DEMO_BANK="off") for _ in range(2)]
         with closing(Database(url)) as database:
+            Ingest(database).add_items("test", "folder", drafts())
             fill(database)
-            campaign = add_campaign(database, "plain", qualify=None)
-        with worker_page(browser, DESK) as page:
-            page.goto(link_of(one, campaign, "w1"))
-            keys = Keys(page, page.main_frame)
-            keys.consent()
-            for number in range(1, PIECES + 1):
-                lead(keys.frame, f"{number} of {PIECES}")
-                page.goto(page.url.replace(*((one.address, two.address) if number % 2 else (two.address, one.address))))
-                keys.choose("ab"[number % 2])
-                expect(page.locator(VOTED)).to_be_visible()
-                keys.on()
-            kind(keys.frame, "end")
+            campaign = add_campaign(database, "plain", source="test", qualify=None)
+            pages = pages_of_a_script(link_of(servers[0], campaign, "w1"), *servers)
+            assert len(set(pages)) == len(rows(database, VOTE)) == PIECES
 
 
 # Who may frame it
@@ -591,7 +594,7 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
 
 SCREENS = (entry, preview, exam, told_right, told_wrong, second_try, failed, work, voted, asking, leaving, withdrew)
 SCREENS += (done, no_entry)
-FIRST = (entry, exam, told_wrong, work, done)
+FIRST = (entry, told_wrong, work, done)
 
 
 @pytest.mark.parametrize(

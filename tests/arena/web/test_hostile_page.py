@@ -1,17 +1,14 @@
 """The page under bad conditions in a real browser: hostile answers, huge ones, a server that dies and comes back."""
 
 import json
-import os
-import subprocess
-import sys
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+from contextlib import closing
 
 import pytest
-from playwright.sync_api import TimeoutError as TooLate
 from playwright.sync_api import expect
 
+from tests.support.commands import run
 from tests.support.screens import DESK, PHONE, TABLET, assert_fits, fresh_page, see_both, shoot
 from tests.support.servers import ROOT, AppServer
 
@@ -25,55 +22,6 @@ HOSTILE = "\n\n".join(
         "\u202eright to left\u202c and zero\u200bwidth",
     ]
 )
-
-
-def hostile_folder(folder: Path) -> Path:
-    """Write a source of one item whose answers attack the page or are far too long."""
-    folder.mkdir()
-    picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
-    (folder / picture.name).write_bytes(picture.read_bytes())
-    answers = {"attacker": HOSTILE, "talker": "word " * 20_000}
-    item = {
-        "instruction": "<b>What</b> is here? ${1+1}",
-        "family": "<i>x</i>",
-        "images": [picture.name],
-        "answers": answers,
-    }
-    (folder / "items.jsonl").write_text(json.dumps(item) + "\n", encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
-def hostile_server(start_server, tmp_path) -> AppServer:
-    server = start_server(DEMO_BANK="off")
-    environ = {**os.environ, "DATA_DIR": str(server.data_dir)}
-    command = [sys.executable, "-m", "arena", "items", "folder", str(hostile_folder(tmp_path / "hostile"))]
-    subprocess.run(command, env=environ, cwd=ROOT, check=True, capture_output=True)
-    return server
-
-
-def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, hostile_server):
-    requested: list[str] = []
-    page.on("request", lambda request: requested.append(request.url))
-    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
-    page.goto(hostile_server.address)
-    for _ in range(20):  # the items came a moment ago
-        expect(page.locator("#choose-a:visible, #next:visible").first).to_be_visible()
-        if page.locator("#choose-a").is_visible():
-            break
-        with suppress(TooLate):  # the battle of the last click may come just before this one
-            page.click("#next", timeout=2_000)
-        page.wait_for_timeout(500)
-    expect(page.locator("#answers")).to_contain_text("over everything")
-    expect(page.locator("#answers")).to_contain_text("word word")
-    expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")
-    assert page.evaluate("window.hit") is None
-    assert all(url.startswith((hostile_server.address, "data:", "blob:")) for url in requested), requested
-    assert page.locator("#choose-a").count() == 1
-    assert_fits(page, PHONE, TABLET, DESK)
-    see_both(page)
-    page.click("#choose-a")
-    expect(page.locator("#status")).to_contain_text("You chose A")
 
 
 ODD = {
@@ -91,34 +39,56 @@ ODD = {
 
 @pytest.fixture(scope="module")
 def odd_server(tmp_path_factory) -> Iterator[AppServer]:
+    """A server whose items have answers that break layouts, and one whose answers attack the page or do not end."""
     folder = tmp_path_factory.mktemp("odd")
     picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
     (folder / picture.name).write_bytes(picture.read_bytes())
+    common = {"family": "<i>x</i>", "images": [picture.name]}
     rows = [
-        {
-            "instruction": f"{name} {text[:300]}",
-            "family": "odd",
-            "images": [picture.name],
-            "answers": {"a": text, "b": "No."},
-        }
+        {"instruction": f"{name} {text[:300]}", "answers": {"a": text, "b": "No."}, **common}
         for name, text in ODD.items()
     ]
+    attack = {"attacker": HOSTILE, "talker": "word " * 20_000}
+    rows.append({"instruction": "<b>What</b> is here? ${1+1}", "answers": attack, **common})
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(folder / "data")})
+    assert done.code == 0, done.err
     running = AppServer(folder / "data", DEMO_BANK="off")
-    environ = {**os.environ, "DATA_DIR": str(running.data_dir)}
-    subprocess.run([sys.executable, "-m", "arena", "items", "folder", str(folder)], env=environ, cwd=ROOT, check=True)
     yield running
     running.stop()
+
+
+def address_of(server: AppServer, instruction: str) -> str:
+    """The address of the item whose instruction begins so."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        (key,) = database.execute("SELECT key FROM item WHERE instruction LIKE ?", (f"{instruction}%",)).fetchone()
+    return f"{server.address}/item/{key}"
+
+
+def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, odd_server):
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    page.goto(address_of(odd_server, "<b>What</b>"))
+    expect(page.locator("#answers")).to_contain_text("over everything")
+    expect(page.locator("#answers")).to_contain_text("word word")
+    expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")
+    assert page.evaluate("window.hit") is None
+    assert all(url.startswith((odd_server.address, "data:", "blob:")) for url in requested), requested
+    assert page.locator("#choose-a").count() == 1
+    assert_fits(page, PHONE, TABLET, DESK)
+    see_both(page)
+    page.click("#choose-a")
+    expect(page.locator("#status")).to_contain_text("You chose A")
 
 
 def test_odd_answers_break_no_layout(browser, odd_server):
     with fresh_page(browser, DESK) as page:
         page.goto(odd_server.address)
         seen = set()
-        for _ in ODD:
+        for _ in range(len(ODD) + 1):
             see_both(page)
             seen.add(page.locator(".instruction-text").inner_text().split(" ")[0])
-            assert_fits(page, PHONE, TABLET, DESK)
             for part in page.locator("#answers .said").all():
                 card, dock = part.bounding_box(), page.locator("#battle").bounding_box()
                 assert card["x"] >= dock["x"] and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
@@ -131,29 +101,18 @@ def test_odd_answers_break_no_layout(browser, odd_server):
             expect(page.locator(".answer .model")).to_have_count(2)
             page.keyboard.press("n")
             expect(page.locator(".answer .model")).to_have_count(0)
-        assert len(seen) == len(ODD)
+        assert len(seen) == len(ODD) + 1
 
 
 def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_server):
     with fresh_page(browser, DESK) as page:
-        page.goto(odd_server.address)
-        for _ in ODD:
-            see_both(page)
-            if page.locator(".said", has_text="قطة").count():
-                break
-            page.keyboard.press("b")
-            expect(page.locator("#reveal")).to_be_visible()
-            page.keyboard.press("n")
-            expect(page.locator(".answer .model")).to_have_count(2)
-            page.keyboard.press("n")
-            expect(page.locator(".answer .model")).to_have_count(0)
+        page.goto(address_of(odd_server, "arabic"))
         first = page.locator(".formatted p", has_text="قطة")
         assert first.evaluate("part => getComputedStyle(part).direction") == "rtl"
         assert page.locator(".formatted math msup").evaluate("part => part.namespaceURI.endsWith('MathML')")
 
 
-def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_server):
-    server = start_server()
+def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server):
     page.goto(server.address)
     expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
     before = page.locator("#answer-a .formatted").text_content()
@@ -170,4 +129,3 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, start_
     see_both(page)
     page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
-    expect(page.locator(".answer .model")).to_have_count(2, timeout=8_000)

@@ -54,7 +54,7 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
     plant_source(database)
     database.close()
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
-    with OpenAIServer(score=reply) as judge, OpenAIServer(said, models=tuple(NAMES), pace=0.1) as live:
+    with OpenAIServer(score=reply) as judge, OpenAIServer(said, models=tuple(NAMES), pace=0.07) as live:
         tables = [card(name, model, live) for model, name in NAMES.items()]
         environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-late"}
         environ |= {"JUDGE_PRICES": str(folder / "prices.csv"), "MODELS": catalogue(folder, *tables)}
@@ -135,11 +135,18 @@ def test_a_late_look_leaves_the_choice(service, page):
     expect(page.locator("#check")).to_be_visible()
 
 
-def test_a_late_price_leaves_what_a_button_said(service, page):
+def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service, page):
     turn(page, "Score a model")
     chosen(page, SAMPLE_PREDICTIONS)
-    expect(page.locator("#offers")).to_contain_text("5 runs")
+    expect(page.get_by_label("5 runs")).to_be_checked()
     page.get_by_role("button", name="Details").click()
+    late = service.late(page, "on_change", "offers")
+    page.get_by_label("As in the paper", exact=True).check()  # which costs less
+    page.get_by_label("1 run").check()
+    late.wait()
+    late.come()
+    expect(page.get_by_label("1 run")).to_be_checked()
+    expect(page.locator("#details")).to_contain_text("As in the paper")
     page.get_by_label("My own key").check()
     expect(page.locator("#details")).to_contain_text("judged by your own judge")
     page.get_by_label("Key", exact=True).fill("sk-planted")
@@ -154,20 +161,6 @@ def test_a_late_price_leaves_what_a_button_said(service, page):
     page.get_by_label("Judge model").fill("another")
     page.get_by_label("Judge model").blur()
     expect(said).not_to_contain_text("We do not know")
-
-
-def test_a_late_price_leaves_the_way_chosen_since(service, page):
-    turn(page, "Score a model")
-    chosen(page, SAMPLE_PREDICTIONS)
-    expect(page.get_by_label("5 runs")).to_be_checked()
-    page.get_by_role("button", name="Details").click()
-    late = service.late(page, "on_change", "offers")
-    page.get_by_label("As in the paper", exact=True).check()  # which costs less
-    page.get_by_label("1 run").check()
-    late.wait()
-    late.come()
-    expect(page.get_by_label("1 run")).to_be_checked()
-    expect(page.locator("#details")).to_contain_text("As in the paper")
 
 
 # Battles and boards.
@@ -204,16 +197,14 @@ def test_a_late_search_leaves_what_a_vote_was_told(service, page):
 
 
 def test_next_is_not_there_before_the_first_battle(browser, service):
-    context = browser.new_context()
-    fresh = context.new_page()
-    late = service.late(fresh, "on_load", "bank")
-    fresh.goto(service.address)
-    late.wait()
-    expect(fresh.get_by_role("link", name="Vote", exact=True)).to_be_visible()
-    expect(fresh.locator("#next")).to_be_hidden()
-    late.come()
-    expect(fresh.locator("#choose-a")).to_be_visible()
-    context.close()
+    with fresh_page(browser, DESK) as fresh:
+        late = service.late(fresh, "on_load", "bank")
+        fresh.goto(service.address)
+        late.wait()
+        expect(fresh.get_by_role("link", name="Vote", exact=True)).to_be_visible()
+        expect(fresh.locator("#next")).to_be_hidden()
+        late.come()
+        expect(fresh.locator("#choose-a")).to_be_visible()
 
 
 @pytest.mark.soak

@@ -6,9 +6,11 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,7 +35,7 @@ from arena.types import REFERENCE
 from arena.web.leaderboard_view import HTML, board_html, cast_sentence, paragraphs
 from tests.support.leaderboard_page import choose, choose_plot, open_menu
 from tests.support.planting import Planted, plant
-from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot, turn
+from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
@@ -87,13 +89,19 @@ def plant_boards(database: Database) -> None:
 
 
 @pytest.fixture(scope="module")
-def boards(tmp_path_factory) -> Iterator[AppServer]:
+def planted(tmp_path_factory) -> Path:
+    """A database with the planted boards, to copy."""
+    path = tmp_path_factory.mktemp("planted") / "arena.db"
+    with closing(Database(f"sqlite:///{path}")) as database:
+        plant_boards(database)
+    return path
+
+
+@pytest.fixture(scope="module")
+def boards(planted, tmp_path_factory) -> Iterator[AppServer]:
     """A server with the planted boards."""
-    folder = tmp_path_factory.mktemp("boards") / "data"
-    folder.mkdir()
-    database = Database(f"sqlite:///{folder / 'arena.db'}")
-    plant_boards(database)
-    database.close()
+    folder = tmp_path_factory.mktemp("boards")
+    shutil.copy(planted, folder)
     running = AppServer(folder, DEMO_BANK="off")
     yield running
     running.stop()
@@ -103,22 +111,18 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
 def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard."""
     with fresh_page(browser, DESK) as opened:
-        opened.goto(boards.address)
-        turn(opened, "Results")
+        opened.goto(f"{boards.address}/results")
         expect(opened.locator("#board caption")).to_contain_text("test, one picture: 917 votes", timeout=15_000)
         yield opened
         assert opened.title() == "Results · Stereoscope", "no name became markup"
 
 
-@pytest.fixture
-def leaderboard(tmp_path) -> Iterator[Leaderboard]:
+@pytest.fixture(scope="module")
+def leaderboard(planted, tmp_path_factory) -> Iterator[Leaderboard]:
     """The planted boards without a server."""
-    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    plant_boards(database)
-    opened = Leaderboard(database)
-    yield opened
-    opened.close()
-    database.close()
+    path = shutil.copy(planted, tmp_path_factory.mktemp("leaderboard"))
+    with closing(Database(f"sqlite:///{path}")) as database, closing(Leaderboard(database)) as opened:
+        yield opened
 
 
 def opened(leaderboard: Leaderboard, images: str = "single") -> tuple[Board, BoardSelection]:
@@ -130,7 +134,7 @@ def models(page: Page) -> list[str]:
     return page.locator("#board tbody tr:not([hidden]) th.model").all_inner_texts()
 
 
-def test_the_board_shows_every_model_with_its_numbers(page):
+def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     assert sorted(models(page)) == sorted(MODELS)
     expect(page.locator("#board-opening .cast")).to_contain_text(re.compile(r"917 votes by \d+ people on 12 items"))
     expect(page.locator("#board .tells")).to_contain_text("whoever came here voted")
@@ -143,6 +147,7 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     expect(below.locator("tr.provisional .rating", has_text="unbeaten")).to_have_count(1)
     expect(below.locator("tr.provisional .elo", has_text=re.compile(r"^\d{3,4}"))).to_have_count(2)
     assert set(below.locator("tr.provisional .rank").all_inner_texts()) == {""}
+    assert_downloaded(page)
     page.get_by_text("What the columns mean").click()
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
@@ -154,7 +159,20 @@ def test_the_board_shows_every_model_with_its_numbers(page):
     page.wait_for_function("document.querySelector('.board tbody .model').clientWidth > 100")  # no letters in a column
 
 
-def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
+def assert_downloaded(page: Page) -> None:
+    contents = {}
+    for name in ("Table (CSV)", "Plots (HTML)", "Plots (JSON)"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name).click()
+        contents[download.value.suggested_filename] = Path(download.value.path()).read_text("utf-8")
+    rows = list(csv.DictReader(io.StringIO(contents["board.csv"])))
+    assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, "no cell is a formula"
+    assert sum(int(row["votes"]) for row in rows) == 2 * 917
+    assert [plot["title"] for plot in json.loads(contents["plots.json"])["plots"]][0] == "Ratings with intervals"
+    assert "<img src=x" not in contents["plots.html"] and "plotly.js v" in contents["plots.html"]
+
+
+def test_the_table_sorts_by_mouse_and_keyboard_and_is_searched_and_says_so(page):
     button = page.get_by_role("button", name="Votes", exact=True)
     button.click()
     values = [int(text.replace(",", "")) for text in page.locator("#board td.votes").all_inner_texts()]
@@ -170,10 +188,6 @@ def test_the_table_sorts_by_mouse_and_keyboard_and_says_so(page):
     assert models(page)[-1] == "young", "blanks come last"
     page.get_by_role("button", name="Rating", exact=True).click()
     assert models(page)[-1] == "young", "in either order"
-    assert_fits(page)
-
-
-def test_the_table_is_searched(page):
     search = page.get_by_role("searchbox", name="Search models")
     search.fill("model 7b")
     assert models(page) == [LONG]
@@ -184,18 +198,7 @@ def test_the_table_is_searched(page):
     assert len(models(page)) == 7
 
 
-def test_groups_that_never_met_stand_apart(page):
-    choose(page, "Pictures", "Several pictures")
-    expect(page.locator("#board caption")).to_contain_text("test, several pictures: 64 votes")
-    expect(page.locator("#board tr.group")).to_have_count(2)
-    expect(page.locator("#board .tells")).to_contain_text("2 groups of models never met")
-    groups = page.locator("#board tbody")
-    for number in (0, 1):
-        expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
-    shoot(page, "groups", whole=True)
-
-
-def test_filters_narrow_the_board(page):
+def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
     choose(page, "Family", "Color")
     expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
     choose(page, "Family", "all")
@@ -205,7 +208,6 @@ def test_filters_narrow_the_board(page):
     page.get_by_label("From (UTC day)").fill(str(day))
     page.get_by_role("button", name="Show these days").click()
     expect(page.locator("#board caption")).to_contain_text(f"{day} to today (UTC)")
-    shoot(page, "dates", whole=True)
     address = page.url
     page.go_back()
     expect(page.locator("#board caption")).to_contain_text("test, one picture: 917 votes")
@@ -215,6 +217,14 @@ def test_filters_narrow_the_board(page):
     open_menu(page, "Days")
     page.get_by_role("link", name="All days").click()
     expect(page.locator("#board caption")).to_contain_text("test, one picture: 917 votes")
+    choose(page, "Pictures", "Several pictures")
+    expect(page.locator("#board caption")).to_contain_text("test, several pictures: 64 votes")
+    expect(page.locator("#board tr.group")).to_have_count(2)
+    expect(page.locator("#board .tells")).to_contain_text("2 groups of models never met")
+    groups = page.locator("#board tbody")
+    for number in (0, 1):
+        expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
+    shoot(page, "groups", whole=True)
     choose(page, "Items", "later")
     expect(page.locator("#board")).to_contain_text("No votes yet on later")
     expect(page.locator("#headline")).to_have_text("Nobody has voted on this board yet.")
@@ -222,7 +232,7 @@ def test_filters_narrow_the_board(page):
 
 
 @pytest.mark.parametrize("images", ["One picture", pytest.param("Several pictures", marks=pytest.mark.soak)])
-def test_every_plot_is_drawn_by_the_server_with_its_table_and_its_files(page, boards, images):
+def test_every_plot_is_drawn_by_the_server_and_plotly_comes_when_somebody_explores(page, boards, images):
     if images == "Several pictures":
         choose(page, "Pictures", images)
         expect(page.locator("#board caption")).to_contain_text("several pictures")
@@ -248,9 +258,6 @@ def test_every_plot_is_drawn_by_the_server_with_its_table_and_its_files(page, bo
             assert httpx.get(f"{boards.address}/{link}").headers["content-type"].startswith(f"image/{kind.lower()}")
         shoot(page, f"plot {name} {images}", whole=True)
     assert not [url for url in asked if "plotly" in url.lower()], "nobody explores"
-
-
-def test_plotly_comes_when_somebody_explores(page):
     choose_plot(page, "Battles")
     page.get_by_role("button", name="Explore with the mouse").click()
     expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
@@ -332,20 +339,6 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
             "UPDATE wins SET n = n - 1, left_n = left_n - 1 WHERE change = (SELECT max(change) FROM wins)"
         )
     database.close()
-
-
-@pytest.mark.parametrize("page", [1280], indirect=True)
-def test_table_and_plots_are_downloaded(page):
-    contents = {}
-    for name in ("Table (CSV)", "Plots (HTML)", "Plots (JSON)"):
-        with page.expect_download() as download:
-            page.get_by_role("link", name=name).click()
-        contents[download.value.suggested_filename] = Path(download.value.path()).read_text("utf-8")
-    rows = list(csv.DictReader(io.StringIO(contents["board.csv"])))
-    assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, "no cell is a formula"
-    assert sum(int(row["votes"]) for row in rows) == 2 * 917
-    assert [plot["title"] for plot in json.loads(contents["plots.json"])["plots"]][0] == "Ratings with intervals"
-    assert "<img src=x" not in contents["plots.html"] and "plotly.js v" in contents["plots.html"]
 
 
 KNOWN = ("content-type", "content-length", "content-disposition")

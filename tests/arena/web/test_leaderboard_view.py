@@ -1,7 +1,10 @@
 """The leaderboard in a real browser with flagged voters and live votes: the switch, what is told, both widths."""
 
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -43,13 +46,19 @@ def plant_votes(database: Database) -> None:
 
 
 @pytest.fixture(scope="module")
-def boards(tmp_path_factory) -> Iterator[AppServer]:
+def planted(tmp_path_factory) -> Path:
+    """A database with the planted votes, to copy."""
+    path = tmp_path_factory.mktemp("planted") / "arena.db"
+    with closing(Database(f"sqlite:///{path}")) as database:
+        plant_votes(database)
+    return path
+
+
+@pytest.fixture(scope="module")
+def boards(planted, tmp_path_factory) -> Iterator[AppServer]:
     """A server with the planted votes."""
-    folder = tmp_path_factory.mktemp("boards") / "data"
-    folder.mkdir()
-    database = Database(f"sqlite:///{folder / 'arena.db'}")
-    plant_votes(database)
-    database.close()
+    folder = tmp_path_factory.mktemp("boards")
+    shutil.copy(planted, folder)
     running = AppServer(folder, DEMO_BANK="off")
     yield running
     running.stop()
@@ -59,21 +68,17 @@ def boards(tmp_path_factory) -> Iterator[AppServer]:
 def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard."""
     with fresh_page(browser, DESK) as opened:
-        opened.goto(boards.address)
-        turn(opened, "Results")
+        opened.goto(f"{boards.address}/results")
         yield opened
 
 
-def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, tmp_path):
-    (folder := tmp_path / "data").mkdir()
-    database = Database(f"sqlite:///{folder / 'arena.db'}")
-    plant_votes(database)
-    with database.write() as connection:
+def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted, tmp_path):
+    path = shutil.copy(planted, tmp_path)
+    with closing(Database(f"sqlite:///{path}")) as database, database.write() as connection:
         people = connection.scalars(select(VOTER.c.id).limit(60)).all()
         connection.execute(insert(PERSON), [{"voter_id": one, "subject": str(one), "since": now()} for one in people])
-    database.close()
     login = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret", "OPENID_PROVIDER_URL": "http://127.0.0.1:9"}
-    site = AppServer(folder, DEMO_BANK="off", CAMPAIGNS="spring", **login)
+    site = AppServer(tmp_path, DEMO_BANK="off", CAMPAIGNS="spring", **login)
     with fresh_page(browser, PHONE) as page:
         page.goto(site.address)
         expect(page.locator("who-am-i")).to_contain_text("on the counted one once you log in")
@@ -93,16 +98,12 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, tmp_path
     site.stop()
 
 
-def test_where_nobody_can_log_in_there_is_no_choice_of_votes(page):
-    expect(page.locator("#board caption")).to_have_text("test, one picture: 240 votes", timeout=30_000)
+def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_votes_can_be_chosen(page):
+    caption, tells = page.locator("#board caption"), page.locator("#board .tells")
+    expect(caption).to_have_text("test, one picture: 240 votes", timeout=30_000)
     expect(page.get_by_text("Counted")).to_have_count(0)
     expect(page.locator("#board-head .chip", has_text="Days")).to_be_visible()
     expect(page.locator("#chip-votes")).to_have_count(0)
-
-
-def test_flagged_voters_are_left_out_until_asked_for(page):
-    caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-    expect(caption).to_contain_text("test, one picture: 240 votes", timeout=30_000)
     expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
     shoot(page, "without flagged voters", whole=True)
     choose(page, "Flagged voters", "included")

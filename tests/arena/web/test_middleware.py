@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 
 import gradio
@@ -133,27 +134,23 @@ def voter(server) -> Iterator[Voter]:
         yield opened
 
 
-@pytest.mark.parametrize("origin", FOREIGN)
-def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, origin):
+def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter):
     host = server.address.removeprefix("http://")
     before = fingerprint(server)
     body = {"data": [voter.token], "fn_index": voter.events["on_choose_a"]["id"], "session_hash": voter.session}
-    for route in post_routes():
+    for route, origin in product(post_routes(), FOREIGN):
         headers = {"origin": origin.format(host=host)}
-        assert voter.client.post(route, json=body, headers=headers).status_code == 403, route
+        assert voter.client.post(route, json=body, headers=headers).status_code == 403, (route, origin)
     assert fingerprint(server) == before
 
 
-@pytest.mark.parametrize("page", ["https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"])
-def test_a_post_that_names_a_foreign_page_is_refused(voter, page):
-    answer = voter.client.post("/gradio_api/run/predict", headers={"referer": page})
-    assert (answer.status_code, answer.text) == (403, "Requests from other sites are refused.")
-
-
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_other_methods_from_a_foreign_origin_are_refused_too(voter, method):
-    answer = voter.client.request(method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"})
-    assert answer.status_code == 403
+def test_a_post_that_names_a_foreign_page_and_other_methods_are_refused_too(voter):
+    for page in ("https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"):
+        answer = voter.client.post("/gradio_api/run/predict", headers={"referer": page})
+        assert (answer.status_code, answer.text) == (403, "Requests from other sites are refused."), page
+    for method in ("PUT", "PATCH", "DELETE"):
+        answer = voter.client.request(method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"})
+        assert answer.status_code == 403, method
 
 
 def test_our_own_origin_and_a_program_without_one_are_let_through(server, voter):
@@ -173,13 +170,13 @@ def test_no_other_site_may_read_our_answers(voter, host):
         assert answer.headers.get("access-control-allow-origin") in (None, "http://127.0.0.1"), path
 
 
-@pytest.mark.parametrize("route", CLOSED)
-def test_gradios_routes_that_we_do_not_use_are_closed(server, voter, route):
-    for method in ("GET", "POST"):
-        for path in (route, f"/{route}", route.upper().replace("GRADIO_API", "gradio_api")):
-            answer = voter.client.request(method, server.address + path)
-            assert answer.status_code in (400, 403, 404, 405), path
-    assert voter.client.get(route).text == "This route is closed."
+def test_gradios_routes_that_we_do_not_use_are_closed(server, voter):
+    for route in CLOSED:
+        for method in ("GET", "POST"):
+            for path in (route, f"/{route}", route.upper().replace("GRADIO_API", "gradio_api")):
+                answer = voter.client.request(method, server.address + path)
+                assert answer.status_code in (400, 403, 404, 405), path
+        assert voter.client.get(route).text == "This route is closed.", route
 
 
 def test_every_route_of_gradio_is_open_for_a_reason_or_closed(voter):
@@ -192,25 +189,27 @@ def test_every_route_of_gradio_is_open_for_a_reason_or_closed(voter):
             assert (answer.status_code, answer.text) == (403, "This route is closed."), path
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["{db}", "{db}-wal", "{data}/server.log", "{data}/pictures", "{root}/app.py", "{root}/arena/demo/items.jsonl",
-     "/etc/passwd", "/proc/self/environ", "arena/battles/store.py", "../../etc/passwd", "..%2f..%2fetc%2fpasswd",
-     "%2fetc%2fpasswd", "file:///etc/passwd", "/etc/../etc/passwd", "{data}/../data/arena.db"],
+FILES = (
+    "{db}", "{db}-wal", "{data}/server.log", "{data}/pictures", "{root}/app.py", "{root}/arena/demo/items.jsonl",
+    "/etc/passwd", "/proc/self/environ", "arena/battles/store.py", "../../etc/passwd", "..%2f..%2fetc%2fpasswd",
+    "%2fetc%2fpasswd", "file:///etc/passwd", "/etc/../etc/passwd", "{data}/../data/arena.db",
 )  # fmt: skip
-def test_no_file_of_the_server_is_served(server, voter, path):
+
+
+def test_no_file_of_the_server_is_served(server, voter):
     known = {"db": server.data_dir / "arena.db", "data": server.data_dir, "root": ROOT}
-    for route in ("/gradio_api/file=", "/gradio_api/file/", "/file=", "/pictures/", "/static/", "/assets/"):
-        answer = voter.client.get(route + path.format(**known))
-        assert answer.status_code in (400, 403, 404), route
-        assert not any(word in answer.content for word in (b"SQLite format", b"root:", b"import ", b'instruction"'))
+    for path in FILES:
+        for route in ("/gradio_api/file=", "/gradio_api/file/", "/file=", "/pictures/", "/static/", "/assets/"):
+            answer = voter.client.get(route + path.format(**known))
+            assert answer.status_code in (400, 403, 404), route
+            assert not any(word in answer.content for word in (b"SQLite format", b"root:", b"import ", b'instruction"'))
 
 
-@pytest.mark.parametrize("folder", ["static", "assets", "pictures"])
-@pytest.mark.parametrize("name", ["x" * 256, "\N{CAT FACE}" * 64, "a/" * 3_000, "x" * 7_000])
-def test_a_file_name_longer_than_any_is_not_found_and_not_logged(server, voter, folder, name):
+def test_a_file_name_longer_than_any_is_not_found_and_not_logged(server, voter):
     before = server.log.stat().st_size
-    assert voter.client.get(f"/{folder}/{name}").status_code == 404
+    for folder in ("static", "assets", "pictures"):
+        for name in ("x" * 256, "\N{CAT FACE}" * 64, "a/" * 3_000, "x" * 7_000):
+            assert voter.client.get(f"/{folder}/{name}").status_code == 404, folder
     assert server.log.stat().st_size == before
 
 
@@ -289,18 +288,14 @@ def assert_still_works(server: AppServer, voter: Voter) -> None:
     voter.wait_out_undo()
 
 
-@pytest.mark.parametrize("wrapped", ["{}", "[{}]", '{{"a": [{}]}}'])
-@pytest.mark.parametrize("event", ["on_load", "on_next", "on_choose_a", "on_search", "on_open"])
-def test_a_forged_file_is_neither_copied_nor_fetched(server, voter, event, wrapped):
+def test_a_forged_file_is_neither_copied_nor_fetched(server, voter):
     """Gradio copies what a value calls a file into its public cache, also for a text box; here it must not."""
     with socket.create_server(("127.0.0.1", 0)) as trap:
         trap.settimeout(0.05)
-        for path in (
-            "/etc/passwd",
-            server.data_dir / "arena.db",
-            ROOT / "app.py",
-            f"http://127.0.0.1:{trap.getsockname()[1]}/x",
-        ):
+        fetched = f"http://127.0.0.1:{trap.getsockname()[1]}/x"
+        events = ("on_load", "on_next", "on_choose_a", "on_search", "on_open")
+        paths = ("/etc/passwd", server.data_dir / "arena.db", ROOT / "app.py", fetched)
+        for event, wrapped, path in product(events, ("{}", "[{}]", '{{"a": [{}]}}'), paths):
             file = json.dumps({"path": str(path), "meta": {"_type": "gradio.FileData"}})
             values = [json.loads(wrapped.format(file))] * len(voter.events[event]["inputs"])
             body = {"data": values, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
@@ -325,7 +320,7 @@ def test_the_queue_is_closed_to_everybody(server, voter):
 
 def test_invented_sessions_take_no_battle_away(server, voter):
     """Battles live in the database, so that no flood of made-up sessions makes anyone lose one."""
-    for number in range(300):
+    for number in range(100):
         body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": f"invented-{number}"}
         assert voter.client.post("/gradio_api/run/predict", json=body).status_code == 200
     assert_still_works(server, voter)
@@ -379,13 +374,13 @@ def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
     assert "Traceback" not in server.log.read_text("utf-8")
 
 
-def test_a_sender_who_leaves_is_not_an_error(start_server):
-    server = start_server()
+def test_a_sender_who_leaves_is_not_an_error(server):
+    before = server.log.read_text("utf-8").count("Traceback")
     for head in SLOW:
         begun(server, head).close()
     httpx.post(f"{server.address}/uploads?name=x.json", content=iter([b"x"] * 3))
     assert httpx.get(f"{server.address}/healthz").text == "ok"
-    assert "Traceback" not in server.log.read_text("utf-8")
+    assert server.log.read_text("utf-8").count("Traceback") == before
 
 
 @pytest.mark.parametrize("counted", ["voter", "network"])
@@ -641,13 +636,12 @@ def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
     assert server.log.stat().st_size == logged
 
 
-@pytest.mark.parametrize("name", ["x-forwarded-host", "x-gradio-server"])
-@pytest.mark.parametrize("value", ["[::", "a:b", ":::"])
-def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, voter, name, value):
+def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, voter):
     logged = server.log.stat().st_size
     body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": "s"}
-    answer = voter.client.post("/gradio_api/run/predict", json=body, headers={name: value})
-    assert answer.status_code == 200
+    for headers in product(("x-forwarded-host", "x-gradio-server"), ("[::", "a:b", ":::")):
+        answer = voter.client.post("/gradio_api/run/predict", json=body, headers=[headers])
+        assert answer.status_code == 200, headers
     assert server.log.stat().st_size == logged
 
 
