@@ -22,7 +22,6 @@ from tests.support.live_visitor import card, catalogue, picture
 from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
-from tests.support.screens import turn
 from tests.support.servers import ROOT, AppServer, new_postgresql_database
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
@@ -92,15 +91,12 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
     page.goto(f"{scene.app.address}/login")  # the operator's judge is lent to who is logged in
     for faults, state in ((Faults(), "done"), (ECHOING, "failed")):
         scene.judge.faults = faults
-        page.goto(scene.app.address)
-        turn(page, "Score a model")
+        page.goto(f"{scene.app.address}/score")
         _upload(page, har.with_suffix(f".{state}.json"))
         page.locator("#check").click()
         expect(page.locator(f".progress[data-state={state}]")).to_be_visible(timeout=120_000)
         pages.append(page.content())
     scene.judge.faults = Faults()
-    page.goto(scene.app.address)
-    turn(page, "Score a model")
     for address, problem in (
         ("https://127.0.0.1/v1", "public"),
         (f"https://me:{scene.planted.own}@x/v1", "without user"),

@@ -1,15 +1,16 @@
-"""A judge whose scores are noisy as judges' are, and that can be moved; and its acceptance, at any time."""
+"""A judge whose scores are noisy as judges' are, and that can be moved; its acceptance and looks, at any time."""
 
 import asyncio
 import hashlib
 from datetime import timedelta
+from functools import cache
 
 from sqlalchemy import BigInteger, type_coerce, update
 
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
-from scoring.calibration.drift_store import JUDGE_BASELINE, JUDGE_LOOK, DriftHistory, DriftStore, JudgeKey
+from scoring.calibration.drift_store import JUDGE_BASELINE, JUDGE_LOOK, DriftHistory, DriftStore, FrozenScores, JudgeKey
 from scoring.calibration.drift_watch import ask_frozen, look_tasks
 from scoring.calibration.frozen_answers import frozen_answers, ways
 from scoring.judges.client import Judge
@@ -50,14 +51,33 @@ def key(server: OpenAIServer) -> JudgeKey:
     return JudgeKey(server.address, SPEC.model, HARDENED.prompt)
 
 
-def accept(database: Database, server: OpenAIServer, history: DriftHistory | None = None) -> DriftHistory:
-    """Accept the judge of a server, or, with its history, look at it once."""
-    store, tasks = DriftStore(database), look_tasks(HARDENED, SPEC, history)
+def accept(database: Database, server: OpenAIServer) -> DriftHistory:
+    """Accept the judge of a server as what it gives now."""
+    return DriftStore(database).accept(key(server), _asked(server, None))
 
-    async def run() -> DriftHistory:
+
+def looked_at(database: Database, server: OpenAIServer, history: DriftHistory) -> DriftHistory:
+    """Look once at an accepted judge."""
+    return DriftStore(database).add_look(history.baseline, _asked(server, history))
+
+
+def steady(database: Database, server: OpenAIServer) -> DriftHistory:
+    """Accept the judge of a server as what one gives that has not moved, without asking it."""
+    return DriftStore(database).accept(key(server), _steady_scores())
+
+
+@cache
+def _steady_scores() -> FrozenScores:
+    with OpenAIServer(DriftingJudge()) as server:
+        return _asked(server, None)
+
+
+def _asked(server: OpenAIServer, history: DriftHistory | None) -> FrozenScores:
+    tasks = look_tasks(HARDENED, SPEC, history)
+
+    async def run() -> FrozenScores:
         async with Judge(SPEC, Endpoint(server.address, Secret("sk-test")), HASTY) as judge:
-            scores = await ask_frozen(tasks, judge)
-        return store.add_look(history.baseline, scores) if history else store.accept(key(server), scores)
+            return await ask_frozen(tasks, judge)
 
     return asyncio.run(run())
 

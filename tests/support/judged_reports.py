@@ -19,11 +19,7 @@ from scoring.report import Report
 from tests.support.judging_process import HASTY, SPEC, drafted
 from tests.support.openai_server import OpenAIServer
 
-PAPER = Options("paper")
-
-
-CALLS = 16 * 5 + 4 * 5 + 5
-"""Our sample has 16 questions; four canaries are in each run, and five secret ones in the first."""
+PAPER = Options("paper", 2)
 
 
 @pytest.fixture

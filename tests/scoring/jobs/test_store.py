@@ -10,9 +10,8 @@ from arena.database import now
 from scoring.jobs import store
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
-from tests.support.judging_process import OWNER, SPEC, Bench, drafted, set_job, state
+from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
 
-CALLS = 16 * 5 + 4 * 5 + 5
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
 FRESH = Progress(1, CALLS, 1)

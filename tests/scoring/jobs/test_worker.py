@@ -19,17 +19,17 @@ from sqlalchemy import select
 
 from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
+from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
-from tests.support.judging_process import HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
+from tests.support.judging_process import CALLS, HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT
 
-CALLS = 16 * 5 + 4 * 5 + 5
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -362,7 +362,7 @@ def kill(process: int) -> None:
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("kills", "outputs"), [(1, 40), pytest.param(20, 218, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("kills", "outputs"), [(1, 12), pytest.param(20, 218, marks=pytest.mark.soak)])
 def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, outputs):
     """Real outputs for MM-Vet in five runs: the undisturbed scores bit for bit, at most 1.6 times the calls."""
     key = "sk-planted-kill-key-42"
@@ -371,12 +371,15 @@ def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, o
     questions = replace(questions, questions=kept, outside=questions.questions[outputs:])
     luck = random.Random(20)
     with OpenAIServer() as calm:
-        expected, needed = undisturbed(tmp_path, calm, drafted(calm.address, path, questions)), calm.counts.paid
+        expected, needed = (
+            undisturbed(tmp_path, calm, drafted(calm.address, path, questions, Options())),
+            calm.counts.paid,
+        )
     faults = Faults(0.3, seed=11, hang=30)
     database = Database(database_url)
     with OpenAIServer(faults=faults, latency=0.05) as server:
         bench = Bench(database, server.address, key)
-        job = bench.begun(drafted(server.address, path, questions))
+        job = bench.begun(drafted(server.address, path, questions, Options()))
         killed = Killed(tmp_path, database_url, server.address, key)
         for number in range(kills):
             before = server.counts.paid
