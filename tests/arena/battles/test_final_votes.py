@@ -166,6 +166,7 @@ def test_who_chooses_reads_everything_and_takes_it_back_learns_nothing(arena, ba
 # The time of the database
 
 
+@pytest.mark.locks_or_dialect
 def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
     board = Leaderboard(bank, every=3600)
     visitor = Visitor(bank, "ada")
@@ -218,6 +219,7 @@ def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, s
     board.close()
 
 
+@pytest.mark.locks_or_dialect
 def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
     """Its transaction may be as slow as it likes: who reads meanwhile neither waits nor sees the vote."""
     board = Leaderboard(bank, every=3600)
@@ -244,6 +246,7 @@ def test_an_undo_in_time_stays_one_when_the_clock_is_set_back(bank):
     assert visitor.undo(battle).attempt == 2
 
 
+@pytest.mark.locks_or_dialect
 def test_the_clock_goes_on_from_what_it_showed(bank):
     def present() -> int:
         with bank.write() as connection:
