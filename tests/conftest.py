@@ -163,7 +163,8 @@ def another(request, tmp_path) -> Iterator:
 
         def open_another(backend: str = "sqlite") -> Database:
             if backend == "sqlite":
-                url = f"sqlite:///{tmp_path / f'disk-{time.monotonic_ns()}' / 'arena.db'}"
+                tables = request.getfixturevalue("sqlite_tables")
+                url = f"sqlite:///{shutil.copy(tables, tmp_path / f'disk-{time.monotonic_ns()}.db')}"
             else:
                 url = lent.enter_context(request.getfixturevalue("postgresql_pool").database())
             return lent.enter_context(closing(Database(url)))

@@ -173,8 +173,8 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
             assert (line.votes, line.win_rate.hits, line.win_rate.n) == (printed_matches, wins, met)
             assert f"{line.win_rate.value:.2%}" == printed_rate
         assert (lines[REFERENCE].votes, lines[REFERENCE].win_rate) == (matches, None)
-        check_ratings(board, votes, ITEMS)
         assert board.standings[0].model == REFERENCE
+    check_ratings(board, votes, ITEMS)
     database.close()
 
 
