@@ -27,13 +27,6 @@ settings.register_profile("suite", deadline=None, derandomize=True, max_examples
 settings.register_profile("soak", deadline=None)
 settings.load_profile("suite")
 
-LOCKS_AND_DIALECT = frozenset(
-    "test_budget test_campaigns test_change_log test_claims test_database test_draws test_erasure test_final_votes"
-    " test_health test_importer test_lending test_migrations test_seats test_service test_settlements test_store"
-    " test_store_races test_votes test_write_batch".split()
-)
-"""Test files that the suite runs on PostgreSQL too; `make soak` runs all others there."""
-
 
 def pytest_collection_finish() -> None:
     gc.collect()
@@ -41,10 +34,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Leave to the soak what PostgreSQL does no differently than SQLite."""
+    """Leave to the soak what PostgreSQL does no differently than SQLite: all tests without that marker."""
     for item in items:
         chosen = item.callspec.params.get("database_url") if hasattr(item, "callspec") else None
-        if chosen == "postgresql" and item.path.stem not in LOCKS_AND_DIALECT:
+        if chosen == "postgresql" and not item.get_closest_marker("locks_or_dialect"):
             item.add_marker(pytest.mark.soak)
 
 
@@ -170,7 +163,8 @@ def another(request, tmp_path) -> Iterator:
 
         def open_another(backend: str = "sqlite") -> Database:
             if backend == "sqlite":
-                url = f"sqlite:///{tmp_path / f'disk-{time.monotonic_ns()}' / 'arena.db'}"
+                tables = request.getfixturevalue("sqlite_tables")
+                url = f"sqlite:///{shutil.copy(tables, tmp_path / f'disk-{time.monotonic_ns()}.db')}"
             else:
                 url = lent.enter_context(request.getfixturevalue("postgresql_pool").database())
             return lent.enter_context(closing(Database(url)))

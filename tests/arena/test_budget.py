@@ -12,6 +12,8 @@ from arena.budget import BUDGET, HOLD, LIVE, LOST, NETWORK_DAYS, Budget, BudgetE
 from arena.database import Database, now
 from tests.support.budgets import Spent, spent_by
 
+pytestmark = pytest.mark.locks_or_dialect
+
 WIDE = Ceilings(10**9, 10**9, 10**9)
 
 

@@ -21,6 +21,8 @@ from arena.battles.tables import VOTER
 from arena.database import META, SCHEMA_VERSION, Database, DatabaseError, bump_counter, counter
 from tests.support.servers import ROOT, new_postgresql_database
 
+pytestmark = pytest.mark.locks_or_dialect
+
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 891011, UTC)
 
 

@@ -20,6 +20,8 @@ from arena.database import METADATA, SCHEMA_VERSION, UPGRADES, Database, Databas
 from tests.support.schema_fixture import import_tables, load
 from tests.support.servers import ROOT, new_postgresql_database
 
+pytestmark = pytest.mark.locks_or_dialect
+
 GOLDEN = ROOT / "tests" / "golden"
 PAST = range(1, SCHEMA_VERSION)
 GONE = {"wins.changed_at", "live_wins.changed_at", "server", "found"}

@@ -21,6 +21,8 @@ from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
 from tests.support.servers import drafts
 from tests.support.visitors import rows
 
+pytestmark = pytest.mark.locks_or_dialect
+
 
 def acts(database) -> list[tuple[str, str, str]]:
     with database.read() as connection:

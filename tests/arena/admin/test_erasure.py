@@ -29,6 +29,8 @@ from tests.support.paid_campaigns import PaidCampaign, table
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
 
+pytestmark = pytest.mark.locks_or_dialect
+
 OTHER = hashlib.sha256(b"the cookie of the one who stays").hexdigest()
 
 

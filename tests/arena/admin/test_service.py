@@ -39,6 +39,8 @@ from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 from tests.support.writers import writing_setup
 
+pytestmark = pytest.mark.locks_or_dialect
+
 LOGGED_IN = CountSettings("logged-in")
 LOGIN = {"OAUTH_CLIENT_ID": "app", "OAUTH_CLIENT_SECRET": "s3cret"}
 HOSTILE = "<img src=x onerror=alert(1)>"

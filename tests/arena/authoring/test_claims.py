@@ -17,6 +17,8 @@ from arena.database import DatabaseError
 from arena.seats.seats import Seat
 from tests.support.writers import Project
 
+pytestmark = pytest.mark.locks_or_dialect
+
 ASKED = Instruction(text="What is it?", pictures=(ItemPicture(url="https://example.org/1.png"),))
 VALUES = {
     "instruction": ASKED,

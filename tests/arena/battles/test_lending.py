@@ -19,6 +19,7 @@ def test_without_login_every_cookie_is_lent_to_and_its_network_pays_too(database
     assert lending.to_cookie("ada", None) is None, "a private address is no network"
 
 
+@pytest.mark.locks_or_dialect
 def test_with_login_only_people_and_workers_are_lent_to(database):
     voters, lending = Voters(database), Lending(database, login=True, campaigns={"pilot"})
     person = voters.log_in(Account("7", "anna"), "guest", "anna")

@@ -15,6 +15,8 @@ from arena.items.store import ANSWER
 from arena.types import Battle, Phase
 from tests.support.visitors import TERMS, Visitor, counted, rows
 
+pytestmark = pytest.mark.locks_or_dialect
+
 
 @pytest.fixture
 def visitor(bank) -> Visitor:

@@ -16,7 +16,7 @@ from arena.database import Database, DatabaseError
 from arena.types import Battle, Phase
 from tests.support.visitors import TERMS, Visitor, counted, rows
 
-VOTERS = 40
+VOTERS = 12
 
 
 class SlowStore(BattleStore):
@@ -59,6 +59,7 @@ def vote_rows(bank) -> list[VoteRequest]:
     ]
 
 
+@pytest.mark.locks_or_dialect
 def test_votes_that_come_together_are_all_stored_and_answered(bank, vote_rows):
     answers = cast(BattleStore(bank), vote_rows)
     assert [(battle.token, battle.choice) for battle in answers] == [(one.token, one.choice) for one in vote_rows]
@@ -66,6 +67,7 @@ def test_votes_that_come_together_are_all_stored_and_answered(bank, vote_rows):
     assert len(rows(bank, VOTE)) == len(counted(bank)) == VOTERS
 
 
+@pytest.mark.locks_or_dialect
 def test_votes_that_wait_share_a_commit(bank, vote_rows):
     store = SlowStore(bank)
     cast(store, vote_rows)
@@ -73,6 +75,7 @@ def test_votes_that_wait_share_a_commit(bank, vote_rows):
     assert store.taken == ([VOTERS] if bank.is_sqlite else [])
 
 
+@pytest.mark.locks_or_dialect
 def test_each_refusal_goes_to_its_own_voter_and_the_others_are_stored(bank, vote_rows):
     vote_rows[3] = vote_rows[3]._replace(token="forged.1")
     vote_rows[4] = vote_rows[4]._replace(choice="c")

@@ -43,6 +43,8 @@ from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 from tests.support.vote_samples import CLEAN, sample
 
+pytestmark = pytest.mark.locks_or_dialect
+
 
 def votes_of(*votes: Vote) -> Battles:
     """Return votes as a file of this format gives them."""

@@ -23,6 +23,8 @@ from tests.support.bank_contents import contents
 from tests.support.planting import let_pass
 from tests.support.servers import drafts
 
+pytestmark = pytest.mark.locks_or_dialect
+
 HOST = "images.example.org"
 
 

@@ -3,7 +3,9 @@
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Barrier
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,12 +43,23 @@ def votes(winner: str, loser: str, wins: int, losses: int) -> list[Planted]:
     return won + [Planted(coin.randint(1, ITEMS), loser, winner, left=False) for _ in range(losses)]
 
 
-@pytest.fixture
-def arena(database) -> Database:
+def filled(database: Database) -> Database:
     """A bank on which m1 stands far above m2 and m3, which are alike."""
     Ingest(database).add_items("test", "folder", drafts(ITEMS, MODELS))
     plant(database, votes("m1", "m2", 90, 30) + votes("m1", "m3", 90, 30) + votes("m2", "m3", 60, 60))
     return database
+
+
+@pytest.fixture
+def arena(database) -> Database:
+    return filled(database)
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory) -> Board:
+    """The board of that bank."""
+    with closing(Database(f"sqlite:///{tmp_path_factory.mktemp('board') / 'arena.db'}")) as database:
+        return opened(filled(database))
 
 
 def opened(database: Database, key: BoardKey = KEY, who: CountSettings = EVERYONE) -> Board:
@@ -70,14 +83,14 @@ def rows(database: Database) -> list[tuple]:
         return [tuple(row) for row in connection.execute(select(SETTLEMENT).order_by(*SETTLEMENT.primary_key))]
 
 
-def test_neighbours_are_settled_or_open(arena):
-    board = opened(arena)
+def test_neighbours_are_settled_or_open(board):
     (first, *second), (_, _, state, since) = told(board)
     assert first == "m1" and second[1:] == ["settled", 360] and (state, since) == ("open", None)
     assert all(line.order.progress >= 0 for line in board.standings if line.order)
     assert headline(board).endswith(" Place 1 is settled; 2–3 are open.")
 
 
+@pytest.mark.locks_or_dialect
 def test_a_record_survives_a_restart_and_is_never_changed(arena):
     opened(arena)
     before = rows(arena)
@@ -196,8 +209,9 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
     kept.close()
 
 
+@pytest.mark.locks_or_dialect
 def test_servers_that_look_at_once_store_an_order_once(arena):
-    servers = [Leaderboard(arena) for _ in range(4)]
+    servers = [Leaderboard(arena) for _ in range(2)]
     together = Barrier(len(servers))
 
     def look(server: Leaderboard) -> Board:
@@ -211,6 +225,7 @@ def test_servers_that_look_at_once_store_an_order_once(arena):
         server.close()
 
 
+@pytest.mark.locks_or_dialect
 def test_of_two_servers_the_first_ones_row_stays_and_what_the_second_adds_is_stored(arena):
     """The second looks later, before it can know what the first has stored."""
     nothing, settled = BoardRecord(frozenset(), {}), np.zeros((3, 3), bool)
@@ -221,8 +236,7 @@ def test_of_two_servers_the_first_ones_row_stays_and_what_the_second_adds_is_sto
     assert record == BoardRecord(frozenset({1, 2, 3}), {(1, 2): 100, (1, 3): 150})
 
 
-def test_downloads_tell_the_orders(arena):
-    board = opened(arena)
+def test_downloads_tell_the_orders(board):
     head, first, second, third = (line.split(",") for line in board_csv(board).splitlines())
     place = head.index("order")
     assert head[place : place + 3] == ["order", "order_votes", "order_progress"]
@@ -232,16 +246,16 @@ def test_downloads_tell_the_orders(arena):
     assert [(one["above"], one["state"], one["settled_at"]) for one in orders][0] == ("m1", "settled", 360)
 
 
-def test_the_chart_has_a_line_between_settled_neighbours(arena):
-    marks = board_chart(opened(arena)).marks
+def test_the_chart_has_a_line_between_settled_neighbours(board):
+    marks = board_chart(board).marks
     said = [mark.text for mark in marks if mark.kind == "text" and mark.text.startswith("\u2014")]
     assert said == ["\u2014 settled"]
     assert sum(mark.kind == "line" and mark.x == 0 and mark.to_x == 720 for mark in marks) == 1
 
 
-@pytest.mark.parametrize(
-    ("states", "said"),
-    [
+def test_the_sentence_names_places():
+    words = {"s": "settled", "o": "open", "c": "contradicted"}
+    for states, said in (
         ("ooo", ""),
         ("sss", "Places 1–4 are settled."),
         ("ssso", "Places 1–3 are settled; 4–5 are open."),
@@ -251,10 +265,6 @@ def test_the_chart_has_a_line_between_settled_neighbours(arena):
         ("oss", "Places 3–4 are settled; 1–2 are open."),
         ("oos", "Place 4 is settled; 1–3 are open."),
         ("sososososs", "Places 1 and 10–11 are settled; 2–3, 4–5, 6–7 and 1 more are open."),
-    ],
-)
-def test_the_sentence_names_places(arena, states, said):
-    words = {"s": "settled", "o": "open", "c": "contradicted"}
-    line = opened(arena).standings[0]
-    lines = [line._replace(order=Order(1, 2, words[state], None, 0.5)) for state in states]
-    assert orders_in_words([*lines, line._replace(order=None)]) == said
+    ):
+        orders = [Order(1, 2, words[state], None, 0.5) for state in states]
+        assert orders_in_words([SimpleNamespace(order=order) for order in (*orders, None)]) == said

@@ -118,6 +118,7 @@ def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(tmp_path):
         assert 2 * network == sum(found.values()) > 3 * PROMPT
 
 
+@pytest.mark.locks_or_dialect
 def test_a_reservation_that_is_cancelled_is_given_back(database):
     """A visitor stops while the ledger waits for its turn to write: nothing was sent, and nothing stays held."""
     budget = Budget(database, Ceilings(10**9, 10**9, 10**9), LIVE)

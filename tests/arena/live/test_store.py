@@ -50,6 +50,7 @@ def wins(database) -> Counter:
         return Counter({(row.winner, row.loser): row.n for row in connection.execute(select(LIVE_WINS)) if row.n})
 
 
+@pytest.mark.locks_or_dialect
 def test_a_battle_goes_from_question_to_names(store, voter, database):
     battle = store.begin(voter, Opening("What is this?", 2, keep=True))
     assert (battle.phase, battle.settled, battle.images, battle.keep) == (Phase.OPEN, False, 2, True)
@@ -70,6 +71,7 @@ def test_a_battle_goes_from_question_to_names(store, voter, database):
     assert list(wins(database).values()) == [1]
 
 
+@pytest.mark.locks_or_dialect
 def test_the_same_choice_again_is_the_same_and_another_is_refused(store, voter, database):
     token = opened(store, voter)
     assert store.vote(voter, token, "a", "terms") == store.vote(voter, token, "a", "terms")
@@ -85,6 +87,7 @@ def test_only_a_and_b_can_be_chosen(store, voter):
             store.vote(voter, token, choice, "terms")
 
 
+@pytest.mark.locks_or_dialect
 def test_undo_gives_the_choice_back_once(store, voter, database):
     token = opened(store, voter)
     with pytest.raises(ChoiceError, match="no choice"):
@@ -162,6 +165,7 @@ def test_what_ended_without_answers_takes_no_vote(store, voter):
         store.vote(voter, battle.token, "a", "terms")
 
 
+@pytest.mark.locks_or_dialect
 def test_a_forged_token_opens_nothing(store, voter):
     for token in ("", "x.1", ".1", "forged", "' OR 1=1 --.1", "x" * 5000, "\ud800.1"):
         for step in (store.find, store.undo, store.reveal, store.names):
@@ -183,6 +187,7 @@ def test_a_battle_is_its_voters_only(store, voter, database):
         store.vote(voter, token.replace(".1", ".2"), "a", "terms")
 
 
+@pytest.mark.locks_or_dialect
 def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
     token = opened(store, voter)
     done: list[object] = []
@@ -203,12 +208,14 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
     assert sum(wins(database).values()) == 1
 
 
+@pytest.mark.locks_or_dialect
 def test_failures_are_counted_for_their_models(store):
     store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
     store.fail([])
     assert store.failures() == {"one": 2, "two": 1}
 
 
+@pytest.mark.locks_or_dialect
 def test_models_are_added_once_and_a_name_in_use_is_told(store, database):
     Ingest(database).rename("two", "Model Two")
     store.register_models([*MODELS, "four"])
@@ -216,6 +223,7 @@ def test_models_are_added_once_and_a_name_in_use_is_told(store, database):
         store.register_models(["Model Two"])
 
 
+@pytest.mark.locks_or_dialect
 def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter, database):
     Ingest(database).add_items("test", "folder", drafts(2))
     for side, item, images in (("a", None, 1), ("b", None, 1), ("a", None, 3), ("a", 1, 1)):
@@ -242,6 +250,7 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
         assert [source.code for source in live_sources(connection)] == [1, 0]
 
 
+@pytest.mark.locks_or_dialect
 def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     store.vote(voter, opened(store, voter), "a", "terms")
     store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")

@@ -75,6 +75,7 @@ def opened(leaderboard: Leaderboard, source: str, images: str = "single", **more
     return leaderboard.board(choice.key, 60)
 
 
+@pytest.mark.locks_or_dialect
 def test_each_ranked_vote_is_on_one_board(crowd, leaderboard):
     crowd.vote("m1", "m2")
     crowd.vote("m1", "m3", images=3)
@@ -123,6 +124,7 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     assert opened(leaderboard, OWN).left_out.named == 2, "when it is final"
 
 
+@pytest.mark.locks_or_dialect
 def test_a_board_of_some_days_has_the_votes_of_these_days(crowd, leaderboard):
     crowd.vote("m1", "m2")
     today = now().date()

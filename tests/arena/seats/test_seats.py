@@ -44,6 +44,7 @@ def test_nothing_is_stored_before_consent(toys, database):
     assert entries(database) == 1
 
 
+@pytest.mark.locks_or_dialect
 def test_a_worker_gives_his_votes_and_his_checks_and_gets_a_code(toys):
     worker = toys.worker(toys.campaign()).enter()
     assert worker.lead == "1 of 4"
@@ -89,6 +90,7 @@ def test_a_person_has_one_seat_whatever_the_browser_and_goes_on_where_it_was(toy
     assert entries(database) == 2
 
 
+@pytest.mark.locks_or_dialect
 @pytest.mark.parametrize("platform", [PROLIFIC, MTURK], ids=["prolific", "mturk"])
 def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(toys, database, platform):
     campaign = toys.campaign(**platform)
@@ -283,6 +285,7 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
         assert found.alert == "There is no such seat. Open the link as you were sent it."
 
 
+@pytest.mark.locks_or_dialect
 def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
     monkeypatch.setattr(seats, "MOST_OF_NETWORK", 3)
     campaign = toys.campaign(**PROLIFIC)
@@ -318,6 +321,7 @@ def toys_voter(database: Database) -> int:
 # Hostile forms
 
 
+@pytest.mark.locks_or_dialect
 def test_hostile_forms_change_nothing_and_break_nothing(toys):
     worker = toys.worker(toys.campaign(**EXAMINED)).enter()
     hostile = [
@@ -368,6 +372,7 @@ def race(enter: Callable[[int, int], str], persons: int) -> list[str]:
         return [seat for found in pool.map(begin, range(threads)) for seat in found]
 
 
+@pytest.mark.locks_or_dialect
 def test_racing_browsers_of_two_servers_leave_one_seat_a_person(database, database_url):
     with closing(Database(database_url)) as other:
         servers = [Toys.on(one) for one in (database, other)]
@@ -381,6 +386,7 @@ def test_racing_browsers_of_two_servers_leave_one_seat_a_person(database, databa
     assert len(set(found)) == 12 == entries(database)
 
 
+@pytest.mark.locks_or_dialect
 @pytest.mark.parametrize("persons", [50, pytest.param(2500, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
 def test_racing_entries_leave_one_seat_a_person(database, database_url, persons):
     """10,000 entries in the soak."""

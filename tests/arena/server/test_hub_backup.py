@@ -133,7 +133,7 @@ def keys(backup: HubBackup) -> set[tuple[str, int]]:
 
 
 def test_wipes_and_faults_lose_only_what_no_commit_had_taken(another, tmp_path):
-    wiped_again_and_again(another, tmp_path, wipes=10, seed=5)
+    wiped_again_and_again(another, tmp_path, wipes=4, seed=5)
 
 
 @pytest.mark.soak
@@ -226,7 +226,7 @@ def most_in_an_hour(moments: list[datetime]) -> int:
 
 
 def test_on_a_scaled_clock_only_votes_younger_than_a_minute_are_lost(another, tmp_path):
-    life = lived(another, tmp_path, minutes=24, wipes=6, seed=1)
+    life = lived(another, tmp_path, minutes=24, wipes=3, seed=1)
     assert life.born and most_in_an_hour(life.commits) <= MOST
 
 

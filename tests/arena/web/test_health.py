@@ -16,6 +16,8 @@ from arena.database import Database
 from arena.web.health_api import Health, routes
 from tests.support.servers import new_postgresql_database
 
+pytestmark = pytest.mark.locks_or_dialect
+
 GONE = "The database stores nothing: it is locked, read-only or gone."
 SILENT = "The database or the disk does not answer; it may be locked."
 

@@ -37,6 +37,8 @@ from tests.support.job_worker import ended, running
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.locks_or_dialect
+
 MARKED = [
     {"index": "1", "question": "what brand?", "answer": "['dakota', 'dakota digital']", "prediction": "Dakota"},
     {"index": "2", "question": "what time?", "answer": "['noon', '12']", "prediction": "at night"},

@@ -12,6 +12,8 @@ from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
 
+pytestmark = pytest.mark.locks_or_dialect
+
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
 FRESH = Progress(1, CALLS, 1)

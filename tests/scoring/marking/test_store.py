@@ -20,6 +20,8 @@ from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
+pytestmark = pytest.mark.locks_or_dialect
+
 
 @pytest.fixture
 def marked(database) -> MarkedReport:
