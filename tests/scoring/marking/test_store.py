@@ -20,6 +20,10 @@ from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
+ON_SQLITE = pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)], indirect=True
+)
+
 
 @pytest.fixture
 def marked(database) -> MarkedReport:
@@ -77,6 +81,7 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     assert {mark.marker for mark in marked.marks()} == {stays.person}
 
 
+@ON_SQLITE
 def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(marked):
     marked.mark(marked.seat(), "6", 5)
     again = mm_vet_report(0.3)
@@ -105,6 +110,7 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
         assert connection.scalar(select(func.count()).select_from(MARK)) == 3
 
 
+@ON_SQLITE
 def test_where_two_labels_differ_a_third_person_is_asked(database):
     marked = MarkedReport.on(database, mm_vet_report(0.1))
 
@@ -135,6 +141,7 @@ def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked)
     assert [mark.score for mark in marked.marks()] == [0.6, 0.6]
 
 
+@ON_SQLITE
 def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     seat = marked.seat()
     marked.mark(seat, "7", 12)
@@ -157,6 +164,7 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     assert results.marked == len({row["item"] for row in rows if row["score"] == "0.7"}) and not results.is_random
 
 
+@ON_SQLITE
 def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
     path = tmp_path / "marks.csv"
     path.write_text(
@@ -172,6 +180,7 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
     )
 
 
+@ON_SQLITE
 def test_marks_calibrate_the_judge(marked):
     report = mm_vet_report()
     for name in ("owner", "helper-1"):
@@ -191,6 +200,7 @@ def test_marks_calibrate_the_judge(marked):
     assert judge.mean and judge.mean.corrected.half_width == 0, "every answer is marked: nothing is left to chance"
 
 
+@ON_SQLITE
 def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     seat, report = marked.seat(kind="labels"), mm_vet_report()
     for kind in ("perception", "reasoning", "right"):
@@ -208,6 +218,7 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
 
 
+@ON_SQLITE
 def test_two_models_differ_by_what_people_would_give(marked):
     rows = tuple(replace(row, prediction=f"{row.prediction}!") for row in mm_vet_report().rows)
     better = mm_vet_report(title="Better", rows=rows)
@@ -221,6 +232,7 @@ def test_two_models_differ_by_what_people_would_give(marked):
     assert found["Better"].judge == pytest.approx(0)
 
 
+@ON_SQLITE
 def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_path):
     path, (owner, helper) = tmp_path / "marks.csv", (marked.seat(), marked.seat("helper-1"))
     marked.mark(helper, "5", 8)
@@ -234,6 +246,7 @@ def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_pa
     assert brought == 18 and len({mark.answer for mark in marked.marks()}) == 60
 
 
+@ON_SQLITE
 def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
     gone, stays = marked.seat("helper-1"), marked.seat()
     marked.mark(gone, "5", 30)
@@ -243,6 +256,7 @@ def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
     assert len({mark.answer for mark in marked.marks()}) == 60
 
 
+@ON_SQLITE
 def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, tmp_path):
     marked.mark(marked.seat(), "5", 30)
     report = mm_vet_report(0.3)
@@ -255,6 +269,7 @@ def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, 
     assert found.marked > 30 and found.calibration and found.calibration.people is None
 
 
+@ON_SQLITE
 def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path):
     path = tmp_path / "marks.csv"
     rows = [f"v1_{item},m{person},1" for person in range(MOST_MARKERS) for item in range(60)]
