@@ -232,7 +232,6 @@ def test_two_models_differ_by_what_people_would_give(marked):
     assert found["Better"].judge == pytest.approx(0)
 
 
-@ON_SQLITE
 def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_path):
     path, (owner, helper) = tmp_path / "marks.csv", (marked.seat(), marked.seat("helper-1"))
     marked.mark(helper, "5", 8)
