@@ -27,13 +27,13 @@ def answer(model: str, instruction: str) -> str:
     return f"{model} thinks: " + "so it is. " * (2 + hashlib.sha256(f"{model} {instruction}".encode()).digest()[0] % 5)
 
 
-def fill_bank(database: Database, data: Path, folder: Path) -> ItemBank:
-    """Import the 63 verified multi-image instances and the answers of four models."""
+def fill_bank(database: Database, data: Path, folder: Path, models: Sequence[str] = MODELS) -> ItemBank:
+    """Import the 63 verified multi-image instances and the answers of models."""
     ingest, items = Ingest(database), ItemBank(database)
     file = data / "visit-bench" / "visit_bench_multi_images.csv"
     ItemImporter(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
     known = items.known_items()
-    for model in MODELS:
+    for model in models:
         texts = {item.id: answer(model, item.instruction + item.key) for item in known}
         ingest.add_answers(model, f"{model}.csv", texts)
     return items

@@ -35,8 +35,7 @@ def assert_nothing(done: Done) -> None:
     assert f"{sentence}\n" in said and "0.0  [0.0, 0.0]" not in said
 
 
-@pytest.mark.parametrize("said", ["I would rather not.", ""])
-@pytest.mark.parametrize("protocol", ["hardened", "paper"])
+@pytest.mark.parametrize(("protocol", "said"), [("hardened", "I would rather not."), ("paper", "")])
 def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
     done = command.judged(said, "mm-vet", "--sample", SAMPLE_PREDICTIONS, "--runs", "1", "--protocol", protocol)
     assert_nothing(done)

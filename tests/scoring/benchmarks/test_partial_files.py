@@ -130,8 +130,7 @@ def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
     assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
 
 
-@pytest.mark.parametrize("split", ["", "validation", "mmt_val", "other"])
-@pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
+@pytest.mark.parametrize(("split", "name"), [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), ("other", "m.tsv")])
 def test_mmt_bench_of_a_split_without_a_known_name(command, tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
     part = table_file(tmp_path / name, rows[::2])

@@ -102,8 +102,8 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
     [
         (("--base", "some/model"), "give its commit with --revision"),
         (("--modules", "nothing"), "the base has no such modules in these layers; its text model has"),
-        (("--layers", "first"), "expected numbers from 0"),
-        (("--device", "tpu"), "expected --device auto, cpu or cuda"),
+        pytest.param(("--layers", "first"), "expected numbers from 0", marks=pytest.mark.soak),
+        pytest.param(("--device", "tpu"), "expected --device auto, cpu or cuda", marks=pytest.mark.soak),
     ],
 )
 def test_what_cannot_be_trained_is_said(planted, base, tmp_path, words, told):

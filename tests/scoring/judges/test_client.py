@@ -132,7 +132,7 @@ def test_a_text_that_is_no_score_is_a_reply(kind):
     assert server.counts.calls == 1
 
 
-@pytest.mark.parametrize("kind", BREAKDOWNS)
+@pytest.mark.parametrize("kind", ["429 with Retry-After", "503", "reset", "drip", "broken JSON"])
 def test_a_lasting_fault_ends_after_the_last_attempt(kind):
     """The best of three, so that a busy machine does not decide."""
     took: list[float] = []
@@ -146,7 +146,7 @@ def test_a_lasting_fault_ends_after_the_last_attempt(kind):
 
 
 def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
-    asks = [question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(200)]
+    asks = [question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(60)]
     pace = replace(HASTY, concurrency=16, attempts=8, timeout=1.5)
 
     def texts(faults: Faults) -> list[tuple[str, ...]]:
@@ -351,11 +351,11 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
 def test_a_grade_takes_few_calls_under_faults():
     """Under 30% faults; `perf.judge_throughput` measures the seconds."""
     kinds: tuple[Fault, ...] = ("429", "429 with Retry-After", "500", "503", "reset", "truncated")
-    asks = [question(f"What is {number}? | it | a thing | ") for number in range(300)]
+    asks = [question(f"What is {number}? | it | a thing | ") for number in range(100)]
     with OpenAIServer(faults=Faults(0.3, kinds=kinds)) as server:
         replies = with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=RateLimits())
-    assert len(replies) == 300 and server.counts.faults.total() > 60
-    assert server.counts.calls <= 1.6 * 300
+    assert len(replies) == 100 and server.counts.faults.total() > 20
+    assert server.counts.calls <= 1.6 * 100
 
 
 def test_many_failures_in_a_row_open_the_circuit_breaker():

@@ -20,14 +20,13 @@ from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.mm_vet_reports import mm_vet_report
 
-pytestmark = pytest.mark.locks_or_dialect
-
 
 @pytest.fixture
 def marked(database) -> MarkedReport:
     return MarkedReport.on(database)
 
 
+@pytest.mark.locks_or_dialect
 def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_back(marked):
     seat = marked.seat()
     first = marked.marking.draw(seat)
@@ -45,6 +44,7 @@ def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_ba
     assert told == ["7", "", "3"], "what was said before stays in the table"
 
 
+@pytest.mark.locks_or_dialect
 def test_marks_of_others_cannot_be_touched(marked):
     mine, other = marked.seat(), marked.seat("helper-1")
     (token,) = marked.mark(mine, "5")
@@ -61,6 +61,7 @@ def test_marks_of_others_cannot_be_touched(marked):
         marked.marking.store.say(mine, token, Said("10"))
 
 
+@pytest.mark.locks_or_dialect
 def test_racing_pages_of_one_person_and_of_many_share_no_answer_by_chance(marked):
     seats = [marked.seat(f"helper-{number}") for number in range(4)]
     with ThreadPoolExecutor(8) as pool:
@@ -71,6 +72,7 @@ def test_racing_pages_of_one_person_and_of_many_share_no_answer_by_chance(marked
     assert all(answers.count(one) <= 1 + plan[one].is_shared for one in answers)
 
 
+@pytest.mark.locks_or_dialect
 def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     gone, stays = marked.seat("helper-1"), marked.seat("helper-2")
     marked.mark(gone, "1", 4)
@@ -90,6 +92,7 @@ def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(mark
     assert mark_results(marked.marking, jobs.add_done(OWNER, changed), changed).marked == 0
 
 
+@pytest.mark.locks_or_dialect
 def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
     seat = marked.seat()
     marked.mark(seat, "6", 3)
@@ -125,6 +128,7 @@ def test_where_two_labels_differ_a_third_person_is_asked(database):
     assert label_all("helper-4") == []
 
 
+@pytest.mark.locks_or_dialect
 def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
     seats = SeatStore(marked.database)
     ended, left = marked.seat(), marked.seat("helper-1")
@@ -223,6 +227,7 @@ def test_two_models_differ_by_what_people_would_give(marked):
     assert found["Better"].judge == pytest.approx(0)
 
 
+@pytest.mark.locks_or_dialect
 def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_path):
     path, (owner, helper) = tmp_path / "marks.csv", (marked.seat(), marked.seat("helper-1"))
     marked.mark(helper, "5", 8)
