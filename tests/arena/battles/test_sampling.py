@@ -25,6 +25,7 @@ from arena.types import Battle, Contestant, Item
 from tests.support.servers import ROOT, drafts
 
 ANY = BattleRequest()
+DRAWS = 5_000
 
 
 def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
@@ -113,12 +114,12 @@ def test_a_draw_tells_the_probability_that_it_had():
     votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
     taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
     coin = random.Random(8)
-    drawn = [one for _ in range(20_000) if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))]
+    drawn = [one for _ in range(DRAWS) if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))]
     told = {(one.item, *sorted((one.model_a, one.model_b))): one.probability for one in drawn}
     counts = Counter((one.item, *sorted((one.model_a, one.model_b))) for one in drawn)
     assert sum(told.values()) == pytest.approx(1)
     assert not any(key[1:] == (2, 4) for key in told)
-    chi_square = sum((counts[key] - 20_000 * chance) ** 2 / (20_000 * chance) for key, chance in told.items())
+    chi_square = sum((counts[key] - DRAWS * chance) ** 2 / (DRAWS * chance) for key, chance in told.items())
     assert chi_square <= (len(told) - 1) + 5 * (2 * (len(told) - 1)) ** 0.5
 
 
@@ -211,9 +212,9 @@ def test_a_family_is_kept_to(bank, family):
 
 
 def test_sides_differ_from_battle_to_battle(bank):
-    """60 battles with the lower model always on one side would be one chance in 2 ** 59."""
+    """20 battles with the lower model always on one side would be one chance in 2 ** 19."""
     sides = set()
-    for number in range(60):
+    for number in range(20):
         battle = served(bank, f"voter {number}")
         sides.add(battle.answer_a < battle.answer_b)
     assert sides == {True, False}

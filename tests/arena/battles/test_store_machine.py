@@ -234,7 +234,16 @@ class StoreMachine(RuleBasedStateMachine):
         assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {**pairs}
 
 
-TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(
-    max_examples=20, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-)
+def examples(number: int) -> settings:
+    return settings(
+        max_examples=number, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+class TestStoreMachine(StoreMachine.TestCase):
+    settings = examples(6)
+
+
+@pytest.mark.soak
+class TestStoreMachineForLong(StoreMachine.TestCase):
+    settings = examples(20)

@@ -48,9 +48,9 @@ def test_a_campaign_ends_with_its_votes_and_no_seat_goes_beyond_its_quota(duel):
 
 
 def test_a_campaign_ends_when_every_tuple_has_its_votes(duel):
-    campaign = judged(duel, duel.campaign(), 9)
+    campaign = judged(duel, duel.campaign(families=["Color"]), 9)
     assert campaign.why_ended == "every tuple has its votes"
-    assert len(votes_by_tuple(duel.database, campaign)) == 120
+    assert len(votes_by_tuple(duel.database, campaign)) == 40
 
 
 def test_a_campaign_ends_when_its_orders_are_settled_and_keeps_that(duel):
@@ -141,7 +141,8 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"design": "fixed", "tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]}, "the item of tuple 1"),
     ],
 )
-def test_a_layout_that_the_bank_lacks_says_what_is_there(duel, changes, told):
+def test_a_layout_that_the_bank_lacks_says_what_is_there(bank, changes, told):
+    duel = Battles(bank)
     campaign = duel.campaign(**changes)
     with pytest.raises(CampaignError, match=told):
         duel.states.of(campaign)

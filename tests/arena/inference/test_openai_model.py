@@ -340,7 +340,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+@pytest.mark.parametrize("flood", [*FLOODS][::4] + [pytest.param(one, marks=pytest.mark.soak) for one in FLOODS])
 def test_a_server_that_chops_its_answer_small_holds_up_nobody(flood):
     """At most a thousand chunks and events a second are taken, so that others have their turn all the time."""
 

@@ -123,14 +123,14 @@ def test_names_are_text_in_the_svg_and_short_beside_it(sqlite):
     assert "\u202e" not in shortened(HOSTILE)
 
 
-def test_a_hundred_models_are_a_small_chart_that_says_how_many_more(sqlite):
-    models = [f"model-{number:03}" for number in range(100)]
-    ring = {(one, other): 20 for one, other in zip(models, models[1:] + models[:1], strict=True)}
+def test_forty_models_are_a_small_chart_that_says_how_many_more(sqlite):
+    models = [f"model-{number:03}" for number in range(40)]
+    ring = {(one, other): 15 for one, other in zip(models, models[1:] + models[:1], strict=True)}
     board = board_of(sqlite, ring, models)
     drawn = svg(board_chart(board), "chart")
     assert len(drawn) < 12_000
     more = int(re.search(r"and (\d+) models more in the table", drawn)[1])
-    assert more == 100 - drawn.count("<title>model-") - sum(f">{name}</text>" in drawn for name in models)
+    assert more == 40 - drawn.count("<title>model-") - sum(f">{name}</text>" in drawn for name in models)
 
 
 def test_a_preview_has_the_size_of_previews(sqlite):

@@ -160,7 +160,7 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
     Ingest(database).add_items("VisIT-Bench", "visit", drafts(ITEMS, (*TABLE_3_SINGLE, REFERENCE)))
     Ingest(database).add_items("VisIT-Bench", "visit", drafts(2 * ITEMS, (*TABLE_3_MULTI, REFERENCE), images=2)[ITEMS:])
-    plant(database, [Planted(1 + place % ITEMS, *vote) for place, vote in enumerate(single)])
+    plant(database, [Planted(1 + place % ITEMS, *vote, voter=place // 4) for place, vote in enumerate(single)])
     plant(database, [Planted(1 + ITEMS + place % ITEMS, *vote) for place, vote in enumerate(multi)])
     poll = Poll(database)
     for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):

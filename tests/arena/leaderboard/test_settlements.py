@@ -116,7 +116,7 @@ def test_what_settled_once_stays_though_votes_no_longer_say_so(arena):
 
 def test_a_contradiction_is_shown(arena):
     opened(arena)
-    plant(arena, votes("m2", "m1", 900, 100) + votes("m3", "m1", 300, 100))
+    plant(arena, votes("m2", "m1", 400, 40) + votes("m3", "m1", 200, 60))
     board = opened(arena)
     orders = {(above, below): (state, since) for above, below, state, since in told(board)}
     assert orders["m3", "m1"] == ("contradicted", 360)

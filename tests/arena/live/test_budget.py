@@ -36,16 +36,16 @@ def serving(folder: Path, **environ: str) -> Iterator[tuple[AppServer, OpenAISer
         app.stop()
 
 
-@pytest.fixture
-def silent(tmp_path) -> Iterator[tuple[AppServer, OpenAIServer]]:
-    with serving(tmp_path) as served:
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory) -> Iterator[tuple[AppServer, OpenAIServer]]:
+    with serving(tmp_path_factory.mktemp("silent"), TRUSTED_HOPS="1") as served:
         yield served
 
 
 def spent(app: AppServer) -> tuple[int, int]:
     """Return what all live answers together did cost, and what is held."""
     with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
-        return database.execute("SELECT spent, held FROM budget WHERE name = 'live total'").fetchone()
+        return database.execute("SELECT spent, held FROM budget WHERE name = 'live total'").fetchone() or (0, 0)
 
 
 async def sent(server: OpenAIServer, calls: int) -> None:
@@ -54,33 +54,35 @@ async def sent(server: OpenAIServer, calls: int) -> None:
         await asyncio.sleep(0.02)
 
 
-def test_ten_battles_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
+def test_battles_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
     app, server = silent
+    before, called = spent(app)[0], server.counts.calls
 
     async def run() -> None:
         async with Visitor(app.address) as visitor:
-            for number in range(1, 11):
+            for number in range(1, 6):
                 path = f"/live/battles/{await visitor.begin(QUESTION)}"
-                await sent(server, 2 * number)
+                await sent(server, called + 2 * number)
                 assert (await visitor.post(f"{path}/stop"))["phase"] == "void"
-                assert spent(app) == (2 * number * PROMPT, 0)
+                assert spent(app) == (before + 2 * number * PROMPT, 0)
 
     asyncio.run(run())
-    assert server.counts.calls == 20
+    assert server.counts.calls == called + 10
 
 
-def test_ten_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
+def test_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
     app, server = silent
+    before, called = spent(app)[0], server.counts.calls
 
     async def run() -> None:
         async with Visitor(app.address) as visitor:
-            for number in range(1, 11):
+            for number in range(1, 6):
                 image = await visitor.upload(picture())
                 asked_for = {"model": "Model one", "instruction": QUESTION, "images": [image]}
                 path = f"/chat/talks/{(await visitor.post('/chat/talks', asked_for))['talk']}"
-                await sent(server, number)
+                await sent(server, called + number)
                 await visitor.post(f"{path}/stop")
-                assert spent(app) == (number * PROMPT, 0)
+                assert spent(app) == (before + number * PROMPT, 0)
 
     asyncio.run(run())
 
@@ -99,23 +101,30 @@ def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
         assert server.counts.calls == 0
 
 
-def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(tmp_path):
-    with serving(tmp_path, TRUSTED_HOPS="1") as (app, server):
+def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(silent):
+    app, server = silent
+    called = server.counts.calls
 
-        async def run() -> None:
-            async with Visitor(app.address) as visitor:
-                visitor.client.headers["x-forwarded-for"] = "8.8.8.8"
-                await visitor.begin(QUESTION)
-                await sent(server, 2)
-                asked_for = {"model": "Model one", "instruction": QUESTION, "images": [await visitor.upload(picture())]}
-                await visitor.post("/chat/talks", asked_for)
-                await sent(server, 3)
-
-        asyncio.run(run())
+    def held() -> dict[str, int]:
         with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
-            found = dict(database.execute("SELECT name, held FROM budget WHERE name LIKE 'live day%'"))
-        (network,) = (amount for name, amount in found.items() if " network " in name)
-        assert 2 * network == sum(found.values()) > 3 * PROMPT
+            return dict(database.execute("SELECT name, held FROM budget WHERE name LIKE 'live day%'"))
+
+    async def run() -> dict[str, int]:
+        async with Visitor(app.address) as visitor:
+            visitor.client.headers["x-forwarded-for"] = "8.8.8.8"
+            battle = await visitor.begin(QUESTION)
+            await sent(server, called + 2)
+            asked_for = {"model": "Model one", "instruction": QUESTION, "images": [await visitor.upload(picture())]}
+            talk = (await visitor.post("/chat/talks", asked_for))["talk"]
+            await sent(server, called + 3)
+            found = held()
+            await visitor.post(f"/live/battles/{battle}/stop")
+            await visitor.post(f"/chat/talks/{talk}/stop")
+            return found
+
+    found = asyncio.run(run())
+    (network,) = (amount for name, amount in found.items() if " network " in name)
+    assert 2 * network == sum(found.values()) > 3 * PROMPT
 
 
 @pytest.mark.locks_or_dialect

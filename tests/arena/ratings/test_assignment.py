@@ -99,7 +99,7 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
         variance[low, high] = contrast @ np.linalg.inv(told) @ contrast
     assert aim(fit, found) == (0, 1) == min(variance, key=variance.__getitem__)
     assert aim(fit, [order._replace(progress=-order.progress) for order in found]) == (2, 3)
-    assert aim(fit, [found[1], found[2]._replace(state="settled", progress=0.1)]) == (0, 1)
+    assert aim(fit, [found[1], Order(2, 3, "settled", 50, 0.1)]) == (0, 1), "a settled order is left alone"
     assert aim(fit, [order._replace(state="settled") for order in found]) is None
 
 

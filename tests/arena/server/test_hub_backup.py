@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 from sqlalchemy import delete, func, select, update
 
+import app
 from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
@@ -648,12 +650,13 @@ def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
         assert "hf_canary" not in first.log.read_text() + second.log.read_text()
 
 
-def test_a_server_that_cannot_see_its_copy_does_not_start(start_server):
-    with (
-        HubServer(private=False) as hub,
-        pytest.raises(RuntimeError, match="did not start: the dataset that MIRROR names is public"),
-    ):
-        start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)
+def test_a_server_that_cannot_see_its_copy_does_not_start(monkeypatch, tmp_path, capsys):
+    with HubServer(private=False) as hub:
+        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+        for name, value in {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "DATA_DIR": str(tmp_path)}.items():
+            monkeypatch.setenv(name, value)
+        assert app.main() == 2
+    assert "did not start: the dataset that MIRROR names is public" in capsys.readouterr().err
 
 
 def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp_path):

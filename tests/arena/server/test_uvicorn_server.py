@@ -52,7 +52,7 @@ class Clicks:
             voter.close()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
 def test_a_signal_lets_votes_under_way_be_answered(start_server, ending):
     """Twenty voters click when the signal comes: each gets a whole answer or none, and what was acknowledged stays."""
     server = start_server()
