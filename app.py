@@ -60,7 +60,7 @@ from arena.web.built_pages import BuiltPages
 from arena.web.campaign_setup import battle_task, build_campaigns
 from arena.web.cookies import VoterCookies
 from arena.web.events import RAW, Argument, Updates
-from arena.web.gradio_patches import keep_no_sessions
+from arena.web.gradio_patches import keep_no_sessions, no_servers_between
 from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES
@@ -231,7 +231,8 @@ def create_app(context: AppContext) -> FastAPI:
         scoring_api.agreement_routes(context.agreement),
     ):
         app.include_router(router)
-    page = build_page(context)
+    with no_servers_between():
+        page = build_page(context)
     gr.mount_gradio_app(
         app,
         page,

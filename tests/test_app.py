@@ -98,12 +98,17 @@ def test_memory_after_start_stays_under_260_megabytes(start_server):
     assert used < 260_000_000, f"{used / 1e6:.0f} MB"
 
 
-def test_an_empty_bank_gives_a_clear_page(start_server):
+def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence(start_server):
     server = start_server(DEMO_BANK="off")
     with Voter(server.address) as voter:
         shown = voter.load()
         assert "There are no items yet" in shown["item"]
         assert shown["answers"] == {"visible": False, "__type__": "update"}
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        database.execute("ALTER TABLE job RENAME TO away")
+    answer = httpx.get(f"{server.address}/reports/link/a.csv")
+    assert answer.status_code == 503
+    assert answer.text == "The database cannot be read at the moment. Please try again."
 
 
 def test_the_same_app_runs_on_postgresql(start_server, postgresql_pool):
@@ -130,12 +135,3 @@ def test_requirements_are_bounded():
     for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             assert re.search(r">=[\d.]+,<\d", line), line
-
-
-def test_a_database_that_fails_is_one_sentence_on_every_route(start_server):
-    server = start_server(DEMO_BANK="off")
-    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        database.execute("ALTER TABLE job RENAME TO away")
-    answer = httpx.get(f"{server.address}/reports/link/a.csv")
-    assert answer.status_code == 503
-    assert answer.text == "The database cannot be read at the moment. Please try again."

@@ -1,10 +1,12 @@
-"""Gradio patch: sessions without state.
+"""Gradio patches: sessions without state, and no servers that nothing asks.
 
 For every session Gradio keeps a copy of the page's whole configuration: 370 kB and 19 ms here, for any session name
 that anyone invents. Our page has no state: battles are in the database, and a visitor's input comes with each call. So
 each call gets a new session, in 0.1 ms, and any server can answer any visitor.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 
 from fastapi import FastAPI
@@ -46,3 +48,14 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
     for route in app.routes:
         if isinstance(route, Mount) and isinstance(route.app, App):
             route.app.state_holder = holder
+
+
+@contextmanager
+def no_servers_between() -> Iterator[None]:
+    """Let Gradio make no server at each step of a page that is built; the one that mounts it is made after this."""
+    make = App.create_app
+    App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield
+    finally:
+        App.create_app = staticmethod(make)

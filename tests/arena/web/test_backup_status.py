@@ -1,13 +1,17 @@
 """How fresh the copy is, as a voter reads it: in words for every state, and on the page of a running app."""
 
 import re
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from arena.database import Database
+from arena.items.ingest import Ingest
 from arena.server.hub_backup import BackupState
 from arena.web.backup_status import ago, backup_line
 from tests.support.hub_server import HubServer
+from tests.support.servers import drafts
 from tests.support.voter import Voter
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -60,9 +64,11 @@ def test_an_age_is_told_in_its_largest_unit(seconds, words):
     assert ago(timedelta(seconds=seconds)) == words
 
 
-def test_the_page_says_it_after_a_vote(start_server):
+def test_the_page_says_it_after_a_vote(start_server, tmp_path):
+    with closing(Database(f"sqlite:///{tmp_path / 'data-0' / 'arena.db'}")) as database:
+        Ingest(database).add_items("test", "folder", drafts())
     with HubServer() as hub:
-        app = start_server(MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)
+        app = start_server(DEMO_BANK="off", MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)
         with Voter(app.address) as voter:
             voter.load()
             saved = voter.choose("a")["saved"]

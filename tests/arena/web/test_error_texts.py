@@ -34,7 +34,7 @@ def told(parts: list[str], steps: list[int]) -> tuple[str, list[str]]:
     return last, blocks
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=30), st.lists(st.integers(1, 4), max_size=30))
 def test_what_is_told_is_what_can_be_seen(parts, steps):
     text = visible_text("".join(parts).rstrip())

@@ -43,7 +43,7 @@ def models(page: Page) -> list[str]:
     return page.locator("#live .answer .model").all_inner_texts()
 
 
-def test_two_images_are_answered_side_by_side_voted_on_and_named(page):
+def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_named(page):
     shoot(page, "live-form")
     send(page, photo("red.png"), photo("blue.png", "blue"))
     phase(page, "growing")
@@ -51,16 +51,15 @@ def test_two_images_are_answered_side_by_side_voted_on_and_named(page):
     counts = []
     while page.locator("#live").get_attribute("data-phase") == "growing":
         counts.append(page.evaluate("['a','b'].map(s => document.getElementById(`live-text-${s}`).innerText.length)"))
-        if len(counts) == 20:
-            shoot(page, "live-growing")
-        page.wait_for_timeout(20)
+        page.wait_for_timeout(100)
     assert len({tuple(pair) for pair in counts}) > 5, "they grew bit by bit"
     phase(page, "open")
-    shoot(page, "live-open")
     assert models(page) == []
     expect(page.locator("#live-head figure")).to_have_count(2)
     expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
     assert page.locator("#live-text-a b, #live-text-b b").count() == 0, "what a model wrote stays text"
+    assert_follow_up(page)
+    page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
     page.click("#live-a")
     expect(page.locator("#live-status")).to_contain_text("You chose A")
     assert models(page) == []
@@ -75,9 +74,8 @@ def test_two_images_are_answered_side_by_side_voted_on_and_named(page):
     assert_fits(page)
 
 
-def test_a_follow_up_is_asked_of_both(page):
-    send(page)
-    phase(page, "open")
+def assert_follow_up(page: Page) -> None:
+    """Both are asked a second question."""
     page.fill("#live-follow", "And what\nelse?")
     page.click("#live-ask")
     phase(page, "growing")
@@ -98,9 +96,7 @@ def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
     assert abs(len(words(wide, "a")) - len(words(wide, "b"))) <= 4
     expect(wide.locator("#live-status")).to_contain_text("outside the ranking")
     expect(wide.locator("#live-more")).to_be_hidden()
-    shoot(wide, "live-stopped")
     wide.click("#live-b")
-    phase(wide, "revealed")
     expect(wide.locator("#live-status")).to_contain_text("You chose B")
 
 
@@ -156,7 +152,6 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-thumbs li")).to_have_count(10)
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
-    shoot(wide, "live-problem")
     wide.focus("#live-text")
     wide.keyboard.insert_text("word " * 4000)  # as a person pastes it: nothing of it is cut off unsaid
     wide.keyboard.press("Enter")
@@ -174,7 +169,7 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     expect(page.locator("#live-a")).to_be_enabled()
     expect(page.locator("#live .wait-answers")).to_be_hidden()
     page.keyboard.press("a")
-    phase(page, "revealed")
+    phase(page, "voted")
 
 
 @pytest.mark.soak
@@ -198,6 +193,7 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     expect(wide.locator("#live-status")).to_contain_text("Which answer is better?")
     expect(wide.locator("#live-head img")).to_be_visible()
     wide.click("#live-a")
+    wide.click("#live-reveal")
     phase(wide, "revealed")
     wide.reload()
     turn_tab(wide, "With your own picture")
@@ -252,7 +248,6 @@ def test_live_battles_speak_the_visitors_language(browser, live):
         expect(page.locator("#live-form-problem")).to_have_text(
             CHINESE["Write an instruction first: what should the models do?"]
         )
-        shoot(page, "live-chinese")
         send(page)
         phase(page, "open")
         expect(page.locator("#live-status")).to_contain_text(CHINESE["which_more"].format(4))

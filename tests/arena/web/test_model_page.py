@@ -1,9 +1,11 @@
 """A model's page: its numbers, the battles it lost, what it never shows; and the overview with its addresses."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -40,10 +42,18 @@ def plant_models(database: Database) -> None:
     Ingest(database).add_items("newest", "folder", drafts(40, ("alpha", "beta"))[39:])
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory) -> Path:
+    """A database with the planted models, to copy."""
+    path = tmp_path_factory.mktemp("planted") / "arena.db"
+    with closing(Database(f"sqlite:///{path}")) as database:
+        plant_models(database)
+    return path
+
+
 @pytest.fixture
-def database(tmp_path) -> Iterator[Database]:
-    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as opened:
-        plant_models(opened)
+def database(planted, tmp_path) -> Iterator[Database]:
+    with closing(Database(f"sqlite:///{shutil.copy(planted, tmp_path)}")) as opened:
         yield opened
 
 
@@ -181,11 +191,9 @@ def test_the_board_with_the_most_votes_is_first_and_no_empty_one_is_listed(datab
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Iterator[AppServer]:
-    folder = tmp_path_factory.mktemp("models") / "data"
-    folder.mkdir()
-    with closing(Database(f"sqlite:///{folder / 'arena.db'}")) as database:
-        plant_models(database)
+def site(planted, tmp_path_factory) -> Iterator[AppServer]:
+    folder = tmp_path_factory.mktemp("models")
+    shutil.copy(planted, folder)
     running = AppServer(folder, DEMO_BANK="off")
     yield running
     running.stop()
@@ -246,11 +254,29 @@ def test_a_lost_battle_has_a_page_of_its_own(browser: Browser, site):
         expect(page.get_by_role("heading", name="No finished battle 4000")).to_be_visible()
 
 
-def test_an_address_shows_its_board_and_a_wrong_one_the_nearest(browser: Browser, site):
+def assert_chips_are_worked_by_the_keyboard(page: Page) -> None:
+    page.locator(".chip", has_text="Family").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#chip-family")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
+    open_menu(page, "Days")
+    page.keyboard.press("Escape")
+    expect(page.locator("#chip-days")).to_be_hidden()
+    unnamed = page.locator("#boards :is(button, a, input):visible").evaluate_all(
+        "all => all.filter(one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
+    )
+    assert unnamed == 0
+
+
+def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_nearest(browser: Browser, site):
     with fresh_page(browser, DESK) as page:
-        opened(page, site, "?source=test&images=single&family=Color&plot=battles")
-        expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
+        opened(page, site, "?source=test&images=single&family=Counting&plot=battles")
+        expect(page.locator("#board caption")).to_contain_text("test, one picture, Counting: ")
         expect(page.locator("#board-plots [aria-current]")).to_have_text("Battles")
+        assert_chips_are_worked_by_the_keyboard(page)
         page.evaluate("history.pushState(null, '', '/results?source=gone&plot=../x')")
         page.evaluate("document.getElementById('board-open').click()")
         expect(page.locator("#board-head [role=status]")).to_have_text(
@@ -278,25 +304,6 @@ def test_what_of_an_address_no_board_has_is_said(pages):
         assert said(f"/model/alpha?{wrong}")[2] == [wrong]
     assert said("/results?source=test&since=2026-02-01&until=2026-01-01")[2] == ["since=2026-02-01"]
     assert said("/results?since=x&until=2026-01-01&votes=y&images=multiple")[1:] == ("multiple", ["since=x", "votes=y"])
-
-
-def test_chips_are_worked_by_the_keyboard(browser: Browser, site):
-    with fresh_page(browser, DESK) as page:
-        opened(page, site)
-        page.locator(".chip", has_text="Family").focus()
-        page.keyboard.press("Enter")
-        expect(page.locator("#chip-family")).to_be_visible()
-        page.keyboard.press("Tab")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
-        open_menu(page, "Days")
-        page.keyboard.press("Escape")
-        expect(page.locator("#chip-days")).to_be_hidden()
-        unnamed = page.locator("#boards :is(button, a, input):visible").evaluate_all(
-            "all => all.filter(one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
-        )
-        assert unnamed == 0
 
 
 def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):

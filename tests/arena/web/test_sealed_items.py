@@ -43,7 +43,7 @@ def server(tmp_path_factory):
     running.stop()
 
 
-@pytest.mark.parametrize("battles", [20, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("battles", [8, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
 def test_no_sealed_text_reaches_a_browser(server, battles):
     """Pages, pictures, votes, names and results, and the public files."""
     running, sealed = server

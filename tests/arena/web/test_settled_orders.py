@@ -17,14 +17,15 @@ from tests.support.screens import DESK, TABLET, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
 
 LOG_ODDS = {
-    "InstructBLIP-13B": 1.5,
-    "LLaVA-13B": 0.9,
+    REFERENCE: 3.5,
+    "InstructBLIP-13B": 1.6,
     "mPLUG-Owl-7B": 0.3,
     "LlamaAdapter-v2": 0.25,
-    "MiniGPT-4-7B": -0.5,
+    "MiniGPT-4-7B": -1.2,
+    "PandaGPT-13B": -2.4,
+    "Otter-v1": -2.45,
 }
-LOG_ODDS |= {"PandaGPT-13B": -1.2, "Otter-v1": -1.25, REFERENCE: 2.1}
-ITEMS, VOTES = 120, 4800
+ITEMS, VOTES = 60, 2000
 
 
 @pytest.fixture(scope="module")

@@ -179,12 +179,12 @@ def test_a_long_caption_in_chinese_passes_whole(pages):
     assert pages.project.drafts[0].state.captions == (text,)
 
 
-@pytest.mark.parametrize("key, said", KEYS.items())
-def test_each_key_says_its_verdict(pages, key, said):
+def test_each_key_says_its_verdict(pages):
     for person in ("ann", "bob", "cyd"):
         pages.writer(person).do()
     dan = pages.writer("dan")
-    assert f'value="{said}" data-key="{key}"' in dan.html
+    for key, said in KEYS.items():
+        assert f'value="{said}" data-key="{key}"' in dan.html
     dan.write(said=said, note="seen")
     (draft, *_) = pages.project.drafts
     assert (draft.state.judgements, draft.events[-1].value.note) == ((said,), "seen")

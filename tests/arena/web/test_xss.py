@@ -109,7 +109,7 @@ def done_by(browser: Browser, html: str) -> int:
 
 def test_the_same_attacks_do_a_lot_where_nothing_is_rendered(browser):
     """So that the test above can fail."""
-    assert sum(done_by(browser, attack) > 0 for attack in PAYLOADS[:30]) > 10
+    assert sum(done_by(browser, attack) > 0 for attack in PAYLOADS[:12]) > 4
     with watched(browser) as (page, _):
         page.set_content('<!doctype html><body><div class="xss"><b onclick=x>1</b><img src=x></div>')
         assert len(page.evaluate(STRANGE, [["b"], {}])) == 2
