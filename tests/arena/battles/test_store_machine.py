@@ -235,9 +235,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def examples(number: int) -> settings:
-    return settings(
-        max_examples=number, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    return settings(max_examples=number, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 class TestStoreMachine(StoreMachine.TestCase):
