@@ -117,6 +117,7 @@ def test_each_item_and_pair_gets_its_number_of_voters_and_no_more(bank, wanted):
     assert len(voters_of(bank)) == 18
 
 
+@pytest.mark.locks_or_dialect
 def test_a_battle_is_drawn_in_one_transaction_even_when_the_time_must_be_kept(database_url):
     with closing(OneTransaction(database_url)) as bank:
         Ingest(bank).add_items("test", "folder", drafts())
