@@ -28,6 +28,7 @@ from arena.budget import BUDGET
 from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
+from arena.seats.links import account_arrival
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY
 from arena.server.change_log import VOTER_KEY
 
@@ -95,6 +96,9 @@ class Erasure:
         """
         with self._database.read() as connection:
             mine = list(connection.scalars(selves(voter)))
+            accounts = [account_arrival(one, "").person for one in mine]
+            seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
+            mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))  # first, so that all can be repeated if interrupted
         with self._database.write() as connection:
             for one in mine:

@@ -49,6 +49,11 @@ class Arrival(NamedTuple):
         return not self.person
 
 
+def account_arrival(voter: int, name: str) -> Arrival:
+    """Who has logged in, by the account's voter and user name; no platform's id and no plain name has a space."""
+    return Arrival(f"account {voter}", session=name)
+
+
 def signature(key: bytes, *parts: object) -> str:
     """Sign parts, which may not run into one another."""
     return hmac.digest(key, "\n".join(map(str, parts)).encode(), "sha256").hex()[:_SIGNED]

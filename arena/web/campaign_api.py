@@ -23,7 +23,7 @@ from arena.battles.voters import Voters
 from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign, CampaignStore
-from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, arrival
+from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification, QualificationError
 from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.sheet import state_of
@@ -95,7 +95,7 @@ class CampaignPages:
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
         account = self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
-        logged_in = account and Arrival(f"account-{account[0]}", session=account[1])
+        logged_in = account and account_arrival(*account)
         return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
 
     def _to(self, campaign: Campaign, visit: Visit) -> Visit:

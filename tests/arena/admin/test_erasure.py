@@ -20,6 +20,7 @@ from arena.database import METADATA, Database, now
 from arena.fraud.eligibility import counting_voters
 from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
+from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from scoring.visit_bench.store import SUBMISSION
@@ -181,6 +182,18 @@ def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platf
     assert str(sheet[0]["person"]).startswith("forgotten ") and sheet[0]["votes"] == 3
     again = one.seat("ann-worker")
     assert again.voter != seat.voter and again.id != seat.id, "who comes again is new"
+
+
+def test_who_logged_in_to_a_campaign_is_forgotten_with_the_seat(bank, forgetting):
+    one = PaidCampaign(bank)
+    person = Voters(bank).log_in(Account("4711", "ann-account"), COOKIE, "e" * 64)
+    seat = one.admin.seats.enter(one.campaign, account_arrival(person, "ann-account"), None)
+    stays = one.admin.seats.enter(one.campaign, account_arrival(person + 1, "bob-account"), None)
+    assert seat.person in everything(bank)
+    forgetting.forget(person, "ada")
+    told = everything(bank)
+    assert seat.person not in told and "ann-account" not in told and seat.code not in told
+    assert stays.person in told and "bob-account" in told and stays.code in told
 
 
 def test_no_public_file_names_a_campaigns_worker(bank, tmp_path):
