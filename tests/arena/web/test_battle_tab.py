@@ -453,7 +453,8 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(b
         shoot(page, "told")
 
 
-def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
+def test_every_tenth_vote_shows_which_models_one_preferred(browser, start_server):
+    server = start_server()
     with Voter(server.address) as voter, fresh_page(browser, DESK) as page:
         voter.load()
         for _ in range(8):
@@ -474,7 +475,8 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
         shoot(page, "tenth", whole=True)
 
 
-def test_the_next_battle_is_there_before_the_server_answers(browser, server):
+def test_the_next_battle_is_there_before_the_server_answers(browser, start_server):
+    server = start_server()
     with fresh_page(browser, DESK) as page, closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         open_battle(page, server.address)
         (before,) = database.execute("SELECT count(*) FROM battle").fetchone()
