@@ -13,6 +13,8 @@ COPY app.py README.md ./
 COPY arena ./arena
 COPY docs ./docs
 COPY scoring ./scoring
+# Compiles modules and templates: who runs it cannot keep them.
+RUN python -c "import app"
 
 # Nobody in particular runs it, and may write to the data only.
 RUN useradd --create-home --uid 1000 stereoscope && install -d -o stereoscope -g stereoscope /data

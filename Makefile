@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SYSTEM := $(if $(filter 0,$(shell id -u)),,sudo)
+# Each command and server that a test starts would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test check bench soak planted browser balancer latex
 

@@ -1,9 +1,11 @@
 """HTML templates: a file of macros for each screen, escaped unless `arena.markdown` made the HTML."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from arena.markdown import answer_html, instruction_html, plain_html
@@ -27,8 +29,21 @@ def plural(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates beside compiled modules, for the next start; none where nobody may write."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDERS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=FileSystemLoader(FOLDERS),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    bytecode_cache=CompiledTemplates(str(Path(__file__).parent / "__pycache__"), "%s.jinja"),
 )
 ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
 ENVIRONMENT.filters |= {

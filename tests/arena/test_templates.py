@@ -1,9 +1,9 @@
-"""Templates: text is escaped, and a value that nobody gave is an error."""
+"""Templates: text is escaped, a value that nobody gave is an error, and what is compiled is kept where it can be."""
 
 import pytest
 from jinja2 import UndefinedError
 
-from arena.templates import macros
+from arena.templates import ENVIRONMENT, CompiledTemplates, macros
 
 
 def test_text_of_strangers_is_escaped():
@@ -13,3 +13,16 @@ def test_text_of_strangers_is_escaped():
 def test_a_value_that_is_missing_is_an_error_and_no_blank():
     with pytest.raises(UndefinedError):
         macros("parts.html").problem()
+
+
+def test_a_compiled_template_is_kept_for_the_next_start(tmp_path):
+    ENVIRONMENT.overlay(bytecode_cache=CompiledTemplates(str(tmp_path))).get_template("parts.html")
+    (kept,) = tmp_path.iterdir()
+    before = kept.stat()
+    ENVIRONMENT.overlay(bytecode_cache=CompiledTemplates(str(tmp_path))).get_template("parts.html")
+    assert kept.stat() == before and list(tmp_path.iterdir()) == [kept], "read, not compiled again"
+
+
+def test_where_nobody_may_write_templates_are_compiled_each_time(tmp_path):
+    nowhere = ENVIRONMENT.overlay(bytecode_cache=CompiledTemplates(str(tmp_path / "nowhere")))
+    assert nowhere.get_template("parts.html").module.problem("x") == macros("parts.html").problem("x")
