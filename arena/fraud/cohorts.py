@@ -8,7 +8,8 @@ honest cohort passes 1/alpha with a chance of at most alpha. Of a cohort that pa
 very likely to follow the pattern.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], ou
         won, lost = np.where(left.chose_a, left.a, left.b), np.where(left.chose_a, left.b, left.a)
         wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
         fit, places = bradley_terry(wins), dict(by_voter(left.voter))
-        taste = taste_of_voters(left, fit.strengths)
+        taste = cache(partial(taste_of_voters, left, fit.strengths))
         more = [flag for cohort in cohorts for flag in _flags(left, places, cohort, fit, taste)]
         found |= {flag.voter: flag for flag in reversed(more)}
         if not more:
@@ -66,7 +67,7 @@ def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], ou
 
 
 def _flags(
-    choices: VoterChoices, places: Mapping[int, Codes], cohort: Cohort, fit: Strengths, taste: float
+    choices: VoterChoices, places: Mapping[int, Codes], cohort: Cohort, fit: Strengths, taste: Callable[[], float]
 ) -> Iterator[Flag]:
     """Yield the flags of one cohort; tastes are weighed only if it passes without them."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
@@ -79,8 +80,8 @@ def _flags(
     odds = odds_of(own, without(fit, won, lost))
     there = np.unique(np.concatenate([own.a, own.b]))
     strength, pattern, chances = 0.0, 0, np.zeros(0)
-    for deviation in dict.fromkeys((0.0, taste)):
-        strength, pattern, chances = _evidence(_sums(own, odds, deviation, there))
+    for weighed in (False, True):
+        strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:
             return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])

@@ -12,8 +12,9 @@ Beside it are three habits: choosing one side, choosing faster than anybody read
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from functools import cache, partial
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -113,8 +114,8 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     """
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
-    fit = bradley_terry(wins)
-    taste, found = taste_of_voters(choices, fit.strengths), []
+    fit, found = bradley_terry(wins), []
+    taste = cache(partial(taste_of_voters, choices, fit.strengths))
     for voter, places in by_voter(choices.voter):
         if len(won) - len(places) < OTHERS * len(places):
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
@@ -216,12 +217,12 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
-def _evidence(voter: int, choices: VoterChoices, odds: Floats, taste: float) -> Flag:
+def _evidence(voter: int, choices: VoterChoices, odds: Floats, taste: Callable[[], float]) -> Flag:
     """Return the evidence against one voter, where everybody else would choose A with these log odds."""
     flag = _peak(voter, choices, odds, [odds])
-    if flag.strength < ENOUGH or not taste:
+    if flag.strength < ENOUGH or not taste():
         return flag
-    return _peak(voter, choices, odds, [odds, odds_with_taste(choices, odds, taste)])
+    return _peak(voter, choices, odds, [odds, odds_with_taste(choices, odds, taste())])
 
 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
