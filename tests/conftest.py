@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import certifi
 import pgserver
 import pytest
 from hypothesis import settings
@@ -41,12 +42,18 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
             item.add_marker(pytest.mark.soak)
 
 
+_END = "-----END CERTIFICATE-----\n"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory) -> Iterator[Path]:
     """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""
     folder = tmp_path_factory.mktemp("home")
+    one = folder / "one.pem"
+    one.write_text(Path(certifi.where()).read_text("utf-8").partition(_END)[0] + _END)
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("HOME", str(folder))
+        environ.setenv("SSL_CERT_FILE", str(one))  # nothing outside is asked, and each client would read all of them
         environ.setenv("DATA_DIR", str(tmp_path_factory.mktemp("data-dir")))
         yield folder
     left = [path.name for path in folder.glob(".stereoscope/*")]

@@ -74,10 +74,11 @@ class Ingest:
             source_id = _source(connection, source, kind)
             models = _codes(connection, MODEL, sorted({name for draft in drafts for name in draft.answers}))
             families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
+            answers: list[tuple[int, int, str]] = []
             for draft in drafts:
                 item_id = _item(connection, source_id, families[draft.family], draft, changes)
-                for model, text in draft.answers.items():
-                    _answer(connection, item_id, models[model], text, None, changes)
+                answers += [(item_id, models[model], text) for model, text in draft.answers.items()]
+            _add_answers(connection, answers, None, changes)
             bump_counter(connection, BANK_VERSION)
         return changes
 
@@ -89,8 +90,8 @@ class Ingest:
             model_id = _codes(connection, MODEL, [model])[model]
             file_of_model = insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now())
             predictions = connection.scalar(file_of_model.returning(PREDICTIONS.c.id))
-            for item_id, text in answers.items():
-                _answer(connection, item_id, model_id, text, predictions, changes)
+            of_model = [(item_id, model_id, text) for item_id, text in answers.items()]
+            _add_answers(connection, of_model, predictions, changes)
             if changes.answers_new == 0:
                 connection.execute(PREDICTIONS.delete().where(PREDICTIONS.c.id == predictions))
             bump_counter(connection, BANK_VERSION)
@@ -190,24 +191,34 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
     return known.id
 
 
-def _answer(
-    connection: Connection, item_id: int, model_id: int, text: str, predictions: int | None, changes: Changes
+def _add_answers(
+    connection: Connection, answers: Sequence[tuple[int, int, str]], predictions: int | None, changes: Changes
 ) -> None:
-    in_use = (ANSWER.c.item_id == item_id) & (ANSWER.c.model_id == model_id) & ANSWER.c.withdrawn_at.is_(None)
-    known = connection.scalar(select(ANSWER.c.text).where(in_use))
-    if known is None:
-        changes.answers_new += 1
-        values = {"item_id": item_id, "model_id": model_id, "predictions_id": predictions, "text": text}
-        connection.execute(insert(ANSWER).values(values))
-    elif known == text:
-        changes.answers_known += 1
-    else:
-        key = connection.scalar(select(ITEM.c.key).where(ITEM.c.id == item_id))
-        name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
-        raise IngestError(
-            f"{name!r} already has another answer to the item {key}. Nothing was imported. "
-            "Withdraw the earlier predictions file first (`items withdraw FILE`), or choose another --model."
-        )
+    """Add answers that are not there already, each with the ids of its item and model before it."""
+    items = [item_id for item_id, _, _ in answers]
+    near = ANSWER.c.item_id.between(min(items, default=0), max(items, default=0)) & ANSWER.c.withdrawn_at.is_(None)
+    rows = connection.execute(select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(near))
+    known, new = {(row.item_id, row.model_id): row.text for row in rows}, []
+    for item_id, model_id, text in answers:
+        if (item_id, model_id) not in known:
+            known[item_id, model_id] = text
+            new.append({"item_id": item_id, "model_id": model_id, "predictions_id": predictions, "text": text})
+        elif known[item_id, model_id] == text:
+            changes.answers_known += 1
+        else:
+            raise _other_answer(connection, item_id, model_id)
+    changes.answers_new += len(new)
+    if new:
+        connection.execute(insert(ANSWER), new)
+
+
+def _other_answer(connection: Connection, item_id: int, model_id: int) -> IngestError:
+    key = connection.scalar(select(ITEM.c.key).where(ITEM.c.id == item_id))
+    name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
+    return IngestError(
+        f"{name!r} already has another answer to the item {key}. Nothing was imported. "
+        "Withdraw the earlier predictions file first (`items withdraw FILE`), or choose another --model."
+    )
 
 
 def _change_model(connection: Connection, name: str, **values) -> None:

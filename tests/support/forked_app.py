@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["app"])
+FORKS.set_forkserver_preload(["app", "openai"])
 
 
 class ForkedApp:

@@ -57,6 +57,12 @@ def test_honest_days_and_networks_are_left_alone(taste, runs):
         assert in_cohorts(honest, CROWD_MODELS, days + networks, NOBODY) == ()
 
 
+def test_people_with_strong_tastes_are_no_crowd():
+    honest = drawn(np.random.default_rng(0), 6000, 0, 60, 1.0, CROWD_MODELS)
+    networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(np.arange(100), 20)]
+    assert in_cohorts(honest, CROWD_MODELS, networks, NOBODY) == ()
+
+
 def test_a_day_with_most_votes_is_no_measure_and_two_cookies_are_no_cohort():
     whole, _ = crowded(np.random.default_rng(1), 0.0, 1, CROWD)
     crowd = np.unique(whole.voter)
