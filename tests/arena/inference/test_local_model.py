@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 import pytest
 from PIL import Image
 
-from arena.inference.local_model import LoadError, LocalModel, TooLong
 from arena.inference.local_process import LocalVLM, ProcessPool
 from arena.types import Generation, ModelCard, ModelError, Price, Turn, Usage
 from tests.support.tiny_vlm import build
@@ -53,8 +53,16 @@ def process_pool() -> Iterator[ProcessPool]:
 
 
 @pytest.fixture(scope="module")
-def model(tiny) -> LocalModel:
-    return LocalModel(str(tiny), None, "float32", "cpu")
+def inside() -> ModuleType:
+    """The module of the process, with torch and transformers, which no other test has to wait for."""
+    from arena.inference import local_model
+
+    return local_model
+
+
+@pytest.fixture(scope="module")
+def model(inside, tiny):
+    return inside.LocalModel(str(tiny), None, "float32", "cpu")
 
 
 def picture(color: str) -> bytes:
@@ -287,7 +295,7 @@ def conversation(text: str, *images: bytes) -> dict[str, object]:
     return {"system": "", "turns": [{"role": "user", "parts": [*encoded, {"text": text}]}]}
 
 
-def prompt_tokens(model: LocalModel, text: str, *images: bytes) -> int:
+def prompt_tokens(model, text: str, *images: bytes) -> int:
     told: list[int] = []
     settings = {"max_tokens": 1, "temperature": 0.0, "top_p": None, "seed": None}
     model.answers([conversation(text, *images)], settings, threading.Event(), told.append, lambda *_: None)
@@ -315,9 +323,9 @@ def test_a_stop_ends_the_generation_at_the_next_token(model):
     assert 10 <= answers["tokens"] <= 13
 
 
-def test_a_conversation_longer_than_the_model_is_too_long(model):
+def test_a_conversation_longer_than_the_model_is_too_long(inside, model):
     settings = {"max_tokens": 32_760, "temperature": 0.0, "top_p": None, "seed": None}
-    with pytest.raises(TooLong):
+    with pytest.raises(inside.TooLong):
         model.answers([conversation("word " * 50)], settings, threading.Event(), lambda _: None, lambda *_: None)
 
 
@@ -345,7 +353,7 @@ def changed(tiny: Path, folder: Path, **files: object) -> str:
         ),
     ],
 )
-def test_weights_that_cannot_be_loaded_say_why(tiny, tmp_path, files, words):
+def test_weights_that_cannot_be_loaded_say_why(inside, tiny, tmp_path, files, words):
     folder = changed(tiny, tmp_path / "other", **files)
     if "model__safetensors" in files:
         import torch
@@ -353,19 +361,19 @@ def test_weights_that_cannot_be_loaded_say_why(tiny, tmp_path, files, words):
 
         torch.save(load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin")  # never opened
     (Path(folder) / "own.py").write_text("raise SystemExit('ran')")
-    with pytest.raises(LoadError, match=words):
-        LocalModel(folder, None, "float32", "cpu")
+    with pytest.raises(inside.LoadError, match=words):
+        inside.LocalModel(folder, None, "float32", "cpu")
 
 
-def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loaded(tiny, tmp_path):
+def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loaded(inside, tiny, tmp_path):
     if find_spec("torchvision"):
         pytest.skip("torchvision is here")
     folder = changed(tiny, tmp_path / "qwen", config__json={"model_type": "qwen2_vl"}, processor_config__json=None)
     kind = {"processor_class": "Qwen2VLProcessor", "image_processor_type": "Qwen2VLImageProcessor"}
     (tmp_path / "qwen" / "preprocessor_config.json").write_text(json.dumps(kind))
     (tmp_path / "qwen" / "model.safetensors").unlink()
-    with pytest.raises(LoadError, match="pip install torchvision"):
-        LocalModel(folder, None, "float32", "cpu")
+    with pytest.raises(inside.LoadError, match="pip install torchvision"):
+        inside.LocalModel(folder, None, "float32", "cpu")
 
 
 @pytest.mark.soak
