@@ -101,7 +101,7 @@ def arrival(
     if kind == "login":
         if logged_in is None:
             raise LoginNeededError(
-                "This work is for people who log in. Log in with Hugging Face, then open this link again."
+                "This work is for people who log in. Log in with Hugging Face, and you come back here."
             )
         return logged_in
     return {"plain": _plain, "prolific": _prolific, "mturk": _mturk}[kind](spec, query, hosts)
