@@ -50,7 +50,7 @@ LOGIN = Table(
     Column("since", Moment, nullable=False),
     Column("ended_at", Moment),
 )
-"""Logins; a name is shown to its owner and to operators, and never copied or exported."""
+"""Logins; a name is shown to its owner and to operators, never exported; copied in campaigns' seats alone."""
 LOGIN_AGE = timedelta(days=30)
 NOBODY = 0
 """In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
