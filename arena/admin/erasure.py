@@ -96,7 +96,8 @@ class Erasure:
         """
         with self._database.read() as connection:
             mine = list(connection.scalars(selves(voter)))
-            accounts = [account_arrival(one, "").person for one in mine]
+            subjects = connection.scalars(select(PERSON.c.subject).where(PERSON.c.voter_id.in_(mine)))
+            accounts = [account_arrival(one, "").person for one in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))  # first, so that all can be repeated if interrupted

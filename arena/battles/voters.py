@@ -50,7 +50,7 @@ LOGIN = Table(
     Column("since", Moment, nullable=False),
     Column("ended_at", Moment),
 )
-"""Logins; a name is shown to its owner and to operators, and never copied or exported."""
+"""Logins; a name is shown to its owner and to operators, never exported; copied in campaigns' seats alone."""
 LOGIN_AGE = timedelta(days=30)
 NOBODY = 0
 """In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
@@ -106,11 +106,12 @@ class Voters:
             of_voter = connection.scalar(select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash))
             return of_voter or connection.scalar(of_login)
 
-    def account(self, cookie_hash: str) -> tuple[int, str] | None:
-        """The voter and the user name of a cookie's login; None for a guest."""
+    def account(self, cookie_hash: str) -> tuple[str, str] | None:
+        """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
+        mine = select(PERSON.c.subject, LOGIN.c.name).join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
         with self._database.read() as connection:
-            found = connection.execute(select(LOGIN.c.voter_id, LOGIN.c.name).where(_holds(cookie_hash))).first()
-            return found and (found.voter_id, found.name)
+            found = connection.execute(mine.where(_holds(cookie_hash))).first()
+            return found and (found.subject, found.name)
 
     def name(self, cookie_hash: str) -> str | None:
         """The user name of a cookie's login; None for a guest."""

@@ -49,9 +49,12 @@ class Arrival(NamedTuple):
         return not self.person
 
 
-def account_arrival(voter: int, name: str) -> Arrival:
-    """Who has logged in, by the account's voter and user name; no platform's id and no plain name has a space."""
-    return Arrival(f"account {voter}", session=name)
+def account_arrival(subject: str, name: str) -> Arrival:
+    """Who has logged in, by the hash of the account's number, which a wiped disk does not change, and the user name.
+
+    No platform's id and no plain name has a space.
+    """
+    return Arrival(f"account {subject[:32]}", session=name)
 
 
 def signature(key: bytes, *parts: object) -> str:
@@ -98,7 +101,7 @@ def arrival(
     if kind == "login":
         if logged_in is None:
             raise LoginNeededError(
-                "This work is for people who log in. Log in with Hugging Face, then open this link again."
+                "This work is for people who log in. Log in with Hugging Face, and you come back here."
             )
         return logged_in
     return {"plain": _plain, "prolific": _prolific, "mturk": _mturk}[kind](spec, query, hosts)

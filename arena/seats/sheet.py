@@ -18,6 +18,8 @@ Proposal = Literal["approve", "ask to return", "look", "wait", "none", "unknown 
 _GIVEN_BACK = ("RETURNED", "TIMED-OUT", "TIMED OUT", "RESERVED")
 """Prolific's words for who is not waiting to be paid."""
 _NOT_HANDED_IN = ("", "ACTIVE")
+_OF_WHO_FAILED: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
+"""By platform, where it is not to be approved: anybody may log in, with any number of accounts."""
 
 
 class SeatWork(NamedTuple):
@@ -121,7 +123,7 @@ def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str,
         return "look", "upload the platform's list first: who is not in it is paid by nobody"
     if state == "failed":
         told = "did not pass the qualification, which is no ground for a rejection"
-        return ("ask to return" if spec.platform.kind == "prolific" else "approve"), told
+        return _OF_WHO_FAILED.get(spec.platform.kind, "approve"), told
     reasons = _doubts(spec, seat, work)
     return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
 

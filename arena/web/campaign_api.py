@@ -57,6 +57,8 @@ class Visit:
     network: str | None
     cookie: str
     """Hash of the browser's cookie; nobody's without one."""
+    address: str
+    """Path and query."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,7 @@ class CampaignPages:
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
-            title, link = words["c_login"], ("/login", words["login"])
+            title, link = words["c_login"], (f"/login?{urlencode({'back': visit.address})}", words["login"])
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, *link))
@@ -345,7 +347,8 @@ class CampaignRoutes:
     def _visit(self, request: Request) -> Visit:
         words, language = campaign_words(request.headers), language_of(request.headers)
         cookie = cookie_hash(sent_cookie(request.headers) or "")
-        return Visit(words, language, self.pages.networks.of(request), cookie)
+        address = f"{request.url.path}?{request.url.query}"
+        return Visit(words, language, self.pages.networks.of(request), cookie, address)
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""

@@ -315,8 +315,8 @@ CHINESE: Mapping[str, str] = {
     "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}": (
         "普通链接须写明参与者：1 至 64 个字母、数字或 . @ : + - _，而不是 {!r}"
     ),
-    "This work is for people who log in. Log in with Hugging Face, then open this link again.": (
-        "此任务面向已登录的人。请先用 Hugging Face 登录，再次打开此链接。"
+    "This work is for people who log in. Log in with Hugging Face, and you come back here.": (
+        "此任务面向已登录的人。请用 Hugging Face 登录，随后会回到这里。"
     ),
     "A practice question was taken out. Tell whoever sent you the link.": "一道练习题已被移除。请告知给您发送链接的人。",
     "Nothing was chosen; press A or B.": "尚未选择；请按 A 或 B。",

@@ -1,11 +1,13 @@
 """Login API: login with Hugging Face, and the line of the page that shows the account.
 
-A login sets a new cookie, so that one planted before it is worthless after it. It always returns to the page itself: no
-URL is taken from the browser. Without the settings of an OpenID provider there is no login.
+A login sets a new cookie, so that one planted before it is worthless after it. It returns to the page itself, or to a
+campaign whose link asked for it: no other address is taken from the browser. Without the settings of an OpenID provider
+there is no login.
 """
 
 import asyncio
 import hmac
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -24,7 +26,10 @@ from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_
 from arena.web.words import language_of, said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
+BACK_COOKIE = "stereoscope_back"
 CALLBACK = "/login/callback"
+_CAMPAIGN = re.compile(r"/c/[A-Za-z0-9][\w.-]{0,63}\?[\w.~%+&=-]{1,1000}", re.ASCII)
+"""A campaign's link."""
 
 HTML = macros("login.html")
 
@@ -78,8 +83,9 @@ class _Login:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
             return _error_page(error, request)
-        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
-        return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh})
+        fresh, back = {} if cookie else {COOKIE: (voter_cookie, YEAR)}, request.query_params.get("back", "")
+        asked = {BACK_COOKIE: (back, ATTEMPT_SECONDS)} if _CAMPAIGN.fullmatch(back) else {}
+        return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh, **asked})
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
@@ -89,7 +95,8 @@ class _Login:
             await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
         except (LoginError, DatabaseError) as error:
             return _error_page(error, request)
-        return self._home(request, fresh)
+        back = request.cookies.get(BACK_COOKIE, "")
+        return self._home(request, fresh, back if _CAMPAIGN.fullmatch(back) else "/")
 
     async def log_out(self, request: Request) -> Response:
         try:
@@ -109,9 +116,9 @@ class _Login:
             raise LoginError("You were not logged in. You can vote as a guest, or log in again.")
         return await self._provider.account(attempt, code, self._back(request))
 
-    def _home(self, request: Request, cookie: str) -> Response:
-        """Redirect to the page with a new voter cookie, and delete the attempt's cookie."""
-        return self._redirect(request, "/", {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0)})
+    def _home(self, request: Request, cookie: str, where: str = "/") -> Response:
+        """Redirect to the page with a new voter cookie, and delete the attempt's cookies."""
+        return self._redirect(request, where, {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0), BACK_COOKIE: ("", 0)})
 
     def _redirect(self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]) -> Response:
         """Redirect, and set cookies: by name, the value and its seconds."""

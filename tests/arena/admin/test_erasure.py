@@ -186,9 +186,13 @@ def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platf
 
 def test_who_logged_in_to_a_campaign_is_forgotten_with_the_seat(bank, forgetting):
     one = PaidCampaign(bank)
+
+    def logged_in(cookie: str) -> tuple[str, str]:
+        return Voters(bank).account(cookie * 64) or ("", "")
+
     person = Voters(bank).log_in(Account("4711", "ann-account"), COOKIE, "e" * 64)
-    seat = one.admin.seats.enter(one.campaign, account_arrival(person, "ann-account"), None)
-    stays = one.admin.seats.enter(one.campaign, account_arrival(person + 1, "bob-account"), None)
+    Voters(bank).log_in(Account("4712", "bob-account"), OTHER, "f" * 64)
+    seat, stays = (one.admin.seats.enter(one.campaign, account_arrival(*logged_in(cookie)), None) for cookie in "ef")
     assert seat.person in everything(bank)
     forgetting.forget(person, "ada")
     told = everything(bank)

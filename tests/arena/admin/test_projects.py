@@ -107,6 +107,13 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, o
     assert "rejected: picture" in board
 
 
+@pytest.mark.parametrize(("kind", "has_a_list"), [("plain", False), ("login", False), ("mturk", True)])
+def test_the_board_asks_for_the_list_of_a_platform_that_has_one(database, tmp_path, admin, kind, has_a_list):
+    project = Project.on(database, tmp_path, platform={"kind": kind})
+    links = {} if kind == "plain" else {project.campaign.name: "/c/pets?n=1"}
+    assert ("the sheet approves nobody" in unescape(projects_html(admin.standings(), links, ""))) == has_a_list
+
+
 def test_links_sheet_and_end_are_those_of_a_campaign(database, tmp_path, operator):
     project = Project.on(database, tmp_path)
     for person in ("ann", "bob", "cyd", "dan"):

@@ -235,6 +235,21 @@ def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
     assert "<img" not in page and page.count("&lt;img") == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("plain", "not needed, since the links name their workers"),
+        ("login", "not needed, since the log-in names the workers"),
+        ("mturk", "not uploaded, and until then the sheet approves nobody"),
+    ],
+)
+def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):
+    service = watch(bank, tmp_path, OAUTH_CLIENT_ID="id", OAUTH_CLIENT_SECRET="secret")
+    toml = f'name = "pilot"\nsource = "test"\nplatform = {{kind = "{kind}"}}\n'
+    service.campaigns.make("ada", f"{toml}stop = {{votes = 9}}\nseat = {{votes = 2, pay = 0}}".encode())
+    assert f"The platform's list of participants: {told}" in page_of(service.overview())
+
+
 def test_forgetting_is_an_order_too(bank, service):
     visitor = Visitor(bank, COOKIE)
     visitor.decide()

@@ -56,6 +56,7 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
         ("prolific", "done", SeatWork(20, 2, hasty=12), "AWAITING REVIEW", "look", "gave 12 answers sooner than"),
         ("prolific", "failed", SeatWork(), "AWAITING REVIEW", "ask to return", "no ground for a rejection"),
         ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
+        ("login", "failed", SeatWork(), "", "look", "no ground for a rejection"),
         ("prolific", "withdrew", SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "ask to return", "took consent back"),
         ("prolific", None, SeatWork(4, 0, 0, AT), "ACTIVE", "wait", "gave 4 of 20 votes so far"),
         ("prolific", None, SeatWork(4, 0, 0, BEGAN), "ACTIVE", "ask to return", "gave 4 of 20 votes and stopped"),
@@ -77,7 +78,7 @@ def test_every_state_has_a_proposal_with_its_reason(kind, end, work, status, pro
 
 
 def test_nobody_is_ever_to_be_rejected():
-    for kind in ("plain", "prolific", "mturk"):
+    for kind in ("plain", "login", "prolific", "mturk"):
         for end in ("done", "full", "failed", "withdrew", None):
             for listed in ({}, {"ann": "AWAITING REVIEW"}, {"bob": ""}):
                 work = SeatWork(3, 3, 3, BEGAN, 0, 9, ("chooses at random", "chooses faster than can be read"))
@@ -94,6 +95,7 @@ def test_without_the_list_nobody_of_a_platform_is_approved():
     found = row(seat("prolific"))
     assert (found.in_platform_list, found.proposal) == ("not uploaded", "look") and "upload" in found.why
     assert row(seat("plain")).proposal == "approve", "its links name their worker"
+    assert row(seat("login")).proposal == "approve", "there is no list of who logs in"
 
 
 def test_who_is_in_the_list_and_never_came_is_seen():

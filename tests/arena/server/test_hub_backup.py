@@ -30,6 +30,8 @@ from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
 from arena.ratings.settled import Look
+from arena.seats.campaigns import CampaignStore
+from arena.seats.links import Arrival, account_arrival
 from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
 from arena.server.hub_backup import EVERY, FOLD, MIRROR, BackupState, HubBackup, HubDataset, HubError, fold_due
 from arena.settings import CountSettings
@@ -39,6 +41,8 @@ from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
 from tests.support.live_votes import SECRET, live_vote
+from tests.support.toy_campaigns import TASK, Toys
+from tests.support.toy_task import ToySpec
 from tests.support.visitors import Visitor
 from tests.support.voter import Voter
 
@@ -417,6 +421,28 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     assert "PROLIFIC-5f3a9" not in everything
     last = ChangeLog(database).unpacked(hub.batches()).rows["seat"]
     assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
+
+
+def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, another, tmp_path):
+    """The copy has no account: each comes back as a new voter, whose number was somebody else's before."""
+    hub, fresh = FolderHub(), another()
+
+    def logged_in(to: Database, name: str) -> Arrival:
+        Voters(to).log_in(Account(f"number of {name}", name), "", f"cookie of {name}")
+        return account_arrival(*(Voters(to).account(f"cookie of {name}") or ("", "")))
+
+    for guest in range(8):
+        Visitor(database, f"guest {guest}")
+    toys = Toys.on(bank(database))
+    seats, campaign = toys.pages.seats, toys.campaign(platform={"kind": "login"})
+    taken = {name: seats.enter(campaign, logged_in(database, name), None).id for name in ("ann", "bob")}
+    copy_all(backup_of(database, hub, tmp_path))
+    backup_of(fresh, hub, tmp_path).restore()
+    seats, campaign = Toys.on(fresh).pages.seats, CampaignStore(fresh, {TASK: ToySpec}).get("evens")
+    for stranger in range(5):
+        assert seats.of(campaign, logged_in(fresh, f"stranger {stranger}")) is None
+    found = {name: seats.enter(campaign, logged_in(fresh, name), None) for name in ("bob", "ann")}
+    assert {name: seat.id for name, seat in found.items()} == taken and len(seats.all(campaign)) == 2
 
 
 def test_a_deleted_job_does_not_come_back(database, another, tmp_path):

@@ -332,6 +332,32 @@ def test_no_target_is_taken_from_the_browser(site):
         assert client.get(f"{at_provider(there)}&{query[1:]}").headers["location"] == "/"
 
 
+def test_a_login_from_a_campaigns_link_goes_back_to_it_once(site):
+    link = "/c/pilot?n=20&until=1798243200&sig=00ff&from=a%20b"
+    client = site.visitor()
+    there = client.get("/login", params={"back": link}).headers["location"]
+    assert "pilot" not in there, "the provider is not told"
+    assert client.get(at_provider(there)).headers["location"] == link
+    assert log_in(client).headers["location"] == "/"
+    client.get("/login", params={"back": link})
+    assert client.post("/logout", headers={"origin": site.address}).headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        *("//evil.example", "https://evil.example/c/pilot?n=1", "/c//evil.example?n=1", "/c/../run?x=1", "/logout"),
+        *("/c/pilot?n=1; Domain=evil", "/c/pilot?n=1\r\nset-cookie: a=b", "/c/pilot", "/c/pilot?" + "x" * 1001),
+    ],
+)
+def test_a_login_goes_back_to_a_campaigns_link_alone(site, back):
+    client = site.visitor()
+    there = client.get("/login", params={"back": back})
+    assert client.get(at_provider(there.headers["location"])).headers["location"] == "/"
+    client.cookies.set(login.BACK_COOKIE, "//evil.example", domain="127.0.0.1", path="/")
+    assert log_in(client).headers["location"] == "/", "nor does a planted cookie lead elsewhere"
+
+
 def test_the_callback_is_under_the_spaces_own_host(tmp_path, provider):
     with running_site(tmp_path, {**provider.environ(), "SPACE_HOST": "me-arena.hf.space,arena.example"}) as site:
         there = site.browser().get("/login", headers={"x-forwarded-host": "evil.example"})
