@@ -69,7 +69,8 @@ def test_a_signal_lets_votes_under_way_be_answered(start_server, ending):
     assert not (server.data_dir / "arena.db-wal").exists(), "the database was closed in order"
 
 
-@pytest.mark.parametrize("path", ["/hold", pytest.param("/burn", marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("path", ["/hold", "/burn"])
 def test_work_that_nobody_waits_for_keeps_no_process(start_server, path):
     """SIGTERM ends it within ten seconds, with every acknowledged vote stored and copied."""
     with HubServer() as hub:
