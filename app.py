@@ -139,9 +139,8 @@ class AppContext:
         self.scoring = build_scoring(settings, database)
         self.items = ItemBank(database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
-        self.question_pictures = QuestionPictures(
-            self.pictures, (settings.mm_vet, settings.mm_vet_v2), self.scoring.pictures
-        )
+        questions = (settings.mm_vet, settings.mm_vet_v2)
+        self.question_pictures = QuestionPictures(self.pictures, questions, self.scoring.pictures)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
@@ -213,7 +212,7 @@ def create_app(context: AppContext) -> FastAPI:
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (
         pictures.routes(context.pictures, scaled),
-        page_routes(context.terms),
+        terms_routes(context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
@@ -354,16 +353,13 @@ def battle_tab(context: AppContext) -> BattleTab:
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = UnsignedLinks(context.database, settings.voters_per_pair, context.campaigns.campaigns.has)
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, terms = context.networks, context.terms.version
+    networks, terms, scaled = context.networks, context.terms.version, context.live.battles.scaled
     copy = (lambda: backup.seen) if backup else (lambda: None)
     reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
-    return BattleTab(
-        store, context.items, sampler, campaigns, terms, networks, copy, reveal, context.live.battles.scaled
-    )
+    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled)
 
 
-def page_routes(terms: Terms) -> APIRouter:
-    """Return the route for the terms."""
+def terms_routes(terms: Terms) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/terms", methods=["GET", "HEAD"])

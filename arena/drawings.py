@@ -232,10 +232,8 @@ def counts_drawing(title: str, description: str, days: Sequence[str], counts: Se
         y = 12 + _BARS * (1 - tick / top)
         marks += [LineMark(_NUMBERS, y, width, y), _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end")]
     for place, count in enumerate(counts):
-        height = _BARS * count / top
-        marks.append(
-            BoxMark(_NUMBERS + step * (place + 0.1), 12 + _BARS - height, 0.8 * step, round(height, 2), "accent")
-        )
+        x, height = _NUMBERS + step * (place + 0.1), _BARS * count / top
+        marks.append(BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent"))
     for place in sorted({0, len(days) // 2, len(days) - 1}):
         anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
         x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])

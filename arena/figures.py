@@ -1,4 +1,4 @@
-"""Plots of the leaderboards: Plotly figures as JSON, as an HTML page that needs no network, and as Plotly objects.
+"""Plots of the leaderboards: Plotly figures as JSON, and as an HTML page that needs no network.
 
 A figure is the JSON document that plotly.js draws. Model names are text, never markup.
 """
@@ -107,9 +107,9 @@ def battle_count_figure(models: Sequence[str], battles: Matrix) -> Figure:
     """Plot how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
     trace = _heat_map(models, np.where(met > 0, met, np.nan), "%{y} and %{x}: %{z} battles<extra></extra>")
-    trace |= {"zmin": 0, "zmax": max(met.max(initial=0.0), 1.0), "colorscale": _COUNTS, "colorbar": _LEGEND}
-    note = "How often two models met, in either order; blank: never."
     most = max(met.max(initial=0.0), 1.0)
+    trace |= {"zmin": 0, "zmax": most, "colorscale": _COUNTS, "colorbar": _LEGEND}
+    note = "How often two models met, in either order; blank: never."
     drawn = ((None if one == 0 else (f"{one:,.0f}", one / most) for one in row) for row in met.tolist())
     return _with_grid(Figure("Battles", note, (trace,), _layout(models, models)), models, models, drawn)
 
@@ -267,15 +267,6 @@ def page(title: str, figures: Iterable[Figure]) -> str:
         raise PlotsError("plots need plotly; install it")
     library = script(Path(package.origin).parent / "package_data" / "plotly.min.js")
     return macros("page.html").plots(title, figures, library)
-
-
-def plotly_figure(figure: Figure) -> Any:
-    """Return the figure as a Plotly object, validated by Plotly. Raises PlotsError if Plotly is not installed."""
-    try:
-        from plotly import graph_objects
-    except ImportError as error:
-        raise PlotsError("plots need plotly; install it") from error
-    return graph_objects.Figure({"data": list(figure.traces), "layout": figure.layout})
 
 
 def _heat_map(models: Sequence[str], values: Matrix, hover: str) -> dict[str, Any]:

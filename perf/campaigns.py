@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.assignment import AIM_EVERY, Assigned, Served, aim, balanced, pair_number, settle
+from arena.ratings.assignment import Assigned, Served, aim, balanced, pair_number, settle
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import NORMAL, intervals
 from arena.ratings.planner import Plan, half_widths, measured_correlations
@@ -26,6 +26,8 @@ from perf.coverage import Design, votes_of
 
 RUNS = 1000
 SEAT, ITEMS = 20, 574
+AIM_EVERY = 100
+"""Votes after which *settle* aims at another pair."""
 EQUAL = (
     Design("equal, all answers alike", 7, 574, 5_000, quality=0.0, scale=0),
     Design("equal, own qualities", 7, 574, 5_000, quality=0.5, scale=0),

@@ -127,9 +127,8 @@ class ProjectAdmin(SeatAdmin):
         campaign = self.store.get(name)
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and why):
             raise DraftError("Write the item's number and why, as in: 17 the licence was withdrawn.")
-        self._projects.reject(
-            campaign, int(number), fault, why, noted(who, "took an item out of a project", f"{name} {number}")
-        )
+        note = noted(who, "took an item out of a project", f"{name} {number}")
+        self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
 
     @property

@@ -1,8 +1,8 @@
 """Public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to download.
 
 It holds the votes that count on the boards of the bank and of live battles, with voters under random keys; those of a
-source on which a campaign is running come when it ends. The words
-about visitors' own images, the images, and whatever leads to a person are not in it.
+source on which a campaign is running come when it ends. The words about visitors' own images, the images, and whatever
+leads to a person are not in it.
 """
 
 import asyncio

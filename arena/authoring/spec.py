@@ -17,7 +17,6 @@ LICENCES: tuple[Licence, ...] = get_args(Licence)
 UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
 TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
 MOST_PICTURES = 10
-KEPT_PICTURE = r"[0-9a-f]{64}\.(jpg|png)"
 
 
 class FamilySpec(SpecPart):

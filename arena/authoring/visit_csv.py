@@ -5,6 +5,7 @@ nor that GPT-4 is.
 """
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from math import nan
 from pathlib import Path
@@ -78,9 +79,7 @@ def import_visit(
     drafts = read_visit(path)
     project = campaigns.find(name)
     if project is None or project.task != TASK:
-        wanted: dict[str, int] = {}
-        for draft in drafts:
-            wanted[draft.family] = wanted.get(draft.family, 0) + 1
+        wanted = Counter(draft.family for draft in drafts)
         families = [{"name": family, "wanted": number} for family, number in wanted.items()]
         values = {"name": name, "seat": {"votes": 1, "pay": 0}, "free_pictures": False, "families": families}
         try:

@@ -85,9 +85,8 @@ class ChoiceTables:
         )
         undone = self.undo.c.battle_id.is_not(None).label("undone")
         revealed = self.reveal.c.battle_id.is_not(None).label("revealed")
-        return select(self.battle, *columns, undone, revealed, vote.choice, vote.voted_at, vote.tick).select_from(
-            joined
-        )
+        counted = (vote.choice, vote.voted_at, vote.tick)
+        return select(self.battle, *columns, undone, revealed, *counted).select_from(joined)
 
 
 class ChoiceStore(Generic[AnyBattle]):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIP, VOTER_NETWORK
+from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIPPED, VOTER_NETWORK
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.errors import VoterError
@@ -35,8 +35,7 @@ Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "vote
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
-_SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
-_OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~_SKIPPED)
+_OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~SKIPPED)
 _LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
 _SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
 """The battles a voter was served since a time; built once, since building it costs more than running it."""

@@ -43,6 +43,14 @@ class BoardRecord(NamedTuple):
     settled: Mapping[tuple[int, int], int]
     """The board's votes when the first model, by code, was settled above the second."""
 
+    def among(self, places: Mapping[int, int]) -> list[Settlement]:
+        """What is settled between models that have a place, by their places."""
+        return [
+            Settlement(places[above], places[below], votes)
+            for (above, below), votes in self.settled.items()
+            if above in places and below in places
+        ]
+
 
 def read_record(connection: Connection, board: str) -> BoardRecord:
     models = connection.scalars(select(BOARD_MODEL.c.model_id).where(BOARD_MODEL.c.board == board))
@@ -57,12 +65,7 @@ def extend_record(
 
     Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
     """
-    places = {code: place for place, code in enumerate(codes)}
-    known = [
-        Settlement(places[above], places[below], votes)
-        for (above, below), votes in record.settled.items()
-        if above in places and below in places
-    ]
+    known = record.among({code: place for place, code in enumerate(codes)})
     fresh, moment = recorded(seen, known)[len(known) :] if seen else (), now()
     newcomers = [code for code in codes if code not in record.models] if seen else []
     models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]

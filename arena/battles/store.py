@@ -73,9 +73,8 @@ Stands = Callable[[Draw, frozenset[Seen]], bool]
 HELD_SECONDS = 60
 """How long a draw under a campaign's seat is held that nobody is shown."""
 
-_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
-    BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
-)
+_MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
+_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE)
 _VOTES_OF_VOTER = BANK.counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
 
 

@@ -162,6 +162,10 @@ BATTLE_STATES = BANK.states(
 )
 """Battles with their item's codes, their events and the counted choice."""
 
+CHOSEN = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+"""Whether a battle has a choice that counts; whether it was skipped."""
+
 
 NO_SEAT = 0
 """No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""

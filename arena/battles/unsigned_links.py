@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.store import Seen
-from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
+from arena.battles.tables import BANK, BATTLE, CHOSEN, SEAT, SKIPPED, VOTE
 from arena.battles.voters import lock, selves
 from arena.database import Database, now
 from arena.errors import VoterError
@@ -121,9 +121,7 @@ class UnsignedLinks:
 
     def collected(self, seat: UnsignedSeat) -> Collected:
         """What the seat's campaign has: a voter counts after choosing, and for PENDING after being served."""
-        chosen = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
-        skipped = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
-        holds = chosen | (~skipped & (BATTLE.c.served_at > now() - PENDING))
+        holds = CHOSEN | (~SKIPPED & (BATTLE.c.served_at > now() - PENDING))
         key = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
         query = (
             select(*key, func.count().label("voters"))

@@ -11,13 +11,14 @@ from sqlalchemy import Connection, select
 from arena.battles.store import Draw, Seen
 from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
-from arena.campaign_battles.spec import BattleSpec
+from arena.campaign_battles.spec import BattleSpec, battles_of
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, Given, holders, judged
 from arena.items.store import Bank
 from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
+from arena.seats.spec import CampaignSpec
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
@@ -25,19 +26,13 @@ PAIR_SHARE = 0.1
 _COIN = random.SystemRandom()
 
 
-def spec_of(seat: Seat) -> BattleSpec:
-    spec = seat.campaign.spec
-    assert isinstance(spec, BattleSpec)
-    return spec
-
-
-def check_items(spec: BattleSpec, bank: Bank, asked: Sequence[str]) -> list[Item]:
+def check_items(spec: CampaignSpec, bank: Bank, asked: Sequence[str]) -> list[Item]:
     """The check items of a campaign that were not asked in a seat's qualification."""
     named = {one.id for one in bank.sources if one.kind == "check" and spec.checks.items in ("", one.name)}
     return [item for item in bank.items.values() if item.source in named and item.key not in asked]
 
 
-def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], spec: BattleSpec) -> Draw | None:
+def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], spec: CampaignSpec) -> Draw | None:
     """A check, if the seat's next piece is one."""
     votes = spec.seat.votes
     left = wanted_checks(spec.checks, votes, len(checks)) - given.checks
@@ -58,7 +53,7 @@ def drawn_battle(
     coin: np.random.Generator,
 ) -> Draw | None:
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
-    spec, layout = spec_of(seat), state.layout
+    spec, layout = battles_of(seat.campaign), state.layout
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
     served = _for_worker(state.served, layout, taken, spec)
@@ -95,12 +90,13 @@ def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> 
     """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
     mine = connection.execute(judged(seat.voter)).all()
     lacks = replace(state.served, wanted=state.voted < state.layout.wanted)
-    open_ = _for_worker(lacks, state.layout, frozenset(Seen(*row[1:]) for row in mine), spec_of(seat))
+    taken = frozenset(Seen(*row[1:]) for row in mine)
+    open_ = _for_worker(lacks, state.layout, taken, seat.campaign.spec)
     had = [_assigned(state.layout, Seen(*row[1:])) for row in mine if row.seat_id == seat.id]
     return bool(open_.tuples_left([one for one in had if one]).any())
 
 
-def _for_worker(served: Served, layout: Layout, taken: frozenset[Seen], spec: BattleSpec) -> Served:
+def _for_worker(served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec) -> Served:
     """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
     places = [place for seen in taken if (place := layout.place(*seen))]
     if not places:

@@ -120,9 +120,8 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
     votes = BANK.counted_votes(BATTLE.c.seat_id, func.max(VOTE.c.voted_at)).group_by(BATTLE.c.seat_id)
     asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
-    given = connection.execute(
-        votes.where(BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
-    )
+    of_seat = (BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id)
+    given = connection.execute(votes.where(*of_seat, mine))
     return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
 
 

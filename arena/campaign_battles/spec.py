@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from sqlalchemy import Connection
 
-from arena.seats.campaigns import open_campaigns
+from arena.seats.campaigns import Campaign, open_campaigns
 from arena.seats.spec import CampaignSpec, Share, SpecPart
 from arena.seats.tables import CAMPAIGN
 from arena.validation import number, whole
@@ -55,6 +55,11 @@ class BattleSpec(CampaignSpec):
         if self.tuples and self.design != "fixed":
             return f"design is {self.design!r}, and tuples are given; they belong to design = 'fixed'"
         return super().mistake()
+
+
+def battles_of(campaign: Campaign) -> BattleSpec:
+    assert isinstance(campaign.spec, BattleSpec)
+    return campaign.spec
 
 
 def closed_sources(connection: Connection) -> frozenset[str]:

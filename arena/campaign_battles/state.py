@@ -15,7 +15,7 @@ import numpy as np
 
 from arena.battles.settlements import extend_record, read_record
 from arena.campaign_battles.layout import Layout, layout_of
-from arena.campaign_battles.spec import BattleSpec
+from arena.campaign_battles.spec import BattleSpec, battles_of
 from arena.campaign_battles.votes import collected, counted_votes
 from arena.database import Database
 from arena.fraud.flags import FlagService
@@ -23,7 +23,7 @@ from arena.items.store import ItemBank, model_names
 from arena.ratings.assignment import Served, aim
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.intervals import Intervals, intervals
-from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, Settlement, look, neighbouring_orders
+from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders
 from arena.ratings.votes import Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
@@ -122,7 +122,7 @@ class CampaignStates:
             return running
 
     def _state(self, campaign: Campaign) -> None:
-        begun, spec = time.monotonic(), _spec(campaign)
+        begun, spec = time.monotonic(), battles_of(campaign)
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
@@ -142,9 +142,8 @@ class CampaignStates:
             looked = self._look(campaign, layout, cast, before)
         served = Served(len(layout.models), held, held < layout.wanted)
         ended = time.monotonic()
-        self._states[campaign.id] = CampaignState(
-            bank.version, layout, served, voted, out, looked, ended, ended - begun
-        )
+        state = CampaignState(bank.version, layout, served, voted, out, looked, ended, ended - begun)
+        self._states[campaign.id] = state
         if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
             self._campaigns.end(campaign, why)
 
@@ -155,21 +154,10 @@ class CampaignStates:
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
-        seen = look(fit, found, votes, ever, _spec(campaign).stop.settled or ALPHA)
+        seen = look(fit, found, votes, ever, battles_of(campaign).stop.settled or ALPHA)
         record = extend_record(self._database, board, record, layout.models, seen)
-        code = layout.model_code
-        settled = [
-            Settlement(code[above], code[below], at)
-            for (above, below), at in record.settled.items()
-            if above in code and below in code
-        ]
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, settled))
-
-
-def _spec(campaign: Campaign) -> BattleSpec:
-    assert isinstance(campaign.spec, BattleSpec)
-    return campaign.spec
+        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, record.among(layout.model_code)))
 
 
 def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, may_still_come, spec_of
+from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import Given, given_by, holders
 from arena.database import Database, now
@@ -36,7 +36,7 @@ class BattleWork:
         A battle that was shown before the campaign ended, or the seat was full, is finished first: it counts. Raises
         LimitError, and CampaignError where the bank lacks what the campaign needs.
         """
-        state, spec, checks = self.states.of(seat.campaign), spec_of(seat), self._checks(seat)
+        state, spec, checks = self.states.of(seat.campaign), seat.campaign.spec, self._checks(seat)
 
         def choose(taken: frozenset[Seen]) -> Draw | None:
             if seat.campaign.ended_at is not None:
@@ -57,8 +57,9 @@ class BattleWork:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
         the campaign ended.
         """
-        place, away = state.layout.place(*seen), now() - battle.served_at
-        if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=spec_of(seat).seat.minutes):
+        place, minutes = state.layout.place(*seen), seat.campaign.spec.seat.minutes
+        away = now() - battle.served_at
+        if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):
             return True
         if seat.campaign.ended_at is not None:
             return False
@@ -92,14 +93,14 @@ class BattleWork:
 
     def checks_wanted(self, seat: Seat) -> int:
         """How many checks a seat gets, outside its quota."""
-        spec = spec_of(seat)
+        spec = seat.campaign.spec
         return wanted_checks(spec.checks, spec.seat.votes, len(self._checks(seat)))
 
     def _checks(self, seat: Seat) -> list[Item]:
         """The check items that a seat may get."""
         with self._database.read() as connection:
             asked = connection.scalars(select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)).all()
-        return check_items(spec_of(seat), self.items.bank(), asked)
+        return check_items(seat.campaign.spec, self.items.bank(), asked)
 
     def unrelated(self) -> int | None:
         """Id of the model under whose name check items have their wrong answer."""

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.store import Seen
-from arena.battles.tables import BANK, BATTLE, SEAT, SKIP, VOTE
+from arena.battles.tables import BANK, BATTLE, CHOSEN, SEAT, SKIP, SKIPPED, VOTE
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -26,8 +26,6 @@ from arena.types import UNRELATED
 CHECK = "check"
 _OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
 _IS_WORK = BATTLE.c.draw != CHECK
-_SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
-_CHOSEN = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
 _GIVEN = BANK.counted_votes(
     BATTLE.c.seat_id,
     func.sum(case((BATTLE.c.draw != CHECK, 1), else_=0)).label("votes"),
@@ -74,9 +72,8 @@ def given_by(connection: Connection, seat: int) -> Given:
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Seats that failed their checks, whose worker is flagged, or who took consent back."""
-    failed = {
-        seat for seat, of in given_by_seat(connection, campaign).items() if of.failed >= campaign.spec.checks.fail
-    }
+    given = given_by_seat(connection, campaign)
+    failed = {seat for seat, of in given.items() if of.failed >= campaign.spec.checks.fail}
     mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
     flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
     left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
@@ -90,8 +87,8 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
     held, voted = np.zeros(layout.wanted.shape, np.int32), np.zeros(layout.wanted.shape, np.int32)
     query = select(
         *(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.seat_id),
-        case((_CHOSEN, 1), else_=0),
-    ).where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, _CHOSEN | _is_fresh(campaign))
+        case((CHOSEN, 1), else_=0),
+    ).where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign))
     for item, low, high, seat, chosen in connection.execute(query):
         place = layout.place(item, low, high)
         if place and seat not in out:
@@ -103,14 +100,14 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
 def judged(voter: int) -> Select:
     """A SELECT of (seat, item, lower model, higher model) of the battles that a worker chose in."""
     columns = (BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    return select(*columns).where(BATTLE.c.voter_id.in_(selves(voter)), _CHOSEN)
+    return select(*columns).where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
 
 
 def holders(connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]) -> int:
     """How many seats have or hold one tuple now."""
     query = select(func.count()).where(
         *(BATTLE.c.item_id == seen.item, BATTLE.c.model_low == seen.low, BATTLE.c.model_high == seen.high),
-        *(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, _CHOSEN | _is_fresh(campaign)),
+        *(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)),
     )
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
@@ -137,4 +134,4 @@ def _coded(ids: Codes, code: Mapping[int, int]) -> tuple[Codes, np.ndarray]:
 
 def _is_fresh(campaign: Campaign):
     """Whether a battle without an answer still holds its tuple."""
-    return ~_SKIPPED & (BATTLE.c.served_at > now() - timedelta(minutes=campaign.spec.seat.minutes))
+    return ~SKIPPED & (BATTLE.c.served_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

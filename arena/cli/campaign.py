@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from typer import Option, Typer
 from typer.core import TyperGroup
 
-from arena.admin.campaigns import CampaignAdmin
-from arena.admin.projects import ProjectAdmin
+from arena.admin.campaigns import CampaignAdmin, CampaignStanding
+from arena.admin.projects import ProjectAdmin, ProjectStanding
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
@@ -122,16 +122,17 @@ def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
     battles, projects = admins()
     for one in battles.standings():
-        made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
-        stands = f"ended: {made.why_ended}" if made.ended_at else "running"
-        numbers = one.problem or f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
-        yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
+        votes = f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
+        yield _standing(one, one.problem or votes)
     for project in projects.standings():
-        made, people = project.campaign, ", ".join(f"{number} {state}" for state, number in project.states.items())
-        stands = f"ended: {made.why_ended}" if made.ended_at else "running"
-        wanted = sum(row.wanted for row in project.families)
-        numbers = f"{sum(row.accepted for row in project.families):,} of {wanted:,} items accepted"
-        yield f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
+        accepted, wanted = (sum(getattr(row, name) for row in project.families) for name in ("accepted", "wanted"))
+        yield _standing(project, f"{accepted:,} of {wanted:,} items accepted")
+
+
+def _standing(one: CampaignStanding | ProjectStanding, numbers: str) -> str:
+    made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
+    stands = f"ended: {made.why_ended}" if made.ended_at else "running"
+    return f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
 
 
 @campaign.command()

@@ -23,9 +23,7 @@ class LazyGroup(TyperGroup):
     """Commands that `--help` and a suggestion for a mistyped word know by name alone."""
 
     def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
-        known: dict[str, Any] = {
-            word: TyperCommand(word, short_help=command.help) for word, command in commands.items()
-        }
+        known: dict[str, Any] = {word: TyperCommand(word, short_help=one.help) for word, one in commands.items()}
         settings = {"help_option_names": ["--help", "-h"]}
         super().__init__(name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings)
         self._modules = {word: command.module for word, command in commands.items()}

@@ -222,11 +222,7 @@ def _cohorts(connection: Connection) -> list[Cohort]:
 _IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(select(SEAT.c.voter_id))
 _BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
 _BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
-_JOINED = (
-    BATTLE.c.id == VOTE.c.battle_id,
-    ITEM.c.id == BATTLE.c.item_id,
-    SOURCE.c.id == ITEM.c.source_id,
-)
+_JOINED = (BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, SOURCE.c.id == ITEM.c.source_id)
 # Microseconds, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also when they were served,
 # and both answers.
 _BANK = BANK.final_votes(

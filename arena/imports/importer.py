@@ -147,10 +147,8 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
     """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
-        problem = (
-            f"The name {order.source!r:.80} is empty, that of a source of items, or over {_LONGEST_NAME} characters"
-        )
-        raise ImportedVotesError(f"{problem}; give another --source")
+        problem = f"is empty, that of a source of items, or over {_LONGEST_NAME} characters; give another --source"
+        raise ImportedVotesError(f"The name {order.source!r:.80} {problem}")
     if order.into_live and (judge or demo):
         kind = "a judge's" if judge else "on demo items"
         raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")

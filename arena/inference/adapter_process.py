@@ -107,9 +107,9 @@ class AdapterTrainer:
             line = self._process.stdout.readline()
         except OSError:
             line = ""
-        message = (
-            json.loads(line) if line else {"kind": "failed", "text": "its process ended, maybe for lack of memory"}
-        )
+        if not line:
+            raise TrainingError("its process ended, maybe for lack of memory")
+        message = json.loads(line)
         if message.pop("kind") == "failed":
             raise TrainingError(message["text"])
         return message

@@ -6,6 +6,8 @@ from arena.types import Conversation, Generation, ModelCard, ModelError, Price, 
 
 ATTEMPTS = 3
 """Attempts at a request; none after the first word of its answer."""
+WHOLE = 10
+"""A whole answer may take so many times the card's time-out."""
 _PER_TURN = 16
 """Tokens that a chat template may put around one message."""
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import psutil
 
-from arena.inference.limits import check_limits, cost
+from arena.inference.limits import WHOLE, check_limits, cost
 from arena.io.strict_json import storable
 from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
 
@@ -33,8 +33,6 @@ _MEND_SECONDS = 60.0
 """Seconds before weights that could not be loaded are tried again."""
 _WATCH_SECONDS = 0.1
 _TURN_SECONDS = 0.05
-_WHOLE = 10
-"""A whole answer may take so many times the card's time-out."""
 
 Message = Mapping[str, Any]
 """A JSON line to or from the process."""
@@ -239,7 +237,7 @@ class ProcessPool:
 
     async def worker(self, card: ModelCard) -> Worker:
         """A card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
-        patience = time.monotonic() + _WHOLE * card.timeout
+        patience = time.monotonic() + WHOLE * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > patience:
                 raise ModelError("slow", "all models of this machine are busy")
@@ -295,7 +293,7 @@ class LocalVLM:
         async with self._asked([turns], settings, note) as task:
             while (message := await task.get(deadline))["kind"] != "end":
                 if message["kind"] == "started":  # loading and queueing do not count
-                    deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
+                    deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
                 elif message["text"]:
                     yield storable(message["text"])
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
-from arena.inference.limits import ATTEMPTS, check_limits, cost, most_usage
+from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
 from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
 from arena.io.strict_json import storable
 from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
@@ -21,8 +21,6 @@ from arena.validation import must_be
 
 _LOG = logging.getLogger(__name__)
 _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
-_WHOLE = 10
-"""A whole answer may take so many times the card's time-out."""
 MOST_CHARACTERS = 100_000
 """Most characters of an answer; a server that sends more is broken."""
 _MOST_BYTES = 20_000_000
@@ -122,7 +120,7 @@ class ApiVLM:
         """Yield the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
         check_limits(self.card, turns)
         await self._client.open()
-        deadline = asyncio.get_running_loop().time() + _WHOLE * self.card.timeout
+        deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
         attempt = 1
         while True:
             answer = _Answer(self._endpoint)

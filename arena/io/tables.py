@@ -76,17 +76,17 @@ def read_records(
             yield record
 
 
-def read_json(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> JSON:
+def read_json(path: Path, limits: FileLimits = PAGE) -> JSON:
     """The one value in a .json file. Raises RowsError."""
-    with _opened(path, limits, name) as file:
+    with _opened(path, limits) as file:
         return parse_json(_decoded(file.read(), file), limits)
 
 
-def read_lines(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> list[str]:
+def read_lines(path: Path) -> list[str]:
     """Lines of a text file without their ends. Raises RowsError."""
-    with _opened(path, limits, name) as file:
-        lines = [line.rstrip("\r\n") for line in _lines(file, limits)]
-        check_strings([*lines], limits)
+    with _opened(path, PAGE) as file:
+        lines = [line.rstrip("\r\n") for line in _lines(file, PAGE)]
+        check_strings([*lines], PAGE)
         return lines
 
 
@@ -99,7 +99,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 
 @contextlib.contextmanager
-def _opened(path: Path, limits: FileLimits, name: str | None) -> Iterator[BinaryIO]:
+def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BinaryIO]:
     """Open the file, check its size, and name it in errors raised inside."""
     try:
         with path.open("rb") as file:

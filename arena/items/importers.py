@@ -150,21 +150,15 @@ class ItemImporter:
         if len(captions) != len(images):
             raise RowsError(f"holds {len(captions)} captions for {len(images)} images", column="captions")
         rights = _credits(row, len(images)) if "credits" in row else _given_rights(row, len(images))
-        images = tuple(
-            replace(
-                self._image(one, "images", folder, kept)
-                if isinstance(one, str)
-                else self._image_file(one, "images", kept),
-                caption=caption,
-                credit=credit,
-                licence=licence,
-            )
-            for one, caption, (credit, licence) in zip(images, captions, rights, strict=True)
+        found = (
+            self._image(one, "images", folder, kept) if isinstance(one, str) else self._image_file(one, "images", kept)
+            for one in images
         )
+        told = _told(found, captions, rights)
         answers = _answers(row)
         if row.get("reference"):
             answers[REFERENCE] = text_in(row, "reference")
-        draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), images, answers)
+        draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), told, answers)
         if kind == "check" and not (set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))):
             expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
             raise RowsError(f"is no check item: {expected}", column="answers")
@@ -176,12 +170,8 @@ class ItemImporter:
             return None
         column = _image_column(row, "image_url")
         names = list_in(row, column)
-        texts, rights = captions_in(row, len(names)), _rights(row, len(names))
         found = (self._image(name, column, folder, kept) for name in names)
-        images = tuple(
-            replace(image, caption=caption, credit=credit, licence=licence)
-            for image, caption, (credit, licence) in zip(found, texts, rights, strict=True)
-        )
+        images = _told(found, captions_in(row, len(names)), _rights(row, len(names)))
         there = [name for name in _REFERENCES if name in row]
         reference = next((name for name in there if row[name]), there[0] if there else "output_human_annotated")
         answers = {REFERENCE: text_in(row, reference)}
@@ -371,6 +361,16 @@ def _given_rights(row: Row, count: int) -> list[tuple[str, str]]:
     return list(zip(*found, strict=True))
 
 
+def _told(
+    images: Iterable[ImageDraft], captions: Sequence[str], rights: Sequence[tuple[str, str]]
+) -> tuple[ImageDraft, ...]:
+    """Images with what is told of each: its caption, credit and licence."""
+    return tuple(
+        replace(image, caption=caption, credit=credit, licence=licence)
+        for image, caption, (credit, licence) in zip(images, captions, rights, strict=True)
+    )
+
+
 def captions_in(row: Row, count: int) -> list[str]:
     """An instance's captions, one an image, under any of the names that its authors used; "" without."""
     column = next((name for name in _CAPTIONS if row.get(name)), None)
@@ -401,9 +401,8 @@ def _rights(row: Row, count: int) -> list[tuple[str, str]]:
 
 def _first(told: Any, names: Iterable[str]) -> str:
     """The first of these entries that is told, in whatever case its name is written, on one line."""
-    texts = (
-        {str(name).lower(): text for name, text in told.items() if _storable(text)} if isinstance(told, dict) else {}
-    )
+    given = told.items() if isinstance(told, dict) else ()
+    texts = {str(name).lower(): text for name, text in given if _storable(text)}
     return next((" ".join(texts[name].split())[:500] for name in names if texts.get(name)), "")
 
 

@@ -215,11 +215,9 @@ class ItemBank:
 
     def is_model(self, name: str) -> bool:
         """Whether a model has this name, or is shown under it."""
+        query = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
         with self._database.read() as connection:
-            return (
-                connection.scalar(select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name)))
-                is not None
-            )
+            return connection.scalar(query) is not None
 
     def answered_by(self, model: str) -> frozenset[int]:
         """Ids of the items to which a model has an answer in use."""

@@ -1,7 +1,7 @@
 """Model results: one model's wins and losses on a board, in all, by family, against each other model, and by item."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,10 +59,8 @@ def _with_statistics(found: ModelResults, board: Board, families: Mapping[int, s
     other = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)
     against = dict(zip(statistics.codes, shares_of(cast, place, other, len(statistics.codes)), strict=True))
     best, worst = _extremes(board, place)
-    return ModelResults(
-        standing=found.standing,
-        wins=found.wins,
-        losses=found.losses,
+    return replace(
+        found,
         families={families[one]: share for one, share in of_families.items() if one in families and share.n},
         opponents={line.model: against[line.code] for line in board.standings if against.get(line.code, _NONE).n},
         best=best,

@@ -84,10 +84,8 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
             lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
     drawn = history_figure([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
-        shown = plural(len(lines), "model")
-        drawn = replace(
-            drawn, note=f"{drawn.note} Shown: {shown} of {len(board.standings):,}, the first with a rating."
-        )
+        shown = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
+        drawn = replace(drawn, note=f"{drawn.note} Shown: {shown}, the first with a rating.")
     drawn = _or_in_words(drawn, bool(past.days), "These votes do not say when they were cast.")
     return _or_in_words(drawn, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 

@@ -1,7 +1,7 @@
 """Board statistics: intervals, rank ranges, Elo over orders and the fragility of the first place.
 
-They take longer than a request may, so they are computed in the background from a board's votes.
-Beside them are breakdowns: ratings at the end of each day, and in each family of instructions.
+They take longer than a request may, so they are computed in the background from a board's votes. Beside them are
+breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
 from collections.abc import Mapping, Sequence

@@ -174,9 +174,8 @@ class Chats:
             answer = ended.side_texts["a"].text
             session.problem = None
             if ended.ending == "void" or not answer:
-                session.problem = session.live_budget.empty or (
-                    FAILED if ended.failures else "Stopped before the first word."
-                )
+                why = FAILED if ended.failures else "Stopped before the first word."
+                session.problem = session.live_budget.empty or why
             else:
                 session.said.append(ChatTurn(question, answer, ended.ending == "stopped"))
             session.asked = session.generation = None

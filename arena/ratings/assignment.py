@@ -18,8 +18,6 @@ from arena.ratings.bradley_terry import Strengths
 from arena.ratings.settled import Order
 from arena.ratings.votes import Codes
 
-AIM_EVERY = 100
-"""Votes after which *settle* fits anew and aims at another pair."""
 UNIFORM = 0.2
 """Share of *settle*'s draws that may be any pair, so that every order stays in sight."""
 

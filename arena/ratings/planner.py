@@ -84,9 +84,8 @@ class Plan:
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
         told, root = _laplacian(deviation**2), _laplacian(deviation)
-        inverse: Floats = np.linalg.inv(told + 1 / len(told)).astype(np.float64, copy=False) - 1 / len(
-            told
-        )  # Moore-Penrose: rows of a Laplacian sum to 0
+        mean = 1 / len(told)  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
+        inverse: Floats = np.linalg.inv(told + mean).astype(np.float64, copy=False) - mean
         couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
         return inverse, inverse @ couples @ inverse
 

@@ -72,13 +72,9 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
         raise CampaignLinkError(
             "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}", worker[:80]
         )
-    parts = _parts(spec, str(int(until.timestamp())), worker if spec.platform.kind == "plain" else "")
-    query = {
-        "n": parts[1],
-        "until": parts[2],
-        **({"worker": worker} if parts[3] else {}),
-        "sig": signature(key, *parts),
-    }
+    named, ends = worker if spec.platform.kind == "plain" else "", str(int(until.timestamp()))
+    query = {"n": str(spec.seat.votes), "until": ends, **({"worker": named} if named else {})}
+    query["sig"] = signature(key, *_parts(spec, ends, named))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
     return f"/c/{spec.name}?{urlencode(query)}{ids}"
 

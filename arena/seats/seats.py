@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT, VOTER
+from arena.battles.unsigned_links import MOST_OF_NETWORK
 from arena.battles.voters import lock
 from arena.database import Database, now
 from arena.seats.campaigns import Campaign, Note, note_once
@@ -23,8 +24,6 @@ from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
 """Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
-MOST_OF_NETWORK = 200
-"""Most seats that a network may take in a day: workers of a class share one."""
 _TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
 
@@ -178,11 +177,9 @@ def check_open(campaign: Campaign) -> None:
 def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
     entries = select(SEAT, SEAT_ENTRY).join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id)
     rows = connection.execute(entries.where(SEAT_ENTRY.c.campaign_id == campaign.id, *where).order_by(SEAT.c.id)).all()
-    of_these = SEAT_EVENT.c.seat_id.in_(
-        select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
-    )
+    these = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
     events: dict[int, dict[str, datetime]] = {}
-    for event in connection.execute(select(SEAT_EVENT).where(of_these)):
+    for event in connection.execute(select(SEAT_EVENT).where(SEAT_EVENT.c.seat_id.in_(these))):
         events.setdefault(event.seat_id, {})[event.kind] = event.at
     return [_seat(row, campaign, events.get(row.id, {})) for row in rows]
 

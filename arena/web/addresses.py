@@ -66,8 +66,3 @@ def nearest(path: str) -> str:
     first = path.strip("/").partition("/")[0][:40]
     near = get_close_matches(first, [word for word in (*_PAGES, *_THINGS) if word], n=1)
     return f"/{_THINGS[near[0]][0] if near[0] in _THINGS else near[0]}" if near else "/"
-
-
-def is_page(path: str) -> bool:
-    """Whether a path opens one of our pages."""
-    return opened(path) is not None

@@ -82,10 +82,8 @@ def _board(one: BoardHealth) -> tuple[str, ...]:
         computed = f"{ago(one.computed)} ago{', being renewed' if one.waits else ''}"
     check = "none yet"
     if one.checked is not None:
-        differed = (
-            f"differed {plural(one.mended, 'time')} and were read anew" if one.mended else "equal the stored votes"
-        )
-        check = f"counts {differed}, {ago(one.checked)} ago"
+        differed = f"differed {plural(one.mended, 'time')} and were read anew"
+        check = f"counts {differed if one.mended else 'equal the stored votes'}, {ago(one.checked)} ago"
     return (
         f"{one.source}, {'several pictures' if one.key.multi else 'one picture'}{whose}{flagged}",
         f"{one.votes:,}",

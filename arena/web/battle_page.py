@@ -6,7 +6,7 @@ from arena.battles.outcomes import Outcomes
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.templates import macros
-from arena.web.pictures import shown_pictures
+from arena.web.pictures import shown_images
 
 HTML = macros("finished.html")
 
@@ -25,4 +25,4 @@ class BattlePages:
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return HTML.unknown(number[:20])
-        return HTML.page(battle, item, shown_pictures(item, self.scaled))
+        return HTML.page(battle, item, shown_images(item.images, self.scaled))

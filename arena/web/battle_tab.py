@@ -27,7 +27,7 @@ from arena.types import SIDES, Battle, Item, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
 from arena.web.cookies import sent_cookie
 from arena.web.events import LATEST, PLAIN, Updates, shows_errors
-from arena.web.pictures import shown_pictures
+from arena.web.pictures import shown_images
 from arena.web.reveal import Reveal
 from arena.web.visitor_api import NoVisitorError, sent_voter
 from arena.web.words import ENGLISH, NAMES, Words, said, words_of
@@ -182,9 +182,8 @@ class BattleTab:
         following = self.next.click(self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN)
         following.then(None, js="() => stereoscope.focusNew()")
         self.skip.click(None, js="() => stereoscopeVote.ask(true)")
-        self.keep.click(
-            self.on_keep, None, self.problem, js="() => { stereoscopeVote.ask(false); return []; }", **PLAIN
-        )
+        kept = "() => { stereoscopeVote.ask(false); return []; }"
+        self.keep.click(self.on_keep, None, self.problem, js=kept, **PLAIN)
         skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
         for button, handler in skips:
             skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
@@ -207,9 +206,7 @@ class BattleTab:
         if sent_cookie(request.headers) is None:
             return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
         updates = self._next(link, BattleRequest(item=link.item), request)
-        labels = {
-            part: gr.update(label=words[name]) for part, name in ((self.family, "family"), (self.search, "search"))
-        }
+        labels = {self.family: gr.update(label=words["family"]), self.search: gr.update(label=words["search"])}
         picks = gr.update(visible=link.campaign is None, label=words["pick"])
         return {self.query: query, **labels, self.pick: picks, **updates}
 
@@ -361,7 +358,7 @@ class BattleTab:
         }
 
     def _item_html(self, item: Item, words: Words, battle: str) -> str:
-        return HTML.item(item, shown_pictures(item, self._scaled), words, battle=battle)
+        return HTML.item(item, shown_images(item.images, self._scaled), words, battle=battle)
 
     def _unnamed(self, words: Words) -> Updates:
         return {self.outcome: "", **{title: HTML.title(side, words) for side, title in self.titles.items()}}

@@ -12,7 +12,7 @@ from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, SeatProgress
 from arena.templates import macros
 from arena.types import SIDES, Battle, Phase, SkipReason
-from arena.web.pictures import shown_pictures
+from arena.web.pictures import shown_images
 from arena.web.words import Words
 
 HTML = macros("campaign.html")
@@ -42,7 +42,7 @@ class BattleTask:
         item = self.work.items.bank().items[battle.item]
         texts = self.work.items.answer_texts((battle.answer_a, battle.answer_b))
         name = battle.token.partition(".")[0]
-        html = HTML.pair(item, shown_pictures(item, self.scaled), texts, name, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, name, words)
         if battle.phase is not Phase.VOTED or battle.choice is None:
             said = words["taken_back"] if battle.attempt == 2 else ""
             return Piece(battle.token, html, name, "open", said)
@@ -85,15 +85,10 @@ class BattleTask:
         item = self.work.items.bank().by_key(name)
         if item is None or len(item.contestants) != 2:
             return None
-        sides = dict(
-            zip(
-                SIDES,
-                random.Random(signature(seat.campaign.key, "sides", seat.id, name)).sample(item.contestants, 2),
-                strict=True,
-            )
-        )
+        coin = random.Random(signature(seat.campaign.key, "sides", seat.id, name))
+        sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
         right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
         texts = self.work.items.answer_texts([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
-        html = HTML.pair(item, shown_pictures(item, self.scaled), texts, shown, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, shown, words)
         return ExamQuestion(name, html, shown, right, SIDES)

@@ -1,8 +1,8 @@
 """Campaign API: a worker's pages. A link opens the campaign, a form takes a seat, the seat's address is all it needs.
 
 No cookie is set, and that of a login alone is read, where a campaign takes people who are logged in: the pages work in
-a platform's frame. What a form sends is checked against the database; a
-page that was sent is a redirect away, so that a reload sends nothing twice.
+a platform's frame. What a form sends is checked against the database; a page that was sent is a redirect away, so that
+a reload sends nothing twice.
 """
 
 import asyncio
@@ -80,9 +80,7 @@ class CampaignPages:
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
         check_open(campaign)
-        if who.is_preview:
-            return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, "", visit.words))
-        action = f"/c/{campaign.name}?{urlencode(query)}"
+        action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
         return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
@@ -208,15 +206,14 @@ class CampaignPages:
         return last is not None and not only_skipped and not task.waits(seat)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
-        spec, words = seat.campaign.spec, visit.words
-        given = self.tasks[seat.campaign.task].progress(seat)
-        all_of_it = spec.seat.votes + self.tasks[seat.campaign.task].checks_wanted(seat)
+        spec, words, task = seat.campaign.spec, visit.words, self.tasks[seat.campaign.task]
+        given = task.progress(seat)
+        all_of_it = spec.seat.votes + task.checks_wanted(seat)
         number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        lead = HTML.lead(
-            words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes), number / all_of_it
-        )
-        work = self.tasks[seat.campaign.task].dock(seat, piece, path_of(seat), problem, words, typed)
+        told = (words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes))
+        lead = HTML.lead(*told, number / all_of_it)
+        work = task.dock(seat, piece, path_of(seat), problem, words, typed)
         foot = HTML.foot(spec, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 

@@ -28,9 +28,8 @@ def routes(files: PublicFiles) -> APIRouter:
             return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
         if path is None or found is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
-        return FileResponse(
-            path, media_type=FILES[name], filename=name, headers={"cache-control": "no-store"}, stat_result=found
-        )
+        headers = {"cache-control": "no-store"}
+        return FileResponse(path, media_type=FILES[name], filename=name, headers=headers, stat_result=found)
 
     @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)
     def you(request: Request) -> Response:

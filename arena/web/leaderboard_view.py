@@ -100,9 +100,8 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     """Render a board: table, what its numbers can and cannot tell, and downloads."""
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
     if not board.votes:
-        vote = (
-            f"Votes of {COUNTED[board.left_out.rule]} begin it" if choice.votes == "counted" else "Vote, and it begins"
-        )
+        is_counted = choice.votes == "counted"
+        vote = f"Votes of {COUNTED[board.left_out.rule]} begin it" if is_counted else "Vote, and it begins"
         begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
@@ -277,8 +276,8 @@ class TableCell(NamedTuple):
 def _bodies(board: Board) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
     """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     for number, group in enumerate(board.groups, 1):
-        headings = [f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"]
-        headings = headings if len(board.groups) > 1 else []
+        told = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
+        headings = [told] if len(board.groups) > 1 else []
         for trust, rows in groupby(_rows(group), key=lambda row: row[0].trust):
             yield [*headings, *(["Still gathering votes: no rank yet"] if trust == "provisional" else [])], list(rows)
             headings = []

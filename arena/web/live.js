@@ -1,5 +1,5 @@
 // Live battles and the chat: images and text go out, words come in. Loaded in the page's head, after keys.js.
-const stereoscopeLive = (() => {
+(() => {
   const byId = (id) => document.getElementById(id);
   const MOST_IMAGES = 10;
   const { word, narrow } = stereoscopeVote;
@@ -428,5 +428,4 @@ const stereoscopeLive = (() => {
     }
   };
   new MutationObserver(begin).observe(document, { childList: true, subtree: true });
-  return tabs;
 })();

@@ -86,9 +86,8 @@ class LiveApi:
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         item = secrets.choice(items)
-        return JSONResponse(
-            {"item": item.key, "html": bank_html(item, self.scaled, words_of(request.headers))}, headers=NO_STORE
-        )
+        html = bank_html(item, self.scaled, words_of(request.headers))
+        return JSONResponse({"item": item.key, "html": html}, headers=NO_STORE)
 
     def unfinished(self, request: Request) -> Response:
         battle = self.store.unfinished(request.state.voter)

@@ -9,7 +9,7 @@ from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, Outside
 from arena.templates import macros
 from arena.types import SIDES, Item, Names, Phase, Side
-from arena.web.pictures import Shown, shown_pictures
+from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 
 BATTLE, HTML = macros("battle.html"), macros("live.html")
@@ -26,7 +26,7 @@ def head_html(instruction: str, images: Sequence[str], item: Item | None, scaled
 
 def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:
     """Render an item of the bank, with its own heading id, since the battle tab has one too."""
-    return BATTLE.item(item, shown_pictures(item, scaled), words, "live-heading")
+    return BATTLE.item(item, shown_images(item.images, scaled), words, "live-heading")
 
 
 def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.database import DatabaseError
 from arena.errors import VoterError
 from arena.storage import size_text
-from arena.web.addresses import is_page
+from arena.web.addresses import opened
 from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
@@ -205,7 +205,7 @@ class RequestMiddleware:
         if sent and self._cookies.is_signed(sent):
             scope["headers"] = with_cookie(scope["headers"], sent)  # without others, that may stand before it
             return None
-        opens, believed = scope["method"] == "GET" and is_page(scope["path"]), None
+        opens, believed = scope["method"] == "GET" and opened(scope["path"]) is not None, None
         if sent:
             try:
                 since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))

@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import AT_ONCE, MOST_BYTES, ScaledPictures
-from arena.types import Image, Item
+from arena.types import Image
 from arena.web.cookies import YEAR
 
 BATTLE_BYTES = 120_000
@@ -28,10 +28,6 @@ class Shown(NamedTuple):
     sizes: str = ""
     width: int | None = None
     height: int | None = None
-
-
-def shown_pictures(item: Item, scaled: ScaledPictures) -> Sequence[Shown]:
-    return shown_images(item.images, scaled)
 
 
 def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[Shown]:

@@ -51,9 +51,8 @@ def head_html(
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
-    yield _menu(
-        query, "source", "Items", {one: one for one in choice.sources}, family="", since="", until="", voters=""
-    )
+    anew = dict.fromkeys(("family", "since", "until", "voters"), "")
+    yield _menu(query, "source", "Items", {one: one for one in choice.sources}, **anew)
     yield _menu(query, "images", "Pictures", {label: name for name, label in PICTURES.items()}, family="")
     if choice.families:
         yield _menu(query, "family", "Family", {ALL: "", **{one: one for one in choice.families}})
@@ -92,5 +91,4 @@ def plots_html(choice: BoardSelection, plot: str, figure: Figure | None) -> str:
     """Return the plots to choose from, and the chosen one with its table and its files."""
     query = board_query(choice)
     others = [Choice(name, board_address(query, plot=slug), slug == plot) for slug, name in FURTHER.items()]
-    drawn = svg(figure.drawing, "plot") if figure and figure.drawing else ""
-    return RESULTS.plots(others, plot, figure, drawn, query, board_address(query))
+    return RESULTS.plots(others, picture_html(figure, "plot", "boards/plot", {**query, "plot": plot}))

@@ -72,12 +72,11 @@ def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
     said = words["rank"].format(round(line.rank.value), ranked)
     if line.rank.low != line.rank.high and line.rank.low is not None:
         said += f" ({line.rank.low:.0f}–{line.rank.high:.0f})"
-    if line.rating is None:
-        return said
-    rating = f"{line.rating.value:.0f}"
-    return f"{said} · {rating}" + (
-        "" if line.rating.low is None else f" ({line.rating.low:.0f}–{line.rating.high:.0f})"
-    )
+    if line.rating is not None:
+        said += f" · {line.rating.value:.0f}"
+        if line.rating.low is not None:
+            said += f" ({line.rating.low:.0f}–{line.rating.high:.0f})"
+    return said
 
 
 def _others(outcome: BattleOutcome, words: Words) -> str:
