@@ -107,7 +107,7 @@ def resize(page: Page, width: int) -> None:
 
 
 def shoot(page: Page, name: str, whole: bool = False) -> None:
-    """The screen fits a phone and a desk; where SHOTS names a folder, keep pictures of what is in view, or of it all."""
+    """The screen fits a phone and a desk; where SHOTS names a folder, keep pictures of what is in view, or of all."""
     assert_fits(page, PHONE, DESK)
     if SHOTS:
         here = page.viewport_size
