@@ -9,19 +9,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = (
-    *(
-        "vote_path",
-        "board_path",
-        "judge_throughput",
-        "coverage",
-        "campaigns",
-        "seats",
-        "fraud",
-        "ratings",
-        "choices",
-        "live",
-    ),
-    *("voters", "attacks", "page", "task_map"),
+    "vote_path",
+    "board_path",
+    "judge_throughput",
+    "coverage",
+    "campaigns",
+    "seats",
+    "fraud",
+    "ratings",
+    "choices",
+    "live",
+    "voters",
+    "attacks",
+    "page",
+    "task_map",
 )
 
 

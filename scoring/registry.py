@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, read_records
+from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, read_records
 from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
@@ -73,9 +73,9 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
     return known[key]
 
 
-def question_file(path: Path, limits: FileLimits = PAGE) -> Mapping[int, ChoiceQuestion]:
+def question_file(path: Path) -> Mapping[int, ChoiceQuestion]:
     """A benchmark's own questions by index. Raises RowsError, and ChoicesError with all problems."""
-    found, problems = read_questions(read_records(path, limits, IMAGE_COLUMNS))
+    found, problems = read_questions(read_records(path, ANSWERS, IMAGE_COLUMNS))
     check_scorable(path.name, problems)
     return found
 

@@ -184,7 +184,7 @@ class ItemImporter:
         if _is_address(name):
             known = kept.get(name)
             held = known if known and self.pictures.has(known.sha256) else None
-            return ImageDraft(name, _last_part(name), url=name, **(held._asdict() if held else {}))
+            return ImageDraft(name, last_part(name), url=name, **(held._asdict() if held else {}))
         try:
             path = (folder / name).resolve()
             if not path.is_relative_to(folder.resolve()):
@@ -256,7 +256,7 @@ class _KnownItems:
         instruction = text_in(row, "instruction")
         names = list_in(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
-        return by_address or self._by_names.get((folded(instruction), tuple(map(_last_part, names))))
+        return by_address or self._by_names.get((folded(instruction), tuple(map(last_part, names))))
 
 
 def _is_verified(row: Row) -> bool:
@@ -418,7 +418,7 @@ def _answers(row: Row) -> dict[str, str]:
     return {name: str(text) for name, text in answers.items()}
 
 
-def _last_part(name: str) -> str:
+def last_part(name: str) -> str:
     """File name at the end of a URL or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 

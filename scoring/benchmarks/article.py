@@ -111,12 +111,12 @@ def _ends(groups: Iterable[ScoreLine]) -> str:
     return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
 
 
-def wrong_answers(answers: Iterable[ScoredAnswer], most: int = WRONG) -> list[ScoredAnswer]:
+def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
     """The answers with the lowest scores, of as many kinds of question as there are."""
     wrong = sorted((one for one in answers if one.score is not None and one.score < 1), key=lambda one: one.score or 0)
     first = list({one.groups: one for one in reversed(wrong)}.values())
     first.sort(key=lambda one: one.score or 0)
-    return [*first, *(one for one in wrong if one not in first[:most])][:most]
+    return [*first, *(one for one in wrong if one not in first[:WRONG])][:WRONG]
 
 
 class PairedLine(NamedTuple):

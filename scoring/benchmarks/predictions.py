@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
+from arena.types import folded
 from scoring.report import Filled, NoAnswersError, Question, QuestionSet, repeats
 
 Layout = Literal[
@@ -181,7 +182,7 @@ class _Index:
         self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
         self._texts: dict[str, list[Question]] = {}
         for question in whole:
-            self._texts.setdefault(_folded(question.text), []).append(question)
+            self._texts.setdefault(folded(question.text), []).append(question)
 
     def id_of(self, record: Record, columns: _Columns) -> str:
         """Id of the record's question, or the file's own text for it if there is no such question. Raises RowsError."""
@@ -189,7 +190,7 @@ class _Index:
             return self._id_by_text(record, columns)
         id = self._id_by_id(record, columns.id)
         text = record.values.get(columns.question or "")
-        meant = [question.id for question in self._texts.get(_folded(text), [])] if isinstance(text, str) else []
+        meant = [question.id for question in self._texts.get(folded(text), [])] if isinstance(text, str) else []
         if meant and id not in meant:
             problem = f"expected the question of {id!r}, found that of {meant[0]!r}; correct the ids, or delete them"
             raise RowsError(problem, row=record.row, column=columns.question)
@@ -209,15 +210,15 @@ class _Index:
         text = record.values.get(columns.question or "")
         if not isinstance(text, str) or not text.strip():
             raise RowsError("expected the question's text; write it there", None, record.row, columns.question)
-        meant = self._texts.get(_folded(text), [])
+        meant = self._texts.get(folded(text), [])
         truth = record.values.get(columns.truth or "")
         if len(meant) > 1 and isinstance(truth, str):
-            meant = [question for question in meant if _folded(question.truth) == _folded(truth)]
+            meant = [question for question in meant if folded(question.truth) == folded(truth)]
         if len(meant) > 1:
             several = _counted([question.id for question in meant])
             problem = f"expected the text of one question, found that of {several}; add a column id"
             raise RowsError(problem, row=record.row, column=columns.question)
-        return meant[0].id if meant else repr(_folded(text)[:60])
+        return meant[0].id if meant else repr(folded(text)[:60])
 
 
 def sample(record: Record) -> Record:
@@ -302,10 +303,6 @@ def _whole(written: str) -> int | None:
 
 def _normal(id: str) -> str:
     return unicodedata.normalize("NFC", id).strip()
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _problem(what: str, ids: list[str], mend: str) -> str:

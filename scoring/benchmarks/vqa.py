@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from pydantic import StrictInt
 
-from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
+from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
 from scoring.benchmarks.choice import has_options
@@ -183,10 +183,10 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
     return ReadFile(tuple(rows), tuple(problems))
 
 
-def read_references(path: Path, limits: FileLimits = PAGE) -> Mapping[str, VQAQuestion]:
+def read_references(path: Path) -> Mapping[str, VQAQuestion]:
     """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
     found: dict[str, VQAQuestion] = {}
-    for record in read_records(path, limits, IMAGE_COLUMNS, members=True):
+    for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
         values = {str(name).strip().lower(): value for name, value in record.values.items()}
         id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
         answers = references(values.get("answer", values.get("answers")))

@@ -70,7 +70,7 @@ def score_choices(
     against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
-    asked = question_file(questions, ANSWERS) if questions else None
+    asked = question_file(questions) if questions else None
 
     def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
         found = open_upload(path, ANSWERS, benchmark=context.info_name, questions=asked)
@@ -108,7 +108,7 @@ def mark(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     if questions and not dataset:
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
-    asked = vqa_marks.read_references(questions, ANSWERS) if questions else None
+    asked = vqa_marks.read_references(questions) if questions else None
     found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
     if found is None or not isinstance(found.benchmark, VQAMarks):
         raise ChoicesError(

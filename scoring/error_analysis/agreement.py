@@ -55,7 +55,7 @@ def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
     )
 
 
-def alpha(units: Iterable[Sequence[Hashable]], seed: int = 0) -> Estimate:
+def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
     """Krippendorff's alpha, nominal, of the values that each unit was given, with a bootstrap over the units.
 
     Undefined (None) where no unit has two values, or all values are the same.
@@ -71,7 +71,7 @@ def alpha(units: Iterable[Sequence[Hashable]], seed: int = 0) -> Estimate:
     value = float(_alpha(np.ones((1, len(paired))), counts)[0])
     if len(paired) < LEAST_CONTESTS:
         return Estimate(value, None, None)
-    drawn = np.random.default_rng(seed).multinomial(len(paired), np.full(len(paired), 1 / len(paired)), ROUNDS)
+    drawn = np.random.default_rng(0).multinomial(len(paired), np.full(len(paired), 1 / len(paired)), ROUNDS)
     low, high = percentiles(_alpha(drawn.astype(float), counts))
     return Estimate(value, float(low), float(high))
 

@@ -46,7 +46,7 @@ class DrawnError(NamedTuple):
     """Probability of being drawn: min(1, k / errors of its group). Its inverse is the weight."""
 
 
-def known_errors(answers: Iterable[ScoredAnswer], at_most: float = WRONG_AT_MOST) -> KnownErrors:
+def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
     """The wrong answers by group. An unscored answer, and one whose score was assigned, is no error of the model."""
     scores: list[float] = []
     wrong: dict[str, list[ScoredAnswer]] = {}
@@ -54,7 +54,7 @@ def known_errors(answers: Iterable[ScoredAnswer], at_most: float = WRONG_AT_MOST
         if one.score is None or one.assigned:
             continue
         scores.append(one.score)
-        if one.score <= at_most:
+        if one.score <= WRONG_AT_MOST:
             wrong.setdefault(group_of(one), []).append(one)
     return KnownErrors(wrong, len(scores), sum(scores) / len(scores) if scores else None)
 

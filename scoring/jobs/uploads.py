@@ -106,7 +106,7 @@ class UploadStore:
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
         return arrived
 
-    def discard(self, arrived: StoredUpload) -> None:
+    def discard(self, arrived: "StoredUpload | _HeldFile") -> None:
         self._metadata(arrived.token).unlink(missing_ok=True)
         arrived.path.unlink(missing_ok=True)
 
@@ -130,7 +130,7 @@ class UploadStore:
         mine = _code(owner) if owner is not None else None
         for held in self._held():
             if held.since < oldest or held.owner == mine:
-                self._delete(held)
+                self.discard(held)
 
     def _metadata(self, token: str) -> Path:
         return self.folder / f"{token}{_METADATA}"
@@ -155,10 +155,6 @@ class UploadStore:
                         held.append(_HeldFile(state.st_mtime, Path(entry.path), token, owner, network, state.st_size))
         return sorted(held)
 
-    def _delete(self, held: "_HeldFile") -> None:
-        self._metadata(held.token).unlink(missing_ok=True)
-        held.path.unlink(missing_ok=True)
-
     def _make_room(self, size: int, mine: Path) -> None:
         """Delete the oldest files of the network that holds most until `size` bytes of mine fit.
 
@@ -178,7 +174,7 @@ class UploadStore:
                     raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
                 oldest = next(one for one in held if one.network == greatest)
                 held.remove(oldest)
-                self._delete(oldest)
+                self.discard(oldest)
                 weights[greatest] -= weigh(oldest)
 
 

@@ -190,11 +190,11 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
         header.pop("__metadata__", None)
         start, end = 8 + length, file.stat().st_size - 8 - length
         return {name: _tensor(file, name, about, start, end) for name, about in header.items()}
+    except _Broken:
+        raise
     except OSError as error:
         raise _Broken(f"{file.name} cannot be opened ({error.strerror})") from error
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, _Broken):
-            raise
         raise _Broken(f"{file.name} is no whole safetensors file") from error
 
 

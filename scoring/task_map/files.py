@@ -48,7 +48,8 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
         told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
         raise RowsError(told, shown, 1)
     distances = np.array([[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records])
-    if (gap := np.abs(distances - distances.T)) is not None and np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
+    gap = np.abs(distances - distances.T)
+    if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))
         told = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
         raise RowsError(told, shown, records[row].row, column=tasks[column])

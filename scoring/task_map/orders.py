@@ -62,15 +62,6 @@ def tau_curve(found: TaskMap, accuracies: Accuracies) -> list[float | None]:
     return [tau_delta(found.distances, between, delta) for delta in DELTAS]
 
 
-def tau_of_means(values: Matrix) -> float:
-    """Mean over the tasks of their tau with the models' mean over all, ties counting as nothing.
-
-    Another reading of Table 3's first number: 0.289 on the paper's own accuracies, where the formula gives 0.209.
-    """
-    signs, known = _pairs(np.column_stack([values, values.mean(axis=1)]))
-    return float(((signs[:, :-1].T @ signs[:, -1]) / len(known)).mean())
-
-
 def performance_map(accuracies: Accuracies) -> TaskMap:
     """One less Kendall's tau-b of the models' orders on two tasks. Raises TaskMapError below ten models."""
     source = f"the orders of {len(accuracies.models)} models by accuracy (1 less Kendall's tau-b)"

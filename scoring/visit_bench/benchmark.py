@@ -177,11 +177,8 @@ def _meets_reference(report: MatchReport) -> bool:
 
 def _counted(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
-    kinds, multi, reference = (
-        {one.item: one.multi for one in report.instances},
-        _is_multi(report),
-        _meets_reference(report),
-    )
+    kinds = {one.item: one.multi for one in report.instances}
+    multi, reference = _is_multi(report), _meets_reference(report)
     return [
         match
         for match in report.matches

@@ -7,16 +7,15 @@ in "<model name> prediction" or in `prediction`. Problems are collected, so that
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
+from pathlib import Path
 
 from arena.io.strict_json import parse_json
 from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
+from arena.items.importers import last_part
 from arena.types import folded, item_key
 from scoring.report import NoAnswersError
 
 PREDICTION = "prediction"
-_PARAMETERS = re.compile(r"[?#]")
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
 IMAGE_COLUMNS = ("images", "image", "image_url", "file_name")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
@@ -84,10 +83,6 @@ def is_submission(path: Path, name: str) -> bool:
     named = any(_NAMED.fullmatch(column) for column in columns)
     plain = PREDICTION in columns and ("item" in columns or not columns.isdisjoint(IMAGE_COLUMNS))
     return (named or plain) and not columns.isdisjoint(("instruction", "item"))
-
-
-def last_part(name: str) -> str:
-    return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 
 def _entry(record: Record, column: str) -> Entry:

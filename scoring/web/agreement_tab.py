@@ -7,7 +7,6 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.io.tables import RowsError
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
-from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, Updates, offered
 from arena.web.results_view import picture_html
 from scoring.agreement.people_agreement import PeopleAgreement
@@ -16,6 +15,7 @@ from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.citations import citations
 from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.scoring_api import owner_of
 
 NO_SOURCE = (
     "There are no pictures to vote on yet. Once several people have chosen between the same two answers, it says here "
@@ -64,9 +64,8 @@ class AgreementTab:
         query = {"source": source}
         if not isinstance(token, str) or not token:
             return self._shown(self._service.of(source), query)
-        owner = cookie_hash(sent_cookie(request.headers) or "")
         try:
-            found, own = self._service.beside(source, owner, token)
+            found, own = self._service.beside(source, owner_of(request.headers), token)
             return self._shown(found, query | {"own": token}, own)
         except (UploadStoreError, RowsError) as error:
             return {**self._shown(self._service.of(source), query), self.own: REPORT.alert(error)}

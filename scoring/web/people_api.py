@@ -15,7 +15,7 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records
 from arena.templates import plural
 from arena.web import campaign_api
-from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.cookies import NO_STORE
 from arena.web.words import EVERYWHERE, page_words
 from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
@@ -30,7 +30,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest
 from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
-from scoring.web.scoring_api import attachment, sent_file
+from scoring.web.scoring_api import attachment, owner_of, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
@@ -129,7 +129,7 @@ class _Routes:
         self.pages = pages
 
     def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
-        found = self.pages.page(link, _owner(request), said)
+        found = self.pages.page(link, owner_of(request.headers), said)
         if found is None:  # the report's own address says that there is none
             return RedirectResponse(f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE)
         return HTMLResponse(found, status_code=status, headers=NO_STORE)
@@ -144,10 +144,10 @@ class _Routes:
     def _act(self, link: str, act: str, request: Request) -> Response:
         try:
             if act == "drop":
-                self.pages.marking.drop(_owner(request), link)
+                self.pages.marking.drop(owner_of(request.headers), link)
                 path = f"/report/{quote(link, safe='')}/people"
             else:
-                path = self.pages.begin(_owner(request), link, act)
+                path = self.pages.begin(owner_of(request.headers), link, act)
         except MarkError as error:
             return self._shown(link, request, str(error), 409)
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
@@ -167,12 +167,12 @@ class _Routes:
 
     def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
-            return self._shown(link, request, self.pages.bring(_owner(request), link, content, name))
+            return self._shown(link, request, self.pages.bring(owner_of(request.headers), link, content, name))
         except (MarkError, RowsError) as error:
             return self._shown(link, request, str(error), 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
-        content = self.pages.file(link, name, _owner(request))
+        content = self.pages.file(link, name, owner_of(request.headers))
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404, headers=NO_STORE)
         return attachment(name, content)
@@ -187,7 +187,3 @@ def routes(pages: PeoplePages) -> APIRouter:
     router.add_api_route(MARKS_UPLOAD, does.brings, methods=["POST"])
     router.add_api_route(MARKS_UPLOAD, does.returns, methods=["GET"])
     return router
-
-
-def _owner(request: Request) -> str:
-    return cookie_hash(sent_cookie(request.headers) or "")

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 import gradio as gr
 
 from arena.database import now
-from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
 from scoring.benchmarks.choice import ChoiceReport
@@ -39,6 +38,7 @@ from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.scoring_api import owner_of
 from scoring.web.tables_view import TablesView
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MatchesView
@@ -182,7 +182,7 @@ class ReportTab:
             self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
             **{part: gr.update(visible=one is view) for one in self._each for part in (one.body, one.below)},
             **shown,
-            **self._owned(job, owner_of(request) == job.owner),
+            **self._owned(job, owner_of(request.headers) == job.owner),
         }
 
     @shows_report_errors("clusters")
@@ -216,7 +216,7 @@ class ReportTab:
 
     @shows_report_errors("publication")
     def on_sure(self, link: object, request: gr.Request) -> Updates:
-        self._delete(owner_of(request), str(link))
+        self._delete(owner_of(request.headers), str(link))
         return {self.gone: str(link)}
 
     @shows_report_errors("comparison")
@@ -229,7 +229,7 @@ class ReportTab:
 
     @shows_report_errors("publication")
     def _publish(self, link: object, published: bool, request: gr.Request) -> Updates:
-        return self._owned(self._jobs.publish(owner_of(request), str(link), published), True)
+        return self._owned(self._jobs.publish(owner_of(request.headers), str(link), published), True)
 
     def _owned(self, job: Job, is_owner: bool) -> Updates:
         """Show the owner whether the report is published, and the button that changes it."""
@@ -242,17 +242,11 @@ class ReportTab:
 
     def _others(self, job: Job, request: gr.Request) -> list[tuple[str, str]]:
         """Return the visitor's other reports of the same benchmark, by title and time."""
-        mine = (one for one in self._jobs.of_owner(owner_of(request)) if one.state == "done" and one.link != job.link)
         return [
             (f"{one.title} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}", one.link)
-            for one in mine
-            if one.benchmark == job.benchmark
+            for one in self._jobs.of_owner(owner_of(request.headers))
+            if one.state == "done" and one.benchmark == job.benchmark and one.link != job.link
         ]
-
-
-def owner_of(request: gr.Request) -> str:
-    """Return whose cookie a request has; without one, nobody's, whose no report is."""
-    return cookie_hash(sent_cookie(request.headers) or "")
 
 
 def _link(typed: object) -> str:

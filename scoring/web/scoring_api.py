@@ -1,5 +1,6 @@
 """Routes of scoring: upload a file; download a report, a judge's board, or how far people agree."""
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -133,8 +134,7 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
                 return PlainTextResponse("There are no such items or file.", status_code=404)
             if name not in FIGURES:
                 return attachment(name, scores_csv(agreement.answers(source)))
-            owner = cookie_hash(sent_cookie(request.headers) or "")
-            found = agreement.beside(source, owner, own)[0] if own else agreement.of(source)
+            found = agreement.beside(source, owner_of(request.headers), own)[0] if own else agreement.of(source)
             return attachment(name, FIGURES[name](found))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
@@ -142,6 +142,11 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
             return PlainTextResponse(str(error), status_code=503)
 
     return router
+
+
+def owner_of(headers: Mapping[str, str]) -> str:
+    """Return whose cookie a request has; without one, nobody's, whose no report is."""
+    return cookie_hash(sent_cookie(headers) or "")
 
 
 async def sent_file(request: Request) -> tuple[bytes, str]:

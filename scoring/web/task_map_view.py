@@ -77,7 +77,7 @@ def page_html(page: MapPage) -> str:
     title = f"{TITLE}: {page.own.model}" if page.own else TITLE
     parts = [_head(title, page)]
     if page.problem:
-        parts.append(MAP.problem(page.problem))
+        parts.append(PARTS.alert(page.problem))
     if page.form:
         parts.append(MAP.form(page.form.choices, page.form.values))
     if page.found and page.tree:
@@ -85,7 +85,8 @@ def page_html(page: MapPage) -> str:
     parts.append(_published(page))
     if page.back:
         parts.append(MAP.brings())
-    parts += [MAP.downloads(page.downloads)] if page.downloads else []
+    if page.downloads:
+        parts.append(MAP.downloads(page.downloads))
     parts.append(MAP.open())
     style, code = (script(_HERE / f"task_map.{suffix}") for suffix in ("css", "js"))
     return MAP.document(title, style, code, page.private, parts)

@@ -27,9 +27,9 @@ def random_factors(seed: int, rank: int = 4, shapes: Mapping[str, tuple[int, int
     }
 
 
-def write_adapter(folder: Path, factors: Factors, alpha: float = 8, **config: object) -> None:
+def write_adapter(folder: Path, factors: Factors, **config: object) -> None:
     rank = next(iter(factors.values()))[0].shape[0]
-    settings = {"peft_type": "LORA", "base_model_name_or_path": BASE, "r": rank, "lora_alpha": alpha, **config}
+    settings = {"peft_type": "LORA", "base_model_name_or_path": BASE, "r": rank, "lora_alpha": 8, **config}
     folder.mkdir(parents=True)
     (folder / "adapter_config.json").write_text(json.dumps(settings))
     tensors = {}

@@ -35,8 +35,8 @@ def plant_source(database: Database) -> None:
     plant(database, votes)
 
 
-# A metric of a visitor's own.
 def scores_file(folder: Path, *rows: tuple[object, ...]) -> Path:
+    """Write the scores of a visitor's own metric: item, model, metric, score."""
     path = folder / "scores.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([("item", "model", "metric", "score"), *rows])

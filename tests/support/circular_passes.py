@@ -1,11 +1,9 @@
 """Passes of CircularEval groups with the outcomes that a test wants."""
 
 from arena.io.tables import Record
-from scoring.benchmarks import mmbench
+from scoring.benchmarks import choice, mmbench
 from scoring.multiple_choice.circular_eval import PASS
-from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.reader import read_choices
-from scoring.multiple_choice.types import Decided
 
 TEXTS = ("dog", "cat", "bird", "fish")
 
@@ -29,11 +27,7 @@ def records(rows):
 
 
 def decided(rows, protocol="strict"):
-    read = read_choices(records(rows))
-    return [
-        Decided(one.question, one.prediction, extract(one.prediction, one.question.options, protocol))
-        for one in read.rows
-    ]
+    return list(choice.decided(read_choices(records(rows)).rows, protocol))
 
 
 def passes(base, letters, **more):

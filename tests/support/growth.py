@@ -53,7 +53,7 @@ def slow(call: Callable[[str], object], units: Iterable[str] = (), soak: bool = 
     return [found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))]
 
 
-def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], most: int = MOST) -> str | None:
+def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], most: int) -> str | None:
     """Return what was measured where four times the text took over BOUND times the processor's time, else None.
 
     Lengths go up by steps of 4 to the most, so that a cubic rule shows itself before it costs minutes. Short texts
@@ -79,9 +79,9 @@ def _processor_time(call: Callable[[str], object], text: str) -> float:
     return time.thread_time() - start
 
 
-def units_of(pattern: re.Pattern, seed: int = 1) -> list[str]:
+def units_of(pattern: re.Pattern) -> list[str]:
     """Return texts that a pattern nearly matches over and over: the bodies of its repeats, and what leads to them."""
-    pick, found = Random(seed), set[str]()
+    pick, found = Random(1), set[str]()
     text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
 
     def walk(items: Sequence, before: list) -> None:

@@ -7,10 +7,10 @@ from scoring.benchmarks.mmt_bench import subtasks
 from tests.support.mmt_answers import answered
 
 
-def mmt_report(title: str, skill: float, seed: int = 0, protocol: str = "strict", questions: int = 4) -> ChoiceReport:
-    """A report with so many questions of each subtask, of the split VAL."""
-    draw = random.Random(f"{title} {seed}")
-    keys = [key for key in subtasks() for _ in range(questions)]
+def mmt_report(title: str, skill: float, protocol: str = "strict") -> ChoiceReport:
+    """A report with four questions of each subtask, of the split VAL."""
+    draw = random.Random(title)
+    keys = [key for key in subtasks() for _ in range(4)]
     rows = tuple(answered(place, key, draw.random() < skill) for place, key in enumerate(keys))
     head = {"benchmark": "mmt-bench", "title": title, "file": "answers.tsv", "created": "2026-11-01T00:00:00+00:00"}
     return ChoiceReport(**head, protocol=protocol, judge=None, rows=rows, problems=())

@@ -72,13 +72,12 @@ class Toys:
                 one.answered_at = one.answered_at and one.answered_at - earlier
 
 
-def do_all(worker: Worker, wrongly: bool = False) -> Worker:
-    """Work until the end, every number rightly or every number wrongly."""
+def do_all(worker: Worker) -> Worker:
+    """Work until the end, every number rightly."""
     for _ in range(60):
         if worker.kind != "work":
             return worker
-        side = right(int(worker.number))
-        worker.decide({"a": "b", "b": "a"}[side] if wrongly else side)
+        worker.decide(right(int(worker.number)))
     raise AssertionError("the work does not end")
 
 

@@ -27,6 +27,7 @@ from scoring.judges.client import AskRefused, Judge, JudgeAnswer, JudgeFailed, J
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
 from tests.support.certificates import HOST
+from tests.support.judging_process import tls
 from tests.support.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
 
 KEY = "sk-planted-Zq7_0123456789"
@@ -635,12 +636,6 @@ class Names:
         """Return the next addresses."""
         self.asked += 1
         return self.found.pop(0)
-
-
-def tls(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
 
 
 def user_ask(server: OpenAIServer, names: Names, certificate: Path, allowed: Callable[[str], bool]) -> list[Any]:
