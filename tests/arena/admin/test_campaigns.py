@@ -193,13 +193,14 @@ def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_si
 
 
 def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_runs(paid):
-    for number in range(4):
+    for number in range(3):
         paid.answer(f"reader-{number}", ["m1"])
     let_minutes_pass(paid.database, 1)
-    riggers = [paid.answer("rigger")]
-    answered_at_once(paid.database, riggers[0])
+    rigger = paid.answer("rigger")
+    answered_at_once(paid.database, rigger)
+    paid.answer("reader-3", ["m1"])  # votes are reviewed when there are fifty
     state = paid.admin.states.fresh(paid.campaign)
-    assert state.left_out == {seat.id for seat in riggers}
+    assert state.left_out == {rigger.id}
     assert state.votes == 48
 
 
