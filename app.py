@@ -10,6 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    gc.disable()  # until it serves: looking through what is imported and built, and stays, took a sixth of a start
+
 from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
 from arena.web.gradio_import import gr
 
@@ -388,6 +391,7 @@ def main() -> int:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
     serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.serve
     gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
+    gc.enable()
     try:
         serve(app, settings, context.database.close)
     finally:

@@ -46,17 +46,19 @@ _END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def home(tmp_path_factory) -> Iterator[Path]:
+def home() -> Iterator[Path]:
     """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = Path(tempfile.mkdtemp(prefix="stereoscope-home-", dir="/var/tmp"))  # paid work is refused in memory
+    (folder / "data").mkdir()
     one = folder / "one.pem"
     one.write_text(Path(certifi.where()).read_text("utf-8").partition(_END)[0] + _END)
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("HOME", str(folder))
         environ.setenv("SSL_CERT_FILE", str(one))  # nothing outside is asked, and each client would read all of them
-        environ.setenv("DATA_DIR", str(tmp_path_factory.mktemp("data-dir")))
+        environ.setenv("DATA_DIR", str(folder / "data"))
         yield folder
     left = [path.name for path in folder.glob(".stereoscope/*")]
+    shutil.rmtree(folder)
     assert not left, f"left in ~/.stereoscope, where a person's own votes lie: {left}; give the command a DATA_DIR"
 
 

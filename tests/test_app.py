@@ -1,5 +1,6 @@
 """The app as a process: how it starts, what it refuses, and what it takes."""
 
+import gc
 import json
 import re
 import sqlite3
@@ -47,6 +48,16 @@ def test_a_wrong_setting_stops_the_start_with_one_line(start, name, value):
 def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(start):
     said = start(DATABASE_URL="postgresql://me:hush@127.0.0.1:1/none")
     assert said.startswith("Stereoscope did not start: ") and "hush" not in said
+
+
+def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
+    """As a program it stops that until then."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("DEMO_BANK", "off")
+    collected: list[bool] = []
+    monkeypatch.setattr(app.uvicorn_server, "serve", lambda *_: collected.append(gc.isenabled()))
+    gc.disable()
+    assert app.main() == 0 and collected == [True]
 
 
 @pytest.mark.parametrize(

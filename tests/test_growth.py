@@ -19,6 +19,7 @@ from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
 from arena.io import csv_text
 from arena.server import logs
+from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
 from scoring.agreement import text_metrics
@@ -152,7 +153,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a marked response": visit_bench.marked,
     "reference answers": vqa_marks.references,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
-    "ids": lambda text: uploads._normal(text) + uploads._folded(text),
+    "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a name of a file": results.file_stem,
     "ROUGE-L": metric("ROUGE-L"),

@@ -8,6 +8,7 @@ nobody sees: the parent says what a person needs to know.
 
 import contextlib
 import json
+import os
 import runpy
 import sys
 
@@ -49,3 +50,5 @@ if __name__ == "__main__":
     # Blocks what the readers' libraries would load and not use here: numpy's threads alone can fill the address space.
     sys.modules |= {"numpy": None, "PIL": None}
     main(sys.argv[1], json.loads(sys.argv[2]))
+    sys.stdout.flush()
+    os._exit(0)  # pyarrow's threads, cut off at an ordinary end, abort one process in a hundred
