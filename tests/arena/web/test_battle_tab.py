@@ -478,13 +478,13 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, start_server
 def test_the_next_battle_is_there_before_the_server_answers(browser, start_server):
     server = start_server()
     with fresh_page(browser, DESK) as page, closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        open_battle(page, server.address)
-        (before,) = database.execute("SELECT count(*) FROM battle").fetchone()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url) if "/pictures/" in request.url else None)
+        open_battle(page, server.address)
+        (before,) = database.execute("SELECT count(*) FROM battle").fetchone()
         reveal(page)
         page.wait_for_function("document.querySelector('#held :is(textarea, input)').value.length > 100")
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(1500)  # its pictures are asked for once it is here
         assert database.execute("SELECT count(*) FROM battle").fetchone() == (before,)
         first, ahead = page.locator("#item .item").get_attribute("data-battle"), set(asked)
         late = Late(page, "**/run/predict*")
