@@ -13,7 +13,7 @@ COPY app.py README.md ./
 COPY arena ./arena
 COPY docs ./docs
 COPY scoring ./scoring
-# Compiles modules and templates: who runs it cannot keep them.
+# Modules and templates are compiled here: the user below may not write beside them.
 RUN python -c "import app"
 
 # Nobody in particular runs it, and may write to the data only.

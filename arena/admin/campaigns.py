@@ -9,7 +9,7 @@ from arena.admin.seat_admin import SeatAdmin, noted
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
-from arena.campaign_battles.spec import TASK, BattleSpec, battles_of
+from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.votes import left_out_seats
 from arena.database import Database, now
@@ -80,7 +80,7 @@ class CampaignAdmin(SeatAdmin):
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
-        spec, layout = battles_of(campaign), self.states.of(campaign).layout
+        spec, layout = battle_spec(campaign), self.states.of(campaign).layout
         most, seat = int(layout.wanted.sum()), spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
         checks = _check_items(self.items.bank(), spec.checks.items)
@@ -135,7 +135,7 @@ class CampaignAdmin(SeatAdmin):
             last = last_answers(connection, campaign)
         known = CampaignStanding(
             campaign,
-            wanted=battles_of(campaign).stop.votes,
+            wanted=battle_spec(campaign).stop.votes,
             states=Counter(state_of(seat, last.get(seat.id), at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
         )

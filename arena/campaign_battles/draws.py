@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from arena.battles.store import Draw, Seen
 from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
-from arena.campaign_battles.spec import BattleSpec, battles_of
+from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, Given, holders, judged
 from arena.items.store import Bank
@@ -53,7 +53,7 @@ def drawn_battle(
     coin: np.random.Generator,
 ) -> Draw | None:
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
-    spec, layout = battles_of(seat.campaign), state.layout
+    spec, layout = battle_spec(seat.campaign), state.layout
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
     served = _for_worker(state.served, layout, taken, spec)

@@ -57,7 +57,7 @@ class BattleSpec(CampaignSpec):
         return super().mistake()
 
 
-def battles_of(campaign: Campaign) -> BattleSpec:
+def battle_spec(campaign: Campaign) -> BattleSpec:
     assert isinstance(campaign.spec, BattleSpec)
     return campaign.spec
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from arena.battles.settlements import extend_record, read_record
 from arena.campaign_battles.layout import Layout, layout_of
-from arena.campaign_battles.spec import BattleSpec, battles_of
+from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.votes import collected, counted_votes
 from arena.database import Database
 from arena.fraud.flags import FlagService
@@ -122,7 +122,7 @@ class CampaignStates:
             return running
 
     def _state(self, campaign: Campaign) -> None:
-        begun, spec = time.monotonic(), battles_of(campaign)
+        begun, spec = time.monotonic(), battle_spec(campaign)
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
@@ -154,7 +154,7 @@ class CampaignStates:
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
-        seen = look(fit, found, votes, ever, battles_of(campaign).stop.settled or ALPHA)
+        seen = look(fit, found, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
         record = extend_record(self._database, board, record, layout.models, seen)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
         return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, record.among(layout.model_code)))

@@ -13,7 +13,7 @@ from playwright.sync_api import TimeoutError as TooLate
 SHOTS = os.environ.get("SHOTS")
 """A folder for screenshots to look at; none are taken without it."""
 PHONE, TABLET, DESK = 390, 768, 1280
-"""Widths of the window, in px: a person looks at a screen in each, a test at the outer two, and uses it in one."""
+"""Widths of the window, in px: a screen is looked at in each, and used in one."""
 _CHROMIUM_ARGS = (
     "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
     "--disable-component-update --disable-sync --no-first-run"
@@ -107,8 +107,8 @@ def resize(page: Page, width: int) -> None:
 
 
 def shoot(page: Page, name: str, whole: bool = False) -> None:
-    """The screen fits a phone and a desk; where SHOTS names a folder, keep pictures of what is in view, or of all."""
-    assert_fits(page, PHONE, DESK)
+    """The screen fits every width; where SHOTS names a folder, keep pictures of what is in view or the whole page."""
+    assert_fits(page, PHONE, TABLET, DESK)
     if SHOTS:
         here = page.viewport_size
         for width in (PHONE, TABLET, DESK):

@@ -327,7 +327,7 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
         total.add(kill_at_store(tmp_path / str(number), min(KILLS_A_FILE, kills - number)))
     print(f"\n{total}")
     assert total.kills == kills
-    assert total.acknowledged > kills and total.retries > kills and total.undone > 0
+    assert total.acknowledged > 3 * kills and total.retries > 3 * kills and total.undone > 0
     assert total.flaws == 0
 
 

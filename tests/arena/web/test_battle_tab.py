@@ -304,6 +304,7 @@ def test_terms_stand_by_the_first_vote_and_take_no_room_after_it(page, server):
     expect(page.locator(".foot").get_by_role("link", name="What is stored and published")).to_be_visible()
 
 
+PICTURE = re.compile(r"pictures/\d+/([0-9a-f]{64})")
 SWIPE = """() => {
     const target = document.querySelector("#card-a .said");
     const touch = (x) => new Touch({ identifier: 1, target, clientX: x, clientY: 500 });
@@ -484,7 +485,10 @@ def test_the_next_battle_is_there_before_the_server_answers(browser, start_serve
         (before,) = database.execute("SELECT count(*) FROM battle").fetchone()
         reveal(page)
         page.wait_for_function("document.querySelector('#held :is(textarea, input)').value.length > 100")
-        page.wait_for_timeout(1500)  # its pictures are asked for once it is here
+        held = set(PICTURE.findall(page.locator("#held").locator("textarea, input").input_value()))
+        while not held <= set(PICTURE.findall(" ".join(asked))):
+            page.wait_for_event("request")
+        assert held
         assert database.execute("SELECT count(*) FROM battle").fetchone() == (before,)
         first, ahead = page.locator("#item .item").get_attribute("data-battle"), set(asked)
         late = Late(page, "**/run/predict*")
