@@ -23,7 +23,7 @@ bench: .installed-dev
 	$(BIN)/python -m perf
 
 soak: .installed-dev browser balancer latex
-	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak
+	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak --timeout=1800
 
 # All planted defects, or those that ONLY names: make planted ONLY='undo_* ledger_*'
 planted: .installed-dev browser
