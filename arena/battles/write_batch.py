@@ -7,7 +7,6 @@ its connections by itself; on SQLite, which has one writer, they are grouped her
 import asyncio
 
 from arena.battles.store import BattleStore, VoteRequest
-from arena.database import DatabaseError
 from arena.types import Battle
 
 
@@ -34,7 +33,7 @@ class WriteBatch:
             cast, self._pending = self._pending, []
             try:
                 outcomes = await asyncio.to_thread(self._store.vote_all, [vote_request for vote_request, _ in cast])
-            except DatabaseError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):
                 if answer.done():  # its request was cancelled

@@ -109,3 +109,15 @@ def test_what_could_not_be_stored_is_told_to_all(bank, vote_rows):
         other.execute("DROP TRIGGER full")
         other.commit()
     assert all(isinstance(answer, Battle) for answer in cast(BattleStore(bank), vote_rows))
+
+
+def test_a_fault_of_the_program_is_told_to_all(bank, vote_rows, monkeypatch):
+    if not bank.is_sqlite:
+        pytest.skip("PostgreSQL gathers no votes here")
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    store = BattleStore(bank)
+    monkeypatch.setattr(store, "vote_all", fail)
+    assert {type(answer) for answer in cast(store, vote_rows)} == {MemoryError}
