@@ -14,8 +14,7 @@ import pgserver
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy import create_engine, text
 
 from arena.database import Database
 from arena.items.ingest import Ingest
@@ -24,22 +23,6 @@ from tests.support.screens import PHONE, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
-
-
-def compile_statements_once() -> None:
-    """Let all databases of a kind share their compiled statements, which SQLAlchemy keeps for each engine."""
-    compiled, made = {}, Engine.__init__
-
-    def share(engine: Engine, *args, **options) -> None:
-        made(engine, *args, **options)
-        engine.update_execution_options(compiled_cache=compiled)
-
-    Engine.__init__ = share
-    DefaultDialect.__eq__ = lambda one, other: type(one) is type(other)  # a part of the cache's keys
-    DefaultDialect.__hash__ = lambda one: hash(type(one))
-
-
-compile_statements_once()
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("soak", deadline=None)
