@@ -258,6 +258,7 @@ def test_every_plot_is_drawn_by_the_server_and_plotly_comes_when_somebody_explor
         shoot(page, f"plot {name} {images}", whole=True)
     assert not [url for url in asked if "plotly" in url.lower()], "nobody explores"
     choose_plot(page, "Battles")
+    expect(page.locator("#board-plots [aria-current]")).to_have_text("Battles")
     page.get_by_role("button", name="Explore with the mouse").click()
     expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
     choose_plot(page, "Over time")
