@@ -19,7 +19,8 @@ const stereoscope = (() => {
     }
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (byId("choose-a")) scrollTo({ top: 0, behavior: still ? "auto" : "smooth" });
-    if (heading) heading.focus({ preventScroll: true });
+    const asking = byId("dock")?.classList.contains("asking");  // a quick voter is at the reasons to skip already
+    if (heading && !asking) heading.focus({ preventScroll: true });
   });
 
   // The enlarged picture
