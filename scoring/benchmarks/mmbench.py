@@ -1,11 +1,12 @@
 """MMBench: accuracies by ability on three levels, vanilla and CircularEval, and the paper's published rows.
 
-Also for MMBench-CN, v1.1 and CCBench, whose categories belong to none of the paper's abilities and stay as they are.
+Also for MMBench-CN, v1.1 and CCBench, and for any other questions with options: categories that are none of the paper's
+abilities stay as they are.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -39,7 +40,8 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
 
-Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench"]
+Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"]
+"""The last is of questions that are none of MMBench's."""
 
 L1: Mapping[str, tuple[str, ...]] = {"perception": ("CP", "FP-S", "FP-C"), "reasoning": ("AR", "RR", "LR")}
 """The paper's first level, which no file contains."""
@@ -78,7 +80,14 @@ _WHOLE_FILE = "all"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
 """Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
 CCBENCH = 510
+_CCBENCH = frozenset(
+    "food_clothes cultural_relic scenery_building traditional_show calligraphy_painting sketch_reasoning "
+    "historical_figure".split()
+)
+"""CCBench's categories."""
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
+_OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
+"""Editions without the paper's abilities, and so without its tables."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +124,20 @@ class PublishedTable:
 
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
-    """The edition that the file's name, indices and language indicate, by the index ranges of the official service."""
-    highest = max((question.index % PASS for question in questions), default=0)
-    chinese = 2 * sum(bool(_CJK.search(question.text)) for question in questions) > len(questions)
-    foreign = not any(question.group or question.category in _L2_OF for question in questions)
-    if highest < 1000 and foreign and (chinese or any(question.category for question in questions)):
+    """The edition that abilities tell, then language, file name and the index ranges of the official service."""
+    if _are_mostly(questions, lambda question: question.category in _CCBENCH):
         return "CCBench"
+    if not _are_mostly(questions, lambda question: ability(question) in L3):
+        return "Multiple choice"
+    highest = max(question.index % PASS for question in questions)
+    chinese = _are_mostly(questions, lambda question: bool(_CJK.search(question.text)))
     if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
 
 
-def _is_foreign(questions: Sequence[ChoiceQuestion]) -> bool:
-    """Whether most rows have abilities that are not MMBench's; rows without any do not count."""
-    strange = sum(bool(question.group or question.category) and ability(question) not in L3 for question in questions)
-    return 2 * strange > len(questions)
+def _are_mostly(questions: Sequence[ChoiceQuestion], told: Callable[[ChoiceQuestion], bool]) -> bool:
+    return 2 * sum(map(told, questions)) > len(questions)
 
 
 def size(name: Edition, split: str, there: int) -> int | None:
@@ -218,7 +226,7 @@ class _Gaps:
         unnamed = not any(map(_SPLIT.search, groups))
         if unnamed and len(groups) > 1:
             groups = {_WHOLE_FILE: set().union(*groups.values())}
-        sized = self.edition == "CCBench" or (unnamed and not _is_foreign(questions))
+        sized = self.edition == "CCBench" or unnamed
         for split, there in groups.items():
             name = split if _SPLIT.search(split) else file if (unnamed or not split) and _SPLIT.search(file) else ""
             known = size(self.edition, name, len(there)) if name or sized else None
@@ -260,8 +268,8 @@ def _circular_problems(
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Problems of categories that are none of the paper's abilities; none for CCBench, whose categories never are."""
-    if edition(questions) == "CCBench":
+    """Problems of categories that are none of the paper's abilities, in editions that have these."""
+    if edition(questions) in _OF_OTHERS:
         return ()
     text = "the category {!r} is no ability of MMBench; it has its own row"
     strange = sorted({question.named_category for question in questions if question.category not in _L2_OF})
@@ -397,7 +405,7 @@ class MMBench(MultipleChoice):
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test)."""
         found = self.tabulated(report)
-        if found.edition == "CCBench" or not found.splits:
+        if found.edition in _OF_OTHERS or not found.splits:
             return None
         scores, columns = found.splits[-1], ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
@@ -421,7 +429,7 @@ class MMBench(MultipleChoice):
 MMBENCH = MMBench(
     key="mmbench",
     cited="liu2024mmbench",
-    name="MMBench, CN, v1.1, CCBench",
+    name="MMBench, CN, v1.1, CCBench, other multiple choice",
     called=edition,
     own=lambda questions: True,  # any file with options that no other benchmark takes
     tabulate=tabulate,

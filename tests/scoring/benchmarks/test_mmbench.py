@@ -19,6 +19,7 @@ from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import Decided
+from scoring.registry import open_upload
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
 
 
@@ -123,15 +124,28 @@ def test_all_three_levels():
 @pytest.mark.parametrize(
     ("text", "category", "edition"),
     [
-        ("What is it?", "", "MMBench"),
+        ("What is it?", "", "Multiple choice"),
+        ("What is it?", "ocr", "MMBench"),
+        ("图中是什么?", "ocr", "MMBench-CN"),
         ("What is it?", "sketch_reasoning", "CCBench"),
-        ("图中是什么?", "", "CCBench"),
+        ("图中是什么?", "", "Multiple choice"),
+        ("图中是什么?", "biology", "Multiple choice"),
     ],
 )
-def test_english_questions_without_a_category_are_not_ccbench(text, category, edition):
+def test_an_edition_is_told_by_its_categories(text, category, edition):
     cells = {"question": text, "l2-category": ""}
     rows = [{**row(index, "B"), **cells, "category": category} for index in range(1, 9)]
     assert mmbench.tabulate(decided(rows), "strict").edition == edition
+
+
+@pytest.mark.parametrize("name", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
+def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(data, name):
+    opened = open_upload(data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
+    report = opened.report("strict")
+    found = mmbench.MMBENCH.tabulated(report)
+    assert opened.lines[0].startswith("Multiple choice: ") and found.edition == "Multiple choice"
+    assert not found.partial and not [one for one in found.problems if "no ability of MMBench" in one.text]
+    assert mmbench.MMBENCH.published(report) is None and "MMBench" not in mmbench.MMBENCH.sentence(report)
 
 
 def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
