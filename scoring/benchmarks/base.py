@@ -157,8 +157,8 @@ class FileBenchmark(Benchmark[R]):
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
         """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
-    def recognises(self, rows: Sequence[Any]) -> bool:
-        """Whether the rows that were read are the benchmark's, and not those of another one of its class."""
+    def recognises(self, rows: Sequence[Any], file: str) -> bool:
+        """Whether the rows read of a file of this name are the benchmark's, and not those of another."""
         return True
 
     @abstractmethod

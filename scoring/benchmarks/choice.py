@@ -114,7 +114,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def read(self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None) -> ReadFile[Answered]:
         return read_choices(rows, questions)
 
-    def recognises(self, rows: Sequence[Answered]) -> bool:
+    def recognises(self, rows: Sequence[Answered], file: str) -> bool:
         return self.own([row.question for row in rows])
 
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:

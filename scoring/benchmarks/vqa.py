@@ -29,7 +29,7 @@ from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
 from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv, remembered
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
@@ -149,7 +149,7 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
-        values = {str(name).strip().lower(): value for name, value in record.values.items()}
+        values = {name: record.values[column] for name, column in columns_by_name(record, _PREDICTIONS).items()}
         named = _PREDICTIONS if known is None or _OF_DATASET & values.keys() else (*_PREDICTIONS, "text", "answer")
         prediction = _first(values, named)
         if not isinstance(prediction, str):
@@ -187,7 +187,7 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
     """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
     found: dict[str, VQAQuestion] = {}
     for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
-        values = {str(name).strip().lower(): value for name, value in record.values.items()}
+        values = {name: record.values[column] for name, column in columns_by_name(record, ()).items()}
         id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
         answers = references(values.get("answer", values.get("answers")))
         if id is None or not isinstance(text, str) or not answers or _id(id) in found:
@@ -228,10 +228,10 @@ def _unquoted(literal: str) -> str:
         return literal[1:-1]
 
 
-def recognised(rows: Sequence[VQAnswer]) -> Dataset:
-    """The dataset that a file looks like: GQA has one answer, TextVQA its own range of ids."""
+def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
+    """The dataset that a file looks like: TextVQA has its own range of ids; many have one answer, GQA by its name."""
     if all(len(row.answers) <= 1 for row in rows):
-        return "GQA"
+        return "GQA" if "gqa" in file.lower() else None
     ids = [int(row.id) for row in rows if row.id.isdecimal()]
     inside = sum(id in _TEXTVQA_VALIDATION for id in ids)
     return "TextVQA" if 2 * inside > len(rows) else "OK-VQA"
@@ -329,15 +329,15 @@ class VQAMarks(FileBenchmark[MarksReport]):
         """Whether it is a question with reference answers and a prediction, and neither options' nor MM-Vet's."""
         names = {name.strip().lower(): name for name in first.values}
         id = str(first.values.get(names.get("index", names.get("question_id", "")), ""))
-        mm_vet = "capability" in names or id.startswith("v1_")
+        mm_vet = "capability" in names or id.startswith(("v1_", "v2_"))
         answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
         return "question" in names and bool(answers) and not mm_vet and not has_options(first)
 
     def read(self, rows: Iterable[Record], questions: Mapping[str, VQAQuestion] | None) -> ReadFile[VQAnswer]:
         return read_answers(rows, questions)
 
-    def recognises(self, rows: Sequence[VQAnswer]) -> bool:
-        return recognised(rows) == self.key
+    def recognises(self, rows: Sequence[VQAnswer], file: str) -> bool:
+        return recognised(rows, file) == self.key
 
     def lines(self, file: ReadFile[VQAnswer]) -> tuple[str, ...]:
         known = sum(bool(row.answers) for row in file.rows)

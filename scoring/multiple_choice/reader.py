@@ -3,6 +3,7 @@
 Nothing is repaired: what keeps out a row, or keeps a file from an evaluation, is reported with its row and index.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from pydantic import StrictInt
 
-from arena.io.tables import JSON, Record
+from arena.io.tables import Record, RowsError
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
 from scoring.report import repeats
@@ -26,7 +27,7 @@ IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that readers skip."""
 MODE_NOTE = "mode_note"
 """Column in which `answer` tells what a mode could not do with a question."""
-_PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer", "text")
+_PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
@@ -103,8 +104,8 @@ class _Reader:
             self._by_text.setdefault(_folded(question.text), []).append(index)
 
     def take(self, record: Record) -> None:
-        self._columns = {name: column for column in record.values for name in [_name(column)]}
-        prediction = self._text(record, _PREDICTIONS)
+        self._columns = columns_by_name(record, _PREDICTIONS)
+        prediction = self._text(record, (*_PREDICTIONS, "text"))
         if self._with_predictions and prediction is None:
             found = ", ".join(map(repr, list(record.values)[:20])) or "none"
             self._tell(f"expected a column prediction with text, found {found}; rename or add it", record.row)
@@ -158,6 +159,9 @@ class _Reader:
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
             text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
+        if self._with_predictions and (blank := sum(not row.prediction.strip() for row in self.rows)):
+            text = f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
+            self._tell(text, blocks="nothing")
         if self._unnamed_options:
             text = f'{self._unnamed_options} option cells say "nan" behind the last option; they are taken as empty'
             self._tell(text, blocks="nothing")
@@ -174,11 +178,8 @@ class _Reader:
 
     def _text(self, record: Record, names: Sequence[str]) -> str | None:
         """Text of the first of these columns that exists; numbers in JSON become text, null becomes ""."""
-        for name in names:
-            column = self._columns.get(name)
-            if column is not None:
-                return _written(record.values[column])
-        return None
+        column = next((self._columns[name] for name in names if name in self._columns), None)
+        return None if column is None else _written(record, column)
 
     def _index(self, record: Record) -> int | None:
         written = self._text(record, _INDEXES)
@@ -245,7 +246,7 @@ class _Reader:
 
     def _options(self, record: Record) -> dict[str, str]:
         """The options that exist; a "nan" after the last of them is how pandas writes an empty cell."""
-        cells = {letter: _written(record.values[letter]) for letter in LETTERS if letter in record.values}
+        cells = {letter: _written(record, letter) for letter in LETTERS if letter in record.values}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
         filled = len(options)
@@ -281,9 +282,28 @@ def _name(column: str) -> str:
     return bare if bare in LETTERS else _GAPS.sub("_", bare.lower())
 
 
-def _written(value: JSON) -> str:
+def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
+    """A record's columns by their names in one spelling. Raises RowsError where two have a name, or the answers."""
+    columns: dict[str, str] = {}
+    for column in record.values:
+        if (other := columns.setdefault(_name(column), column)) is not column:
+            raise _ambiguous(_name(column), (other, column), record)
+    if len(several := [columns[name] for name in answers if name in columns]) > 1:
+        raise _ambiguous("with the model's answers", several, record)
+    return columns
+
+
+def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:
+    found = " and ".join(map(repr, columns))
+    return RowsError(f"expected one column {what}, found {found}; delete or rename one", row=record.row)
+
+
+def _written(record: Record, column: str) -> str:
+    value = record.values[column]
     if isinstance(value, str):
         return value
+    if isinstance(value, bool | list | dict):
+        raise RowsError(f"expected text, found {json.dumps(value)[:40]}; write it as text", None, record.row, column)
     return "" if value is None else str(value)
 
 

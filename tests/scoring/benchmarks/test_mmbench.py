@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.io.tables import Record, read_records
+from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.circular_eval import PASS, circles
 from scoring.multiple_choice.downloads import audit_lines, submission
@@ -186,6 +186,27 @@ def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text():
     read = read_choices(records([{**WHOLE[0], "C": "nan", "D": "nan", "prediction": "nan"}]))
     assert dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"} and read.rows[0].prediction == "nan"
     assert "2 option cells" in read.problems[0].text and read.scorable
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ({"Prediction": "B"}, "expected one column prediction, found 'prediction' and 'Prediction'"),
+        ({"response": "B"}, "expected one column with the model's answers, found 'prediction' and 'response'"),
+        ({"L2 Category": "x"}, "expected one column l2_category, found 'l2-category' and 'L2 Category'"),
+        ({"prediction": ["A"]}, r"column 'prediction': expected text, found \[\"A\"\]"),
+        ({"prediction": True}, "column 'prediction': expected text, found true"),
+        ({"B": {"text": "cat"}}, "column 'B': expected text, found {"),
+    ],
+)
+def test_cells_of_which_it_is_unclear_what_they_say_are_refused(cells, told):
+    with pytest.raises(RowsError, match=f"^row 3.*{told}.*; (delete|write) .*"):
+        read_choices(records([row(1, "A"), {**row(2, "A"), **cells}]))
+
+
+def test_blank_predictions_are_counted():
+    (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
+    assert (told.text, told.blocks) == ("2 of 3 predictions are blank; each counts as an answer", "nothing")
 
 
 def test_two_models_in_one_file_are_refused():

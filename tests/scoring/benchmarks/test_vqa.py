@@ -1,14 +1,16 @@
 """Marks from 1 to 5 for VQA answers: reading files, asking, reading replies, and accuracy beside the mean mark."""
 
 import hashlib
+import json
 
 import pytest
 
-from arena.io.tables import Record, read_records
+from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks import vqa_accuracy
 from scoring.benchmarks.vqa import VQAnswer
 from scoring.judges.spec import JudgeSpec, Reply
+from scoring.registry import open_upload
 from scoring.report import Grade
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
@@ -162,10 +164,31 @@ def test_problems_are_named():
 
 def test_a_real_models_textvqa_file(data):
     file = vqa_marks.read_answers(read_records(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv"))
-    assert (len(file.rows), file.problems, vqa_marks.recognised(file.rows)) == (1000, (), "TextVQA")
+    assert (len(file.rows), file.problems, vqa_marks.recognised(file.rows, "")) == (1000, (), "TextVQA")
     assert {len(row.answers) for row in file.rows} == {10}
     report = vqa_marks.tabulate(file.rows, [], "TextVQA")
     assert report.consensus.mean == pytest.approx(62.11), "the toolkit's code over these 1,000; all 5,000: 60.162"
+
+
+VET = [
+    {"index": "1", "question": "What is x?", "answer": "x=-1<AND>x=-5", "category": "ocr,math", "prediction": "-1"},
+    {"index": "2", "question": "What is this?", "answer": "a truck", "category": "rec", "prediction": "A truck."},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "benchmark"), [("own.json", None), ("MMVet.json", None), ("m_GQA_TestDev_Balanced.json", "GQA")]
+)
+def test_questions_with_one_answer_are_gqas_by_name_alone(tmp_path, name, benchmark):
+    (tmp_path / name).write_text(json.dumps(VET))
+    found = open_upload(tmp_path / name)
+    assert (found and found.benchmark.key) == benchmark
+
+
+def test_two_columns_of_answers_are_refused():
+    for other in ("Prediction", "output"):
+        with pytest.raises(RowsError, match=f"found 'prediction' and '{other}'; delete or rename one"):
+            vqa_marks.read_answers([Record(2, {**VET[1], other: "a car"})])
 
 
 def test_table_3():
