@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby, repeat
 from typing import Any
 
@@ -167,11 +168,17 @@ class ChangeLog:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
     def _restored_voters(self, connection: Connection, copy: Unpacked) -> Mapping[str, int]:
-        """Create a voter for every key of the backup; no cookie will ever match its hash."""
-        columns = ((column, copy.rows[name]) for name, table in self._tables.items() for column in _of_voter(table))
+        """Create a voter for every key of the backup, as old as its first row; no cookie will ever match its hash."""
+        since: dict[str, datetime] = {}
+        for name, table in self._tables.items():
+            columns = _of_voter(table)
+            for row in copy.rows[name] if columns else ():
+                first = min(_moments(table, row), default=now())
+                for key in filter(None, (row[column] for column in columns)):
+                    since[key] = min(first, since.get(key, first))
         voters: dict[str, int] = {}
-        for key in filter(None, dict.fromkeys(row[column] for column, rows in columns for row in rows)):
-            fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=now()).returning(VOTER.c.id)
+        for key, first in since.items():
+            fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=first).returning(VOTER.c.id)
             voters[key] = connection.execute(fresh).scalar_one()
             connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
         return voters
@@ -270,6 +277,12 @@ def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[t
 
 def _of_voter(table: Table) -> frozenset[str]:
     return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
+
+
+def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
+    """All times in a row of the backup."""
+    values = ((column.type, row.get(column.name)) for column in table.columns if isinstance(column.type, Moment))
+    return [moment for kind, value in values if (moment := kind.process_result_value(value, None))]
 
 
 def voter_keys(connection: Connection) -> Mapping[int, str]:

@@ -14,6 +14,7 @@ from arena.fraud.detectors import Suspicion
 from arena.fraud.flags import FlagService
 from arena.items.ingest import Ingest
 from arena.leaderboard.service import EVERYONE
+from arena.server.change_log import ChangeLog
 from perf.fraud import CROWD, CROWD_EACH, CROWD_MODELS, DAYS, FIRST_RIGGER, WEAKEST, crowded, drawn
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
@@ -91,6 +92,18 @@ def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(
     for number, voter in enumerate(sorted(crowd)):
         UnsignedLinks(bank, 5).seat(voter, "spring", f"w{number}", "5")
     assert not in_crowd(bank, Suspicion.COHORT) & crowd
+
+
+def test_a_crowd_of_a_day_is_found_after_a_restore_too(bank, another):
+    """A voter is as old as the first of what came back of them, not as the restore."""
+    rigged_bank(bank, crowd_days=1)
+    log, fresh = ChangeLog(bank), another()
+    log.open()
+    batch = log.batch(1_000_000)
+    assert batch
+    restored = ChangeLog(fresh)
+    restored.take_back(restored.unpacked([batch.content]))
+    assert len(in_crowd(fresh, Suspicion.COHORT)) > CROWD / 3
 
 
 def test_guests_of_a_network_are_weighed_together_however_old_their_cookies_are(bank):
