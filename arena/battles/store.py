@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, Integer, Row, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, func, insert, select
 
 from arena.battles.choices import (
     ChoiceError,
@@ -70,8 +70,9 @@ class Held(NamedTuple):
 Choose = Callable[[frozenset[Seen]], Draw | None]
 Stands = Callable[[Draw, frozenset[Seen]], bool]
 """Whether a draw that is held can still be shown to a voter who has had these battles."""
-HELD_SECONDS = 60
-"""How long a draw under a campaign's seat is held that nobody is shown."""
+HELD_SECONDS = 24 * 3600
+"""How long a draw that nobody is shown is held under a campaign's seat, and keeps others of its voter from being held:
+whoever lets it pass to see another pair sees fewer than by skips."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE)
@@ -127,16 +128,16 @@ class BattleStore(ChoiceStore[Battle]):
             values |= {"model_low": low, "model_high": high, "low_is_a": low == draw.model_a}
             values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
             values |= {"draw": draw.kind, "draw_probability": draw.probability}
-            connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
+            connection.execute(delete(HELD).where(HELD.c.token == token))
             battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
             return self._stored(connection, battle)
 
     def hold(self, voter: int, choose: Choose, stands: Stands, seat: int | None = None) -> Held | None:
-        """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or nothing is left.
+        """Draw the voter's next battle, to be sent ahead; None if one is unfinished or held elsewhere, or none is left.
 
-        `serve` serves it, and `hold` holds no other while it `stands`, under a seat for HELD_SECONDS: looking ahead
-        chooses nothing. Until it is served it is no battle: it has no time, counts for nobody and takes no vote. Raises
-        LimitError.
+        `serve` serves it, and `hold` holds no other while it `stands`, under a seat for HELD_SECONDS, nor as long one
+        under another seat: looking ahead chooses nothing. Until it is served it is no battle: it has no time, counts
+        for nobody and takes no vote. Raises LimitError.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
@@ -146,7 +147,7 @@ class BattleStore(ChoiceStore[Battle]):
             taken, held = _seen(connection, voter), _held(connection, voter, seat)
             if held and stands(held.draw, taken):
                 return held
-            held = _drawn(choose(taken))
+            held = None if _is_held_elsewhere(connection, voter, seat) else _drawn(choose(taken))
             if held is None:
                 return None
             token, draw = held
@@ -232,10 +233,19 @@ def _drawn(draw: Draw | None) -> Held | None:
     return draw and Held(secrets.token_urlsafe(16), draw)
 
 
+def _is_held_elsewhere(connection: Connection, voter: int, seat: int | None) -> bool:
+    others = (HELD.c.voter_id == voter) & HELD.c.seat_id.is_distinct_from(seat) & _held_lately()
+    return connection.execute(select(HELD.c.token).where(others)).first() is not None
+
+
+def _held_lately() -> ColumnElement[bool]:
+    return HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)
+
+
 def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
     fresh = HELD.c.seat_id.is_not_distinct_from(seat)
-    if seat is not None:  # others of the campaign wait for its place
-        fresh &= HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)
+    if seat is not None:
+        fresh &= _held_lately()
     row = connection.execute(select(HELD).where(HELD.c.voter_id == voter, fresh)).first()
     if row is None:
         return None

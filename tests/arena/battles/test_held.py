@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from arena.battles.choices import UnknownBattleError
 from arena.battles.quotas import NETWORK_DAY, LimitError
@@ -60,7 +60,7 @@ def test_looking_ahead_again_and_again_chooses_nothing(sampler, visitor):
     assert len({sampler.hold(visitor.id, ANY).token for _ in range(10)}) == 1
 
 
-def test_what_no_worker_saw_is_freed_after_a_minute(database, sampler, visitor):
+def test_what_no_worker_saw_is_freed_after_a_day(database, sampler, visitor):
     seat = UnsignedLinks(database, 1).seat(visitor.id, "pilot", "w1", "5")
     for ahead in (sampler.hold, sampler.next_battle):
         held = sampler.hold(visitor.id, ANY, seat)
@@ -122,3 +122,43 @@ def test_looking_ahead_in_one_family_after_the_other_chooses_nothing(sampler, vi
     first = sampler.hold(visitor.id, ANY).token
     families = ("Counting", "Color", "Directions", None)
     assert {sampler.hold(visitor.id, BattleRequest(family=family)).token for family in families * 3} == {first}
+
+
+def test_looking_ahead_by_turns_under_a_campaigns_link_and_without_chooses_nothing(database, sampler, visitor):
+    seats = [UnsignedLinks(database, 1).seat(visitor.id, name, "w1", "5") for name in ("pilot", "made.up")]
+    for first in (None, seats[0]):
+        with database.write() as connection:
+            connection.execute(delete(HELD))
+        looks = [sampler.hold(visitor.id, ANY, seat) for _ in range(4) for seat in (first, *seats, None)]
+        assert len({held.token for held in looks if held}) == 1
+
+
+def test_what_is_held_stays_while_the_voter_is_served_something_else(database, sampler, visitor):
+    held = sampler.hold(visitor.id, ANY)
+    other = next(item for item in sampler.shown_items() if item.id != held.draw.item)
+    for request, seat in (
+        (BattleRequest(item=other.key), None),
+        (ANY, UnsignedLinks(database, 1).seat(visitor.id, "pilot", "w1", "5")),
+    ):
+        battle = sampler.next_battle(visitor.id, request, seat)
+        assert battle.token != f"{held.token}.1"
+        visitor.vote(battle)
+        visitor.reveal(battle)
+    with database.read() as connection:
+        assert connection.scalars(select(HELD.c.token)).all() == [held.token]
+
+
+def test_a_day_after_one_campaign_battles_are_sent_ahead_elsewhere(database, sampler, visitor):
+    seat = UnsignedLinks(database, 1).seat(visitor.id, "pilot", "w1", "5")
+    assert sampler.hold(visitor.id, ANY, seat) and sampler.hold(visitor.id, ANY) is None
+    with database.write() as connection:
+        connection.execute(update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1)))
+    assert sampler.hold(visitor.id, ANY)
+
+
+def test_a_worker_who_waits_sees_another_pair_once_a_day(database, sampler, visitor):
+    seat = UnsignedLinks(database, 1).seat(visitor.id, "pilot", "w1", "5")
+    held = sampler.hold(visitor.id, ANY, seat)
+    with database.write() as connection:
+        connection.execute(update(HELD).values(held_at=now() - timedelta(hours=23)))
+    assert sampler.hold(visitor.id, ANY, seat) == held
