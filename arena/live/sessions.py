@@ -104,7 +104,7 @@ class LiveSessions:
         asker = await self._asker(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         opening = Opening(text, count, item.id if item else None, request.keep, request.network, chance)
-        async with self._beginning.setdefault(voter, asyncio.Lock()):
+        async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.begin, voter, opening)
             try:
                 if item is None:
@@ -136,8 +136,9 @@ class LiveSessions:
         if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
             raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
         asker = await self._asker(voter, network)
-        battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
-        await self._answer(asker, battle, vlms, tuple(files))
+        async with self._turn_of(voter):
+            battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
+            await self._answer(asker, battle, vlms, tuple(files))
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
@@ -165,7 +166,8 @@ class LiveSessions:
         if self._is_unanswered(battle):
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
-            battle = await asyncio.to_thread(self._store.find, voter, token)  # its answers may have ended meanwhile
+            async with self._turn_of(voter):  # another tab may be about to have it answered
+                battle = await asyncio.to_thread(self._store.find, voter, token)  # or its answers have ended meanwhile
         return battle
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
@@ -188,6 +190,10 @@ class LiveSessions:
             await self._end(battle.id, LOST)
             battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
+
+    def _turn_of(self, voter: int) -> asyncio.Lock:
+        """Held from where a visitor's question is stored until its answers are in progress."""
+        return self._beginning.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
         """Whether a question waits for answers that are not in progress here."""

@@ -1,18 +1,23 @@
-"""Two servers on one PostgreSQL database: what one has in its memory, the other says is elsewhere."""
+"""Two servers on one PostgreSQL database, and two tabs: what is in one server's memory is elsewhere, not lost."""
 
 import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import select
 
+from arena.battles.tables import LIVE_BATTLE
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
+from arena.live.images import OwnImages
+from arena.live.store import LiveStore
 from arena.settings import Settings
 from arena.web.cookies import COOKIE, new_cookie
 from arena.web.live_setup import LiveSetup
@@ -128,5 +133,38 @@ def test_what_a_dead_server_answered_is_lost_and_not_elsewhere(servers):
         ended = await there.watch(path)
         assert ended["phase"] == "void" and "were lost" in str(ended)
         assert (await there.client.get(talk)).status_code == 404
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("of", "step"), [(OwnImages, "attach"), (LiveStore, "ask")])
+def test_answers_that_begin_are_not_lost_to_the_visitors_other_tab(servers, monkeypatch, of, step):
+    """The question is stored, but no model is asked yet, when the other tab looks."""
+    here, _ = servers
+    stored, looked, done = Event(), Event(), getattr(of, step)
+
+    def slowly(*sent: Any) -> Any:
+        answer = done(*sent)
+        stored.set()
+        looked.wait()
+        return answer
+
+    async def run() -> None:
+        begins = here.begin()
+        if step == "ask":
+            path = await begins
+            await here.watch(path)
+            begins = here.post(f"{path}/questions", {"text": "And what else?"})
+        monkeypatch.setattr(of, step, slowly)
+        tab = asyncio.create_task(begins)
+        await asyncio.to_thread(stored.wait)
+        with here.database.read() as connection:
+            token = connection.scalars(select(LIVE_BATTLE.c.token).order_by(LIVE_BATTLE.c.id.desc())).first()
+        other = asyncio.create_task(here.watch(f"/live/battles/{token}.1"))
+        for _ in range(20):  # by then the other tab waits, or has ended the battle
+            await asyncio.to_thread(here.database.try_write)
+        looked.set()
+        await tab
+        assert (await other)["phase"] == "open"
 
     asyncio.run(run())
