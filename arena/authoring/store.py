@@ -161,14 +161,17 @@ class DraftStore:
         with self._database.read() as connection:
             return any(one.state.is_open and seat.voter not in one.acted for one in _drafts(connection, seat.campaign))
 
+    def check_brings(self, seat: Seat, draft: int) -> None:
+        """Raise DraftError if a seat has brought all the pictures that it may for a draft."""
+        with self._database.read() as connection:
+            _check_brings(connection, seat, draft)
+
     def bring_picture(self, seat: Seat, token: str, picture: BroughtPicture) -> None:
         """Keep what a seat brought for the draft that it holds; twice the same is one. Raises DraftError."""
         claim, _ = self.mine(seat, token)
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            brought = _brought(connection, seat, claim.draft)
-            if len(brought) >= MOST_BROUGHT:
-                raise DraftError("You brought {} pictures for this item, the most; use some of them.", MOST_BROUGHT)
+            _check_brings(connection, seat, claim.draft)
             values = {"draft_id": claim.draft, "seat_id": seat.id, **picture._asdict(), "at": now()}
             connection.execute(self._database.insert(DRAFT_PICTURE).values(values).on_conflict_do_nothing())
 
@@ -261,6 +264,11 @@ def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPict
     mine = (DRAFT_PICTURE.c.seat_id == seat.id) & (DRAFT_PICTURE.c.draft_id == draft)
     rows = connection.execute(select(DRAFT_PICTURE).where(mine).order_by(DRAFT_PICTURE.c.id))
     return [BroughtPicture(row.sha256, row.suffix, row.url, row.hash) for row in rows]
+
+
+def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
+    if len(_brought(connection, seat, draft)) >= MOST_BROUGHT:
+        raise DraftError("You brought {} pictures for this item, the most; use some of them.", MOST_BROUGHT)
 
 
 def _is_for(draft: Draft, seat: Seat) -> bool:

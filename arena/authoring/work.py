@@ -34,9 +34,12 @@ from arena.io.fetch import Fetcher, FetchError, fetch
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
 from arena.seats.seats import Seat
 from arena.seats.task import SeatProgress
+from arena.storage import disk_errors, no_room
 
 FETCHES = 2
 """Links that are asked at once: a slow host holds a thread, of which a small server has six for all that it does."""
+DECODES = 2
+"""Pictures that are decoded at one time: one may take 400 MB."""
 
 
 class OpenStep(NamedTuple):
@@ -60,6 +63,7 @@ class Writing:
     def __init__(self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None) -> None:
         self.store, self.pictures = store, pictures
         self._fetcher, self._fetches = fetcher, BoundedSemaphore(FETCHES)
+        self._decodes = BoundedSemaphore(DECODES)
 
     def progress(self, seat: Seat) -> SeatProgress:
         given = self.store.given(seat)
@@ -89,12 +93,16 @@ class Writing:
 
     def upload_picture(self, seat: Seat, token: str, data: bytes, url: str = "") -> BroughtPicture:
         """Keep a picture for the instruction that a seat writes: re-encoded, without what a camera noted in it."""
-        self._at(seat, token, "instruction")
+        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
+        if full := no_room(self.pictures.folder):
+            raise DraftError(full)
         try:
-            picture = read_picture(data)
+            with self._decodes:
+                picture = read_picture(data)
         except PictureError as error:
             raise DraftError(error.sentence, *error.values) from error
-        self.pictures.keep(picture)
+        with disk_errors(DraftError):
+            self.pictures.keep(picture)
         brought = BroughtPicture(picture.sha256, picture.suffix, url, difference_hash(picture))
         self.store.bring_picture(seat, token, brought)
         return brought

@@ -303,7 +303,7 @@ class PictureStore:
     _NAME = re.compile(r"[0-9a-f]{64}\.(?:jpg|png|thumb\.jpg)")
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, picture: Picture) -> None:
@@ -321,16 +321,16 @@ class PictureStore:
         """Path of a kept file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
         if not self._NAME.fullmatch(name):
             return None
-        path = self._folder / name
+        path = self.folder / name
         return path if path.is_file() else None
 
     def _write(self, name: str, data: bytes) -> None:
-        handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
+        handle, part = tempfile.mkstemp(prefix=".part-", dir=self.folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(part).replace(self._folder / name)
+            Path(part).replace(self.folder / name)
         finally:
             Path(part).unlink(missing_ok=True)

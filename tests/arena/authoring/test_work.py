@@ -1,7 +1,10 @@
 """What people write: refused with a sentence, or kept; what they are warned of; what a camera noted stays out."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -9,9 +12,11 @@ from PIL import Image
 from arena.authoring.checks import DraftError, names_answer, similar_pictures, similar_texts, tokens
 from arena.authoring.events import Credit
 from arena.authoring.store import MOST_BROUGHT
-from arena.authoring.work import OfferedPicture, credit_of
+from arena.authoring.work import DECODES, OfferedPicture, credit_of
 from arena.io.fetch import Fetcher
-from arena.io.images import difference_hash, read_picture
+from arena.io.images import Picture, difference_hash, read_picture
+from arena.storage import VOTES_ROOM
+from tests.support.disks import files_end_at
 from tests.support.writers import CAPTION, FREE, Project, photo
 
 
@@ -134,6 +139,44 @@ def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project
     project.writing.upload_picture(seat, token, photo(500))
     with pytest.raises(DraftError, match="You brought 30 pictures"):
         project.writing.upload_picture(seat, token, photo(501))
+    assert len(files(project)) == 2 * MOST_BROUGHT, "what is refused does not stay on the disk"
+    with pytest.raises(DraftError, match="You brought 30 pictures"):
+        project.writing.upload_picture(seat, token, b"nothing that costs time is done with it")
+
+
+def files(project: Project) -> list[str]:
+    """Names of what is kept: each picture with its thumbnail."""
+    return [path.name for path in project.writing.pictures.folder.iterdir()]
+
+
+def test_a_disk_that_takes_no_picture_is_told_in_a_sentence(project, ann, monkeypatch):
+    seat, token = ann
+    with files_end_at(50), pytest.raises(DraftError, match="disk takes no file at the moment"):
+        project.writing.upload_picture(seat, token, photo(1))
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=VOTES_ROOM - 1))
+    with pytest.raises(DraftError, match="are kept for votes"):
+        project.writing.upload_picture(seat, token, photo(1))
+    assert files(project) == project.writing.brought(seat, token) == []
+
+
+def test_few_pictures_are_decoded_at_once(project, ann, monkeypatch):
+    seat, token = ann
+    together, seen, enough = [], [], Event()
+
+    def decode(data: bytes) -> Picture:
+        together.append(data)
+        if len(together) == DECODES:
+            for _ in range(20):  # by then any other that may begin has begun
+                project.writing.brought(seat, token)
+            seen.extend(together)
+            enough.set()
+        enough.wait()
+        return read_picture(data)
+
+    monkeypatch.setattr("arena.authoring.work.read_picture", decode)
+    with ThreadPoolExecutor(DECODES + 2) as threads:
+        uploads = [threads.submit(project.writing.upload_picture, seat, token, photo(n)) for n in range(DECODES + 2)]
+    assert len({upload.result().sha256 for upload in uploads}) == DECODES + 2 and len(seen) == DECODES
 
 
 def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(project, ann):
