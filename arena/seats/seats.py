@@ -4,6 +4,7 @@ A seat's address holds its number and our signature, so that a frame without coo
 server know it. Its voter is the person's, the same in every campaign of the platform: nobody judges a tuple twice.
 """
 
+import json
 import re
 import secrets
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from arena.battles.voters import lock
 from arena.database import Database, now
 from arena.seats.campaigns import Campaign, Note, note_once
 from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
-from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
+from arena.seats.tables import CAMPAIGN, PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
 
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
 """Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
@@ -125,7 +126,12 @@ class SeatStore:
         return found
 
     def _voter(self, connection: Connection, platform: str, person: str) -> int:
-        """The voter of a platform's worker, in every campaign; no cookie has such a hash."""
+        """The voter of a platform's worker, in every campaign, also of before a restore; no cookie has such a hash."""
+        seats = select(SEAT.c.voter_id, CAMPAIGN.c.spec).where(SEAT_ENTRY.c.person == person)
+        joined = seats.join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id).join(CAMPAIGN)
+        for row in connection.execute(joined.order_by(SEAT.c.id)):
+            if json.loads(row.spec)["platform"]["kind"] == platform:
+                return row.voter_id
         name = f"worker:{signature(self._key, platform, person)}"
         fresh = self._database.insert(VOTER).values(cookie_hash=name, since=now()).on_conflict_do_nothing()
         connection.execute(fresh)

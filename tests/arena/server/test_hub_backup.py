@@ -41,7 +41,7 @@ from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
 from tests.support.live_votes import SECRET, live_vote
-from tests.support.toy_campaigns import TASK, Toys
+from tests.support.toy_campaigns import PROLIFIC, TASK, Toys
 from tests.support.toy_task import ToySpec
 from tests.support.visitors import Visitor
 from tests.support.voter import Voter
@@ -421,6 +421,24 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     assert "PROLIFIC-5f3a9" not in everything
     last = ChangeLog(database).unpacked(hub.batches()).rows["seat"]
     assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
+
+
+def test_a_worker_is_the_same_voter_in_a_campaign_after_a_wipe(database, another, tmp_path):
+    """On one platform: another's worker of that name is somebody else."""
+    hub, fresh, kinds = FolderHub(), another(), {"plain": {}, "prolific": PROLIFIC}
+    toys = Toys.on(bank(database))
+    for kind, values in kinds.items():
+        toys.pages.seats.enter(toys.campaign(**values, name=kind), Arrival("w1"), None)
+    copy_all(backup_of(database, hub, tmp_path))
+    backup_of(fresh, hub, tmp_path).restore()
+    toys, before = Toys.on(fresh), {}
+    for kind, values in kinds.items():
+        (seat,) = toys.pages.seats.all(toys.pages.campaigns.get(kind))
+        before[kind] = seat.voter
+        again = toys.campaign(**values, name=f"{kind}-again")
+        assert toys.pages.seats.enter(again, Arrival("w1"), None).voter == seat.voter
+        assert toys.pages.seats.enter(again, Arrival("w2"), None).voter not in before.values()
+    assert before["plain"] != before["prolific"]
 
 
 def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, another, tmp_path):
