@@ -189,10 +189,9 @@ class Budget:
             )
 
 
-def spend_reserved(database: Database) -> None:
-    """Count all reservations as spent, at their upper bounds, after a restore: whoever made them is gone."""
-    with database.write() as connection:
-        connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
+def spend_reserved(connection: Connection) -> None:
+    """Count all reservations as spent, at their upper bounds, in a restore: whoever made them is gone."""
+    connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,10 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
+from sqlalchemy import select
+
 from arena.admin.erasure import FORGOTTEN
-from arena.battles.tables import LIVE_VOTE, VOTE
+from arena.battles.tables import LIVE_VOTE, VOTE, VOTER
 from arena.campaign_battles.spec import closed_sources
 from arena.clock import keep_time
 from arena.database import Database, counter, now
@@ -29,7 +31,7 @@ from arena.formats.parquet import write_columns
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
-from arena.server.change_log import voter_keys
+from arena.server.change_log import VOTER_KEY, voter_keys
 
 FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
 """The files and their media types."""
@@ -75,8 +77,11 @@ class PublicFiles:
 def write_export(database: Database, folder: Path) -> Written:
     """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     keep_time(database, VOTE, LIVE_VOTE)
-    with database.write() as connection:
-        voters = voter_keys(connection)
+    with database.read() as connection:
+        voters = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
+        new = [voter for voter in connection.scalars(select(VOTER.c.id)) if voter not in voters]
+    with database.write() as connection:  # votes wait
+        voters |= voter_keys(connection, new)
     with database.read() as connection:
         models = model_names(connection)
         flagged = {voter for of in (VOTER_FLAG, COUNTED_FLAG) for voter in connection.scalars(flagged_voters(of))}

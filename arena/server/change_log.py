@@ -8,7 +8,7 @@ only here: once the key is deleted, nobody can tell whose votes they were.
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, repeat
@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, func, insert, select, text, tuple_
 
 from arena.battles.tables import VOTER
+from arena.budget import spend_reserved
 from arena.database import META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now, take_turn
 
 OUTBOX = Table(
@@ -123,16 +124,20 @@ class ChangeLog:
                 return None
             bump_counter(connection, _COPIES)
             number, read_at = counter(connection, _COPIES), now().isoformat(timespec="seconds")
-            keys = voter_keys(connection)
             lines: list[dict[str, Any]] = [{"copy": number, "schema": SCHEMA_VERSION, "at": read_at}]
             pictures: set[str] = set()
+            voters: set[int] = set()
+            read: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
             for name, table in self._tables.items():
                 noted = dict.fromkeys(tuple(json.loads(row.key)) for row in rows if row.name == name)
                 changed = [key for key in noted if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
                 found = _rows(connection, table, changed)
-                lines += [{"table": name, "key": key, "row": _out(table, found.get(key), keys)} for key in changed]
+                read += [(table, key, found.get(key)) for key in changed]
+                voters.update(row[column] for column in _of_voter(table) for row in found.values() if row[column])
                 if name in _WITH_PICTURES:
                     pictures.update(*map(_pictures, found.values()))
+            keys = voter_keys(connection, voters)
+            lines += [{"table": table.name, "key": key, "row": _out(table, row, keys)} for table, key, row in read]
         content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         return Batch(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
 
@@ -155,7 +160,10 @@ class ChangeLog:
         return Unpacked(head["copy"], rows, frozenset().union(*pictures))
 
     def take_back(self, copy: Unpacked) -> None:
-        """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes."""
+        """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes.
+
+        Reserved money comes back as spent.
+        """
         with self._database.write() as connection:
             voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
@@ -164,6 +172,7 @@ class ChangeLog:
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
                 self._note_changes(connection, table)  # only now: the restored rows are in the backup
+            spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
@@ -285,14 +294,18 @@ def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
     return [moment for kind, value in values if (moment := kind.process_result_value(value, None))]
 
 
-def voter_keys(connection: Connection) -> Mapping[int, str]:
-    """Every voter's random key, created for new voters."""
+def voter_keys(connection: Connection, voters: Collection[int]) -> dict[int, str]:
+    """The random key of each voter, created for new ones."""
     take_turn(connection, VOTER_KEY)
-    fresh = select(VOTER.c.id).where(VOTER.c.id.not_in(select(VOTER_KEY.c.voter_id)))
-    new = [{"voter_id": voter, "key": secrets.token_urlsafe(12)} for voter in connection.scalars(fresh)]
+    keys: dict[int, str] = {}
+    wanted = list(voters)
+    for start in range(0, len(wanted), _CHUNK):
+        mine = VOTER_KEY.c.voter_id.in_(wanted[start : start + _CHUNK])
+        keys |= {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY).where(mine))}
+    new = {voter: secrets.token_urlsafe(12) for voter in voters if voter not in keys}
     if new:
-        connection.execute(insert(VOTER_KEY), new)
-    return {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
+        connection.execute(insert(VOTER_KEY), [{"voter_id": voter, "key": key} for voter, key in new.items()])
+    return keys | new
 
 
 def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -> dict[str, Any] | None:

@@ -25,7 +25,6 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from sqlalchemy import Column, Integer, Table, Text, select, update
 
-from arena.budget import spend_reserved
 from arena.database import METADATA, Database, DatabaseError, Moment, now
 from arena.server.change_log import Batch, ChangeLog, ChangeLogError, folded
 from arena.server.hub_requests import HubDownError, HubError, Sleep, repeat, send_again, status_of
@@ -184,7 +183,6 @@ class HubBackup:
             copy = self.change_log.unpacked(readers.map(partial(self._asked, self._hub.read), rows), rows)
             list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
         self.change_log.take_back(copy)
-        spend_reserved(self._database)
         return copy.number > 0
 
     def _fetch(self, picture: str) -> None:

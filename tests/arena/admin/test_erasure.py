@@ -72,7 +72,7 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     with bank.write() as connection:
         seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "PAY-ME"}
         connection.execute(SEAT.insert().values(**seat, since=now()))
-        keys = voter_keys(connection)
+        keys = voter_keys(connection, [visitor.id, stays.id])
     battle = live_vote(bank, visitor.id)
     token = bring(images, visitor.id, battle, keep=True)
     bring(images, visitor.id, battle, keep=False)

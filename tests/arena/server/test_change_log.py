@@ -1,11 +1,14 @@
-"""The change log where transactions overlap, which they do on PostgreSQL alone."""
+"""The change log: transactions that overlap, as on PostgreSQL alone; what a batch reads; what a restore leaves."""
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, select
 
+from arena.battles.store import BattleStore
 from arena.budget import BUDGET
 from arena.database import Database
-from arena.server.change_log import ChangeLog
+from arena.server.change_log import VOTER_KEY, ChangeLog
+from tests.support.backup import bank
 from tests.support.servers import new_postgresql_database
+from tests.support.visitors import Visitor
 
 
 def spend(connection: Connection, name: str) -> None:
@@ -26,3 +29,33 @@ def test_a_change_that_commits_after_a_batch_was_read_comes_with_the_next(postgr
     rest = log.batch(10)
     assert rest and b'"slow"' in rest.content and b'"quick"' not in rest.content
     database.close()
+
+
+def test_a_batch_reads_the_keys_of_its_own_voters_alone(database):
+    """Votes wait meanwhile, however many voters there are."""
+    log = ChangeLog(bank(database))
+    voters = [BattleStore(database).voter(f"guest {number}") for number in range(3)]
+    visitor = Visitor(database, "cookie")
+    visitor.vote(visitor.serve())
+    log.open()
+    batch = log.batch(10_000)
+    assert batch
+    with database.read() as connection:
+        keys = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
+    assert keys.keys() == {visitor.id} and visitor.id not in voters
+    assert keys[visitor.id].encode() in batch.content
+
+
+def test_a_restore_that_is_killed_when_it_is_stored_holds_no_money(database, another):
+    log, fresh = ChangeLog(database), another()
+    with database.write() as connection:
+        connection.execute(insert(BUDGET).values(name="total", spent=5, held=7))
+    log.open()
+    batch = log.batch(10)
+    assert batch
+    restored = ChangeLog(fresh)
+    restored.take_back(restored.unpacked([batch.content]))  # one transaction: nothing is left to be done after it
+    with fresh.read() as connection:
+        assert connection.execute(select(BUDGET)).all() == [("total", 12, 0)]
+    changed = restored.batch(10)
+    assert changed and b'"spent":12' in changed.content, "the copy learns of it"
