@@ -99,7 +99,7 @@ class DraftStore:
                 take_turn(connection, DRAFT)
                 if claim := self._first(connection, seat, drafts):
                     return claim
-                if _version(connection, seat.campaign) == version:
+                if not is_held and _version(connection, seat.campaign) == version:
                     family = _wanting(drafts, project_of_seat(seat))
                     fresh = _new(connection, seat.campaign, family) if family else None
                     return self._claim(connection, seat.campaign, fresh, seat) if fresh else None

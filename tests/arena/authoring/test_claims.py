@@ -7,12 +7,13 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import Captions, DraftAnswer, Instruction, ItemPicture, Verification
 from arena.authoring.store import Claim
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT
+from arena.battles.voters import lock
 from arena.database import DatabaseError
 from arena.seats.seats import Seat
 from tests.support.writers import Project
@@ -161,6 +162,22 @@ def test_a_family_gets_as_many_drafts_as_it_wants(database, tmp_path):
     drawn = at_once([lambda seat=seat: project.store.draw(seat) for seat in seats])
     assert len([claim for claim in drawn if claim]) == 3
     assert Counter(draft.family for draft in project.drafts) == {"art": 2, "food": 1}
+
+
+def test_who_loses_a_lapsed_claim_while_the_page_opens_begins_no_item_too_many(database, tmp_path, monkeypatch):
+    project = Project.on(database, tmp_path, families=[{"name": "art", "wanted": 1}])
+    ann, bob = project.seat("ann"), project.seat("bob")
+    project.store.draw(ann)
+
+    def lose(connection: Connection, voter: int) -> None:
+        """Bob takes the claim after it was read, and before this transaction."""
+        lock(connection, voter)
+        mine = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.seat_id == ann.id)
+        connection.execute(mine.values(seat_id=bob.id, voter_id=bob.voter))
+
+    monkeypatch.setattr("arena.authoring.store.lock", lose)
+    assert project.store.draw(ann) is None
+    assert len(project.drafts) == 1
 
 
 def race(project: Project, people: int) -> int:
