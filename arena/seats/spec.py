@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -112,19 +112,19 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
             content = tomllib.loads(content.decode())
         except (ValueError, RecursionError) as error:
             raise CampaignError(f"The file is no TOML in UTF-8: {str(error)[:200]}") from None
-    return _checked(kind, lambda: kind.model_validate({**content, **more}))
+    return _checked(lambda: kind.model_validate({**content, **more}))
 
 
 def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:
     """A spec as the database keeps it. Raises CampaignError."""
-    return _checked(kind, lambda: kind.model_validate(json.loads(text)))
+    return _checked(lambda: kind.model_validate(json.loads(text)))
 
 
 def spec_text(spec: CampaignSpec) -> str:
     return spec.model_dump_json(by_alias=True)
 
 
-def _checked(_kind: type[AnySpec], read: Any) -> AnySpec:
+def _checked(read: Callable[[], AnySpec]) -> AnySpec:
     try:
         spec = read()
     except ValidationError as error:
