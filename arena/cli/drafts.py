@@ -14,6 +14,7 @@ from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import DraftStore
 from arena.authoring.visit_csv import import_visit
 from arena.cli.campaign import admins, printed
+from arena.cli.output_paths import output_folder
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
 from arena.io.images import PictureStore
@@ -98,7 +99,7 @@ def import_finished(
 def export(
     project: str,
     form: Annotated[Form, Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV")],
-    out: Annotated[Path, Option(metavar="DIR", help="a new folder")],
+    out: Annotated[Path, Option(metavar="DIR", callback=output_folder, help="a new folder")],
     texts: Annotated[
         bool, Option("--with-texts", help="also a sealed project's captions and references; keep them private")
     ] = False,

@@ -50,5 +50,12 @@ class LazyGroup(TyperGroup):
         except Exception as error:
             if not isinstance(error, OSError) and not type(error).__module__.startswith(("arena.", "scoring.")):
                 raise
-            typer.echo(error, err=True)
+            typer.echo(_sentence(error), err=True)
             raise typer.Exit(getattr(error, "exit_code", 2)) from error
+
+
+def _sentence(error: Exception) -> object:
+    """An error as the user reads it: the system's names its file, and what to do."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: cannot be used ({error.strerror}); choose another place or file"
+    return error

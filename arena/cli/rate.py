@@ -6,10 +6,11 @@ from typing import Annotated
 
 from typer import BadParameter, Option, Typer
 
+from arena.cli.output_paths import check_unread, output_folder
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
-from arena.ratings.report import ClusterChoice, Method, RatingOrder, rating_report, write_report
+from arena.ratings.report import FILES, ClusterChoice, Method, RatingOrder, rating_report, write_report
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
@@ -28,7 +29,7 @@ def _prior(text: str | float) -> float:
 @app.command()
 def rate(
     file: Path,
-    out: Annotated[Path, Option(metavar="DIR")],
+    out: Annotated[Path, Option(metavar="DIR", callback=output_folder)],
     format: FileFormat = None,
     method: Method = "all",
     bootstrap: Annotated[int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")] = 1000,
@@ -39,6 +40,7 @@ def rate(
     both_bad: CountBothBad = "half",
     seed: Annotated[int, Option(min=0)] = 0,
 ) -> Iterator[str]:
+    check_unread((out / name for name in FILES), file)
     battles = read(file, format)
     report = rating_report(battles, RatingOrder(method, bootstrap, cluster, prior, seed, both_bad))
     paths = write_report(report, battles, file, out)

@@ -9,6 +9,7 @@ from typer import Argument, Option, Typer
 
 from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, write_export
+from arena.cli.output_paths import OutputError, check_unread, output_file, output_folder
 from arena.cli.rate import CountBothBad, FileFormat
 from arena.database import Database
 from arena.formats.base import FormatName
@@ -44,7 +45,7 @@ def import_votes(
 
 @votes.command("export")
 def export_votes(
-    out: Annotated[Path, Option()],
+    out: Annotated[Path, Option(callback=output_file)],
     file: Annotated[Path | None, Argument(help="left out: the votes of this arena")] = None,
     source: Annotated[
         str | None, Option(help="the bank or the import that the votes are of; may be left out if there is one")
@@ -52,6 +53,7 @@ def export_votes(
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
     """This arena's votes, or a file of votes, to a format that others read."""
+    check_unread([out], file)
     battles = read(file) if file else stored_votes(source)
     lost = write(battles, out, format)
     yield f"votes: {len(battles):,}, format: {format}, written to {out}"
@@ -71,7 +73,10 @@ def forget(
 
 
 @app.command()
-def export(out: Annotated[Path, Option(metavar="DIR")]) -> Iterator[str]:
+def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
+    there = [name for name in FILES if (out / name).exists()]
+    if there and len(there) < len(FILES):
+        raise OutputError(f"{out / there[0]} is there, and no export wrote it; choose a folder of its own")
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

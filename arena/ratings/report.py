@@ -259,18 +259,18 @@ def _listed(names: Sequence[str], places: Sequence[int]) -> str:
 
 
 # Files.
+FILES = ("board.csv", "plots.html", "report.json")
+
+
 def write_report(report: RatingReport, battles: Battles, source: Path, folder: Path) -> tuple[Path, ...]:
     """Write a report on the battles of `source` into a folder; returns the files' paths."""
     record = json.dumps(_record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False)
-    texts = {
-        "board.csv": board_csv(report.rows),
-        "plots.html": page(f"Ratings of {source.name}", figures(report)),
-        "report.json": f"{record}\n",
-    }
+    texts = (board_csv(report.rows), page(f"Ratings of {source.name}", figures(report)), f"{record}\n")
+    paths = tuple(folder / name for name in FILES)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="")
-    return tuple(folder / name for name in texts)
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8", newline="")
+    return paths
 
 
 def board_csv(rows: Sequence[BoardRow]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 from typer import Argument, BadParameter, Context, Option, Typer
 from typer.core import TyperCommand
 
+from arena.cli.output_paths import check_unread
 from arena.figures import page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate
@@ -20,6 +21,7 @@ from scoring.cli import progress
 from scoring.web.agreement_view import TITLE, reproduction_figure
 
 METRICS = get_args(MetricName)
+FILES = ("agreement.json", "measures.csv", "measures.html")
 app = Typer(rich_markup_mode=None)
 
 
@@ -51,6 +53,7 @@ def agreement(
         str, Option(callback=_metrics, metavar="NAME...", help=f"of the answers' texts, from {', '.join(METRICS)}")
     ] = ",".join(KEPT),
 ) -> Iterator[str]:
+    check_unread((out / name for name in FILES), *files, answers, scores)
     chosen = tuple(name for name in METRICS if name in metrics.split(","))
     poll = read_poll(files)
     if not poll.choices and not poll.verdicts:
@@ -60,11 +63,9 @@ def agreement(
         poll = replace(poll, answers={**poll.answers, **read_answers(answers)})
     taken = {*chosen, *(verdict.judge for verdict in poll.verdicts)}
     found = people_agreement(poll, read_scores(scores, taken) if scores else {}, chosen)
-    texts = {
-        "agreement.json": agreement_json(found),
-        "measures.csv": measures_csv(found),
-        "measures.html": page(TITLE, [reproduction_figure(found)]),
-    }
+    texts = dict(
+        zip(FILES, (agreement_json(found), measures_csv(found), page(TITLE, [reproduction_figure(found)])), strict=True)
+    )
     yield from _said(found)
     yield progress.written({name: text.encode() for name, text in texts.items()}, out)
 

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 from typer import Option, Typer
 
+from arena.cli.output_paths import output_file
 from arena.drawings import svg_file
 from arena.inference.catalogue import Models, read_catalogue
 from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
@@ -32,7 +33,7 @@ SUFFIXES: dict[Asked, str] = {"mm-vet": ".json", "mmbench": ".tsv", "mmt-bench":
 def answer(
     benchmark: Asked,
     model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
-    out: Annotated[Path, Option(help="the prediction file")],
+    out: Annotated[Path, Option(callback=output_file, help="the prediction file")],
     questions: Annotated[Path | None, Option(help="the benchmark's question file; mm-vet: its folder")] = None,
     images: Annotated[Path | None, Option(help="visit-bench: folder of images; else they are fetched")] = None,
     early_stop: Annotated[bool, Option("--early-stop", help="mmbench: ask no pass after a wrong one")] = False,

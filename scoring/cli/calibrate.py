@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
+from arena.cli.output_paths import check_unread, output_file
 from arena.io.csv_text import csv_text
 from scoring.calibration.calibrate import Calibration, JudgeCalibration, between_judges, calibrate
 from scoring.calibration.corrected_mean import CorrectedMean
@@ -23,8 +24,12 @@ def run(
         Path | None,
         Option(metavar="FILE", help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256"),
     ] = None,
-    out: Annotated[Path | None, Option(metavar="FILE", help="also write the table as CSV")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", callback=output_file, help="also write the table as CSV")
+    ] = None,
 ) -> Iterator[str]:
+    if out:
+        check_unread([out], *files, marks)
     judged = list(audits(files))
     rows = [(f"{one} beside {other}", measures) for (one, other), measures in between_judges(judged).items()]
     if marks is None:

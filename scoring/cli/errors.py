@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
+from arena.cli.output_paths import check_unread, output_file
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
@@ -40,7 +41,9 @@ Protocol = Annotated[str, Option(metavar="NAME", help="how letters are read; the
 @errors.command("draw")
 def draws(
     file: Outputs,
-    out: Annotated[Path, Option(metavar="FILE", help="CSV of the drawn answers, to be labelled in its column main")],
+    out: Annotated[
+        Path, Option(metavar="FILE", callback=output_file, help="CSV of the drawn answers, to label in its column main")
+    ],
     k: Annotated[int, Option(min=1, max=1000, help="wrong answers of each group at most")] = PER_GROUP,
     seed: Annotated[int, Option(help="the same seed draws the same questions, of every model")] = 0,
     protocol: Protocol = "",
@@ -59,7 +62,9 @@ def draws(
 def proposes(
     file: Outputs,
     judge: progress.JudgeModel,
-    out: Annotated[Path, Option(metavar="FILE", help="CSV of the proposals, for `errors shares --proposals`")],
+    out: Annotated[
+        Path, Option(metavar="FILE", callback=output_file, help="CSV of the proposals, for `errors shares --proposals`")
+    ],
     drawn: Annotated[Path | None, Option(metavar="FILE", help="for the answers of this draw alone")] = None,
     images: Annotated[
         Path | None, Option(metavar="DIR", help="pictures by their names, or by item; those in FILE without")
@@ -70,8 +75,7 @@ def proposes(
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
     """Have rules, then a judge that sees the pictures, propose kinds of error. They are no labels of people."""
-    if out.resolve() in {one.resolve() for one in (file, drawn) if one}:
-        raise RowsError("is read here; choose another --out for the proposals", out.name)
+    check_unread([out], file, drawn)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = known_errors(answers).by_item
@@ -104,10 +108,14 @@ def gives_shares(
     labels: Annotated[Path, Argument(help="labels: item, main, and maybe labeller, round, further, note")],
     file: Outputs,
     protocol: Protocol = "",
-    doubted: Annotated[Path | None, Option(metavar="FILE", help="also write the doubted questions as CSV")] = None,
+    doubted: Annotated[
+        Path | None, Option(metavar="FILE", callback=output_file, help="also write the doubted questions as CSV")
+    ] = None,
     proposals: Annotated[Path | None, Option(metavar="FILE", help="of `errors propose`, to be set beside")] = None,
 ) -> Iterator[str]:
     """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
+    if doubted:
+        check_unread([doubted], labels, file, proposals)
     known = known_errors(_answers(file, protocol))
     read = read_labels(labels, known.by_item)
     yield from read.problems

@@ -16,6 +16,7 @@ from scoring.benchmarks.mm_vet_tables import tabulate
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
+from scoring.judges.spec import JudgeSpec
 from scoring.report import Probed, Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
 
 app = Typer(rich_markup_mode=None)
@@ -52,7 +53,7 @@ def score(
         Path | None, Option(metavar="FILE", help="another model's *-grade-*.json, to be compared with")
     ] = None,
 ) -> Iterator[str]:
-    settings = Settings.from_env()
+    settings, read = Settings.from_env(), (file, questions, subset, answers, against)
     if sample:
         chosen = own_sample()
     elif context.info_name == MM_VET_V2.key:
@@ -73,15 +74,19 @@ def score(
             problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
             raise BadParameter(f"{file.name} holds answers: {problem}")
         serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
-        report = yield from _judged(file, chosen, Options(protocol, runs, samples, missing, probe), title, serving)
-    yield from progress.finished(report, _tables(report), out)
+        options = Options(protocol, runs, samples, missing, probe)
+        draft, spec = yield from _drafted(file, chosen, options, title, serving)
+        progress.check_unread_files(draft, out, *read)
+        report = yield from serving.judged(draft, spec)
+    yield from progress.finished(report, _tables(report), out, *read)
     if baseline:
         yield from _compared(report, baseline, out)
 
 
-def _judged(
+def _drafted(
     file: Path, chosen: QuestionSet, options: Options, title: str, serving: progress.CommandJudge
-) -> progress.Lines[Report]:
+) -> progress.Lines[tuple[Report, JudgeSpec]]:
+    """The file's report before its judging, and the judge."""
     upload = read_predictions(file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen)
@@ -93,7 +98,7 @@ def _judged(
     benchmark = MM_VET_V2 if chosen.benchmark == MM_VET_V2.key else MM_VET
     report = benchmark.draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)
     yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
-    return (yield from serving.judged(report, spec))
+    return report, spec
 
 
 @app.command()

@@ -47,7 +47,7 @@ def score(
         raise ChoicesError(f"{file.name}: expected answers with their questions; choose another file, or --benchmark")
     first, *_ = found.benchmark.protocols.values()
     report = yield from _judged(found, found.report(protocol or first, title), judge, serving)
-    yield from progress.finished(report, report_lines(report), out)
+    yield from progress.finished(report, report_lines(report), out, file)
 
 
 @app.command("mmbench")
@@ -78,7 +78,7 @@ def score_choices(
         return (yield from _judged(found, found.report(protocol, title), judge, serving))
 
     report = yield from report_of(file, title)
-    yield from progress.finished(report, report_lines(report), out)
+    yield from progress.finished(report, report_lines(report), out, file, questions, against)
     if against:
         other = yield from report_of(against, "")
         found = choice_benchmark(report).comparisons(report, other)
@@ -116,7 +116,7 @@ def mark(
             "or choose --dataset"
         )
     report = yield from _judged(found, found.report(protocol, title), judge, serving)
-    yield from progress.finished(report, report_lines(report), out)
+    yield from progress.finished(report, report_lines(report), out, file, questions)
 
 
 def _serving(

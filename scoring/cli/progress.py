@@ -10,6 +10,7 @@ from tqdm import tqdm
 from typer import Option
 
 from arena.budget import BudgetError, RunBudget
+from arena.cli.output_paths import check_unread, output_folder
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.images import Picture, PictureStore
@@ -37,7 +38,7 @@ Yes = Annotated[bool, Option("--yes", help="accept the cost")]
 Dollars = Annotated[
     float | None, Option("--budget", metavar="DOLLARS", min=0, help="stop there; three times the estimate without")
 ]
-Out = Annotated[Path, Option(metavar="DIR")]
+Out = Annotated[Path, Option(metavar="DIR", callback=output_folder)]
 Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
 
 
@@ -165,10 +166,10 @@ def _asked(calls: Coroutine[None, None, T]) -> T:
         raise StoppedError(f"{error}\nWhat is judged is kept: give the same command again to go on.") from error
 
 
-def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[str]:
-    """Write a report's files and yield its lines. Raises NothingGradedError at the end if nothing was graded."""
+def finished(report: AnyReport, lines: Iterable[str], folder: Path, *read: Path | None) -> Iterator[str]:
+    """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
-    kept, ungraded = written(benchmark.files(report), folder), benchmark.ungraded(report)
+    kept, ungraded = written(benchmark.files(report), folder, *read), benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines
@@ -177,7 +178,14 @@ def finished(report: AnyReport, lines: Iterable[str], folder: Path) -> Iterator[
         raise NothingGradedError(ungraded)
 
 
-def written(files: Mapping[str, bytes], folder: Path) -> str:
+def check_unread_files(report: AnyReport, folder: Path, *read: Path | None) -> None:
+    """Raise OutputError if a report's files would be written over one that was read: a draft's are named alike."""
+    check_unread((folder / name for name in BENCHMARKS[report.benchmark].files(report)), *read)
+
+
+def written(files: Mapping[str, bytes], folder: Path, *read: Path | None) -> str:
+    """Write files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
+    check_unread((folder / name for name in files), *read)
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])

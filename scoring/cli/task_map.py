@@ -6,10 +6,11 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
+from arena.cli.output_paths import check_unread
 from arena.inference.adapter_process import TrainingSettings
 from arena.io.tables import COMMAND_LINE
 from scoring.cli import progress
-from scoring.task_map.files import map_files, read_distances
+from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.orders import tau_curve
 from scoring.task_map.published import clusters as paper_clusters
 from scoring.task_map.published import paper_accuracies, published_curve
@@ -35,6 +36,7 @@ def task_map(
     ] = None,
 ) -> Iterator[str]:
     """Map the adapters' tasks: distances, clusters, Newick, and a page that shows them."""
+    check_unread((out / name for name in FILES), beside)
     other = read_distances(beside, limits=COMMAND_LINE) if beside else None
     found = vector_map(adapters, vector)
     tree, accuracies = task_tree(found, linkage), paper_accuracies()

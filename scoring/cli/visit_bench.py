@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
+from arena.cli.output_paths import check_unread
 from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
@@ -24,6 +25,7 @@ from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 OWNER = "operator"
+TABLES = ("board.tsv", "families.csv")
 app = Typer(rich_markup_mode=None)
 
 
@@ -87,7 +89,7 @@ def compare(
             yield f"Private: {'nothing was graded' if nothing else why}."
             boards = boards_of(report)
     yield from _printed(boards)
-    yield progress.written({**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out)
+    yield progress.written({**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out, file)
     if nothing:
         raise progress.NothingGradedError(nothing)
 
@@ -98,6 +100,7 @@ def board(
     out: progress.Out,
 ) -> Iterator[str]:
     """Compute the board of a file of votes or battles: people's, or one judge's."""
+    check_unread((out / name for name in TABLES), file)
     battles = read(file)
     _one_kind(battles, file.name)
     yield from battles.notices
@@ -146,7 +149,7 @@ def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]
 
 
 def _tables(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
-    return {"board.tsv": table(boards).encode(), "families.csv": family_table(boards).encode()}
+    return dict(zip(TABLES, (table(boards).encode(), family_table(boards).encode()), strict=True))
 
 
 def _one_kind(battles: Battles, file: str) -> None:

@@ -12,6 +12,7 @@ from scoring.task_map.published import task_key
 from scoring.task_map.tree import TaskTree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
 
+FILES = ("distances.csv", "clusters.csv", "tree.nwk")
 MOST_TASKS = 500
 _DIGITS = 6
 
@@ -19,16 +20,14 @@ _DIGITS = 6
 def map_files(found: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies) -> Mapping[str, str]:
     """Every download by name; tasks stand in the order of the tree."""
     order = [found.tasks.index(task) for task in tree.tasks]
-    distances = np.round(found.distances[np.ix_(order, order)], _DIGITS)
-    rows = ([task, *line] for task, line in zip(tree.tasks, distances.tolist(), strict=True))
+    rounded = np.round(found.distances[np.ix_(order, order)], _DIGITS)
+    rows = ([task, *line] for task, line in zip(tree.tasks, rounded.tolist(), strict=True))
     groups = enumerate(tree.groups(clusters), start=1)
     means = {task: accuracies.means([task]) for task in tree.tasks}
     listed = ([number, task, _mean(means[task])] for number, group in groups for task in group)
-    return {
-        "distances.csv": csv_text([["task", *tree.tasks], *rows]),
-        "clusters.csv": csv_text([["cluster", "task", "accuracy"], *listed]),
-        "tree.nwk": tree.newick(),
-    }
+    distances = csv_text([["task", *tree.tasks], *rows])
+    clustered = csv_text([["cluster", "task", "accuracy"], *listed])
+    return dict(zip(FILES, (distances, clustered, tree.newick()), strict=True))
 
 
 def _mean(values: np.ndarray) -> object:

@@ -220,4 +220,4 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
         over = command.run(*ask, "--drawn", path, "--out", path)
     assert wrong.code == 2 and "expected the column item" in wrong.err
-    assert over.code == 2 and "drawn.csv: is read here" in over.err and "group" in path.read_text("utf-8")
+    assert over.code == 2 and "drawn.csv is read by this command" in over.err and "group" in path.read_text("utf-8")
