@@ -4,7 +4,7 @@ A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one p
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_recor
 from arena.validation import one_line
 from scoring.benchmarks.mm_vet import model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
-from scoring.benchmarks.predictions import Missing, Prediction, Upload, fill
+from scoring.benchmarks.predictions import Missing, Prediction, Upload, UploadError, fill
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -57,6 +57,15 @@ class GradeFile:
     def judges(self) -> tuple[str, ...]:
         return tuple(sorted({grade.model for given in self.grades.values() for grade in given}))
 
+    def within(self, questions: QuestionSet) -> "GradeFile":
+        """The same without grades of questions outside a subset, which are counted. Raises UploadError without any."""
+        others = {question.id for question in questions.outside}
+        kept = tuple(one for one in self.upload.predictions if one.id not in others)
+        if not kept:
+            raise UploadError(self.upload.file, (f"holds no grade of {questions.name}; choose the file that does",))
+        upload = replace(self.upload, predictions=kept, outside=len(self.upload.predictions) - len(kept))
+        return replace(self, upload=upload, grades={one.id: self.grades[one.id] for one in kept})
+
 
 def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> bool:
     """Whether a JSON file has an entry with two of the three lists; reading it tells what is wrong elsewhere."""
@@ -93,8 +102,10 @@ def graded_report(
     file: GradeFile, questions: QuestionSet, missing: Missing = "stop", title: str = "", answers: Upload | None = None
 ) -> Report:
     """The report of a grade file, with the answers that were graded if they are given. Raises UploadError."""
+    file = file.within(questions)
     filled = fill(questions, file.upload, missing)
-    texts = {one.id: one.text for one in answers.predictions} if answers else {}
+    said = fill(questions, answers, missing) if answers else ()
+    texts = {one.question.id: one.prediction for one in said if one.question.id in file.grades}
     rows = (Row(one.question, texts.get(one.question.id), file.grades.get(one.question.id, ())) for one in filled)
     judge, *others = file.judges
     return Report(

@@ -1,6 +1,6 @@
 """Commands `mm-vet` and `mm-vet-v2`, which score a file of outputs, and `fetch`, which downloads MM-Vet's questions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,13 @@ from typer import Argument, BadParameter, Context, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import MM_VET, Options
-from scoring.benchmarks.mm_vet_grades import differences, differences_csv, graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_grades import (
+    differences,
+    differences_csv,
+    graded_report,
+    holds_grades,
+    read_grades,
+)
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_tables import tabulate
@@ -20,6 +26,12 @@ from scoring.judges.spec import JudgeSpec
 from scoring.report import Probed, Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
 
 app = Typer(rich_markup_mode=None)
+LOAD: Mapping[str | None, Callable[[Settings, Path | None], QuestionSet]] = {
+    MM_VET.key: lambda settings, path: load_mm_vet(path or settings.mm_vet),
+    MM_VET_V2.key: lambda settings, path: load_mm_vet_v2(path or settings.mm_vet_v2),
+}
+_JUDGING = ("judge", "base_url", "batch", "budget", "runs", "samples", "protocol", "probe")
+"""Options that say how a judge is asked, by parameter: a grade file needs none."""
 
 
 @app.command("mm-vet")
@@ -54,19 +66,17 @@ def score(
     ] = None,
 ) -> Iterator[str]:
     settings, read = Settings.from_env(), (file, questions, subset, answers, against)
-    if sample:
-        chosen = own_sample()
-    elif context.info_name == MM_VET_V2.key:
-        chosen = load_mm_vet_v2(questions or settings.mm_vet_v2)
-    else:
-        chosen = load_mm_vet(questions or settings.mm_vet)
-    chosen = part_of(chosen, subset) if subset else chosen
-    baseline = graded_report(read_grades(against, ANSWERS), chosen, "unscored") if against else None
+    if sample and questions:
+        raise BadParameter("--sample has questions of its own; leave out --questions")
+    whole = own_sample() if sample else LOAD[context.info_name](settings, questions)
+    chosen = part_of(whole, subset) if subset else whole
+    baseline = None
+    if against:
+        baseline = yield from _graded(against, chosen, "unscored")
     if holds_grades(file, ANSWERS):
-        if judge:
-            raise BadParameter(f"{file.name} holds grades, and nothing is left to --judge; leave it out")
-        held = read_predictions(answers, chosen, ANSWERS) if answers else None
-        report = graded_report(read_grades(file, ANSWERS), chosen, missing, title, held)
+        if idle := ", ".join(_given(context, _JUDGING)):
+            raise BadParameter(f"{file.name} holds grades, and nothing is left to {idle}; leave it out")
+        report = yield from _graded(file, chosen, missing, title, answers)
         judges = ", ".join(report.judge.versions)
         yield f"{chosen.name}: grades of {judges} for {len(report.rows):,} questions, runs: {report.runs}."
     else:
@@ -81,6 +91,25 @@ def score(
     yield from progress.finished(report, _tables(report), out, *read)
     if baseline:
         yield from _compared(report, baseline, out)
+
+
+def _given(context: Context, parameters: Iterable[str]) -> Iterator[str]:
+    """The options among these parameters that stand on the command line."""
+    for name in parameters:
+        source = context.get_parameter_source(name)
+        if source and source.name == "COMMANDLINE":
+            yield f"--{name.replace('_', '-')}"
+
+
+def _graded(
+    file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
+) -> progress.Lines[Report]:
+    """The report of a grade file, with the answers that it is about if they are given."""
+    found = read_grades(file, ANSWERS).within(chosen)
+    if outside := found.upload.outside:
+        yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
+    held = read_predictions(answers, chosen, ANSWERS) if answers else None
+    return graded_report(found, chosen, missing, title, held)
 
 
 def _drafted(

@@ -119,6 +119,48 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
     assert done.code == 0, done.err
     assert "total    16  75.0" in done.out and "total    16  +25.0  [+25.0, +25.0]" in done.out
     assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs.csv" in command.files()
-    assert command("mm-vet", file, "--sample", "--judge", "j").code == 2
+    for words in (("--judge", "j"), ("--runs", "5"), ("--protocol", "paper"), ("--batch", "--samples")):
+        done = command("mm-vet", file, "--sample", *words)
+        told = ", ".join(word for word in words if word.startswith("--"))
+        assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(done.err.split())
     answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
     assert "choose a judge with --judge MODEL" in command("mm-vet", answers, "--sample").err
+
+
+def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others(tmp_path):
+    command, file = Command(tmp_path), put(tmp_path, {**WHOLE, IDS[0]: graded(0.0, 0.0)})
+    other = put(tmp_path, {id: graded(0.25, 0.25) for id in IDS}, "n_judge-2-grade-2runs.json")
+    few = put(tmp_path, IDS[:2], "few.json")
+    answers = put(tmp_path, {id: f"said of {id}" for id in IDS}, "answers.json")
+    done = command("mm-vet", file, "--sample", "--subset", few, "--against", other, "--answers", answers)
+    assert done.code == 0, done.err
+    assert f"grades of questions outside the subset, left out: {len(IDS) - 2}" in done.out
+    assert "total     2  37.5" in done.out and "total     2  +12.5" in done.out
+    assert "n_judge-2-grade-2runs.json: grades of questions outside" in done.out, "those compared with too"
+    only = put(tmp_path, {IDS[5]: graded(0.5)}, "o_judge-2-grade-1runs.json")
+    done = command("mm-vet", only, "--sample", "--subset", few, "--missing", "unscored")
+    assert done.code == 2 and "o_judge-2-grade-1runs.json: holds no grade of" in done.err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"v1_9999": "x"}, "ids that are not in Stereoscope's own sample, not MM-Vet: 1 (v1_9999)"),
+        ({IDS[0]: None}, f"questions without an answer: 1 ({IDS[0]})"),
+        ("twice", f"ids that stand there more than once: 1 ({IDS[0]})"),
+    ],
+)
+def test_answers_beside_grades_are_held_to_the_questions_as_everywhere(change, told, tmp_path):
+    said = {id: "x" for id in IDS} | (change if isinstance(change, dict) else {})
+    rows = [{"id": id, "prediction": text} for id, text in said.items() if text]
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows + (rows[:1] if change == "twice" else [])))
+    done = Command(tmp_path)("mm-vet", put(tmp_path, WHOLE), "--sample", "--answers", answers)
+    assert done.code == 2 and f"answers.jsonl: {told}" in done.err, done
+
+
+def test_an_answer_without_a_grade_leaves_the_report_partial(tmp_path):
+    some = {id: WHOLE[id] for id in IDS[1:]}
+    answers = read_predictions(put(tmp_path, {id: "x" for id in IDS}, "answers.json"), SAMPLE)
+    report = graded_report(read_grades(put(tmp_path, some)), SAMPLE, "unscored", answers=answers)
+    assert report.missing == (IDS[0],) and [row.prediction for row in report.rows] == [None, *["x"] * (len(IDS) - 1)]
