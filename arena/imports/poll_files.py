@@ -8,6 +8,7 @@ from pathlib import Path
 from arena.formats.base import Battles, Row, Vote
 from arena.formats.native import ORIGIN_ROW
 from arena.formats.registry import read
+from arena.io.tables import refuse_repeated
 from arena.items.importers import PREDICTION
 from arena.ratings.agreement import Choices, Contest, Poll, Verdict, contest_of
 from arena.types import REFERENCE
@@ -17,7 +18,8 @@ PUBLISHED_REFERENCE = "human_verified_reference"
 
 
 def read_poll(paths: Sequence[Path]) -> Poll:
-    """Return the votes and verdicts of files in any format of `arena/formats`. Raises RowsError."""
+    """Return the votes and verdicts of files in any format of `arena/formats`, each given once. Raises RowsError."""
+    refuse_repeated(paths)
     files = [(path.name, read(path)) for path in paths]
     notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
     return gather_poll([battles for _, battles in files], notices)

@@ -8,6 +8,7 @@ import codecs
 import collections
 import contextlib
 import csv
+import hashlib
 import itertools
 import json
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -98,8 +100,19 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
             raise RowsError(f"expected this column, found {found}; rename or add it", file, record.row, column=name)
 
 
+def refuse_repeated(paths: Iterable[Path]) -> None:
+    """Raise RowsError for a file with the content of one before it: what it holds would count twice."""
+    before: dict[str, Path] = {}
+    for path in paths:
+        with _opened(path, COMMAND_LINE) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest in before:
+            raise RowsError(f"is {before[digest].name} once more; give each file once", path.name)
+        before[digest] = path
+
+
 @contextlib.contextmanager
-def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BinaryIO]:
+def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BufferedReader]:
     """Open the file, check its size, and name it in errors raised inside."""
     try:
         with path.open("rb") as file:

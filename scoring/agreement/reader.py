@@ -3,15 +3,16 @@
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from arena.imports.poll_files import bank_name
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import FileLimits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
-from arena.ratings.agreement import Level
+from arena.ratings.agreement import Level, Poll, contest_of
 from arena.ratings.shares import Share
+from arena.types import REFERENCE
 from scoring.agreement.people_agreement import PeopleAgreement
 
 
@@ -49,6 +50,22 @@ def read_scores(
     if not scores:
         raise RowsError("holds no scores; expected a row `item, model, metric, score` for each", label)
     return scores
+
+
+def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
+    """The poll with a notice of a file's rows, by (item, model), that match no vote. Raises RowsError if none does."""
+    contests = [*poll.choices, *(contest_of(one.item, one.model_a, one.model_b) for one in poll.verdicts)]
+    met = {(one.item, model) for one in contests for model in (one.first, one.second, REFERENCE)}
+    other = [key for key in keys if key not in met]
+    if len(other) == len(keys):
+        item, model, _ = contests[0]
+        expected = f"such as item {item!r} and model {model!r}; name both as the votes do"
+        raise RowsError(f"none of its rows is of an answer that was voted on, {expected}", file)
+    if not other:
+        return poll
+    item, model = other[0]
+    told = f"{len(other):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
+    return replace(poll, notices=(*poll.notices, f"{file}: left out, of no answer that was voted on: {told}"))
 
 
 def agreement_json(found: PeopleAgreement) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records, told_rows
+from arena.io.tables import Record, read_records, refuse_repeated, told_rows
 from scoring.calibration.measures import GRADES
 from scoring.report import Question, Row, answer_digest, read_audit
 
@@ -108,7 +108,8 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str,
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
-    """Each judge's file, under a name of its own."""
+    """Each judge's file, under a name of its own. Raises RowsError for one that is given twice."""
+    refuse_repeated(paths)
     seen: dict[str, int] = {}
     for path in paths:
         file = judged_answers(path)

@@ -1,6 +1,6 @@
 """Command `agreement`: how far people agree, and which measures follow them, from files of votes and verdicts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -14,8 +14,8 @@ from arena.figures import page
 from arena.imports.poll_files import read_poll
 from arena.ratings.agreement import Estimate
 from arena.ratings.shares import Share
-from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
-from scoring.agreement.reader import agreement_json, measures_csv, read_answers, read_scores
+from scoring.agreement.people_agreement import PeopleAgreement, Scores, people_agreement
+from scoring.agreement.reader import agreement_json, measures_csv, noted, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName
 from scoring.cli import progress
 from scoring.web.agreement_view import TITLE, reproduction_figure
@@ -59,10 +59,14 @@ def agreement(
     if not poll.choices and not poll.verdicts:
         yield from poll.notices
         raise progress.NothingGradedError("Nothing was measured: the files hold no vote or verdict on a known item")
+    own: Mapping[str, Scores] = {}
     if answers:
-        poll = replace(poll, answers={**poll.answers, **read_answers(answers)})
-    taken = {*chosen, *(verdict.judge for verdict in poll.verdicts)}
-    found = people_agreement(poll, read_scores(scores, taken) if scores else {}, chosen)
+        said = read_answers(answers)
+        poll = noted(replace(poll, answers={**poll.answers, **said}), [*said], answers.name)
+    if scores:
+        own = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
+        poll = noted(poll, [key for given in own.values() for key in given], scores.name)
+    found = people_agreement(poll, own, chosen)
     texts = dict(
         zip(FILES, (agreement_json(found), measures_csv(found), page(TITLE, [reproduction_figure(found)])), strict=True)
     )

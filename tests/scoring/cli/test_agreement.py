@@ -238,3 +238,37 @@ def test_the_command_line_knows_it(tmp_path):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "BLEU-4: nothing (n=0, 0 ties, 1 missing)" in done.stdout and "Traceback" not in done.stderr
+
+
+def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_else_is_refused(tmp_path, command):
+    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 3, 1)])
+    ((item, *_),) = read_poll([votes]).choices
+    answers = table(tmp_path / "a.csv", "item model answer", (item, "m1", LONG), (item, "m3", "x"), ("none", "m1", "x"))
+    scores = [(item, "m1", "mine", 1), (item, "m2", "mine", 0), (item, "M2", "mine", 0)]
+    given = table(tmp_path / "s.csv", "item model metric score", *scores)
+    done = command(votes, "--answers", answers, "--scores", given, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    told = [
+        f"a.csv: left out, of no answer that was voted on: 2 of 3 rows, the first of item '{item}' and model 'm3'",
+        f"s.csv: left out, of no answer that was voted on: 1 of 3 rows, the first of item '{item}' and model 'M2'",
+    ]
+    assert all(line in done.out for line in told) and told == found(tmp_path / "out")["notices"][-2:]
+    for option, name, columns, row in (
+        ("--answers", "other.csv", "item model answer", ("1", "m1", "x")),
+        ("--scores", "others.csv", "item model metric score", (item, "m9", "mine", 1)),
+    ):
+        done = command(votes, option, table(tmp_path / name, columns, row), "--out", tmp_path / "none")
+        assert (
+            done.code == 2 and f"{name}: none of its rows is of an answer that was voted on, such as item" in done.err
+        )
+        assert f"'{item}' and model 'm1'" in done.err and not (tmp_path / "none").exists()
+
+
+def test_votes_are_given_once(tmp_path, command):
+    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 3, 1)])
+    (copy := tmp_path / "copy.csv").write_bytes(votes.read_bytes())
+    for second in (votes, copy):
+        done = command(votes, second, "--out", tmp_path / "out")
+        assert done.code == 2 and f"{second.name}: is votes.csv once more" in done.err, done
+    others = preferences(tmp_path / "others.csv", [("m1", "m2", 1, 1)])
+    assert command(votes, others, "--out", tmp_path / "out").code == 0

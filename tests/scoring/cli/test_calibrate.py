@@ -140,3 +140,9 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert "No marks: judge beside judge" in told and " beside " in told.splitlines()[-1]
     assert main(["calibrate", str(files[0])]) == 2
     assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
+
+
+def test_a_judges_report_is_given_once(judged, capsys):
+    (far, near), _ = judged
+    assert main(["calibrate", str(far), str(near), str(far)]) == 2
+    assert "far.jsonl: is far.jsonl once more; give each file once" in capsys.readouterr().err
