@@ -1,10 +1,11 @@
 """CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can show that.
 
 The question file says which passes a question has. Without one, its options tell: those that move on make a full turn,
-and the last ones ("all of the above") may stay in place.
+and the last ones ("all of the above") may stay in place. Where they take no turn, other questions tell
+how many there are.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -62,8 +63,10 @@ def circles(
     for question in missing or ():
         gone[question.index % PASS].add(question.index // PASS)
     found = []
-    for base, passes in sorted(_by_base(rows, attrgetter("question.index")).items()):
-        lacking = gone[base] if missing is not None else _missing([row.question for row in passes])
+    by_base = sorted(_by_base(rows, attrgetter("question.index")).items())
+    told = _missing({base: [row.question for row in passes] for base, passes in by_base}) if missing is None else gone
+    for base, passes in by_base:
+        lacking = told[base]
         known = [row.right for row in passes]
         ends = undecided_wrong and None in known
         outcome = _outcome(known, bool(lacking) and not ends)
@@ -87,8 +90,25 @@ def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
     return "undecided" if None in passes else "right"
 
 
-def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
-    """Numbers of the missing passes, as far as the options of the others tell."""
+def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, set[int]]:
+    """Numbers of each question's missing passes, as far as the others tell.
+
+    A question whose options take no turn has as many passes as any other such question of as many options.
+    """
+    found = {base: _left_of_turn(passes) for base, passes in questions.items()}
+    others = {base: {one.index // PASS for one in questions[base]} for base, left in found.items() if left is None}
+    most: Counter[int] = Counter()
+    for base, there in others.items():
+        options = len(questions[base][0].options)
+        most[options] = max(most[options], min(max(there) + 1, MOST_PASSES))
+    return {
+        base: set(range(most[len(questions[base][0].options)])) - others[base] if left is None else left
+        for base, left in found.items()
+    }
+
+
+def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
+    """Numbers of the passes that are missing in a turn of the options; None if they take no turn."""
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
@@ -97,7 +117,7 @@ def _missing(passes: Sequence[ChoiceQuestion]) -> set[int]:
         if all(moved in turn for moved in texts):
             whole = len(there) >= moving and all(moved in texts for moved in turn)
             return set() if whole else set(range(moving)) - there
-    return set(range(min(max(there), MOST_PASSES))) - there
+    return None
 
 
 def _options(question: ChoiceQuestion) -> list[str]:

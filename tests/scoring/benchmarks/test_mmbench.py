@@ -355,6 +355,26 @@ def test_passes_in_any_other_order_of_the_options_count_as_they_are():
     assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
 
 
+def shuffled(base, count):
+    """Passes whose options come in orders that are no turn of one another."""
+    orders = ("dog cat bird fish", "cat dog fish bird", "fish cat dog bird", "bird fish cat dog")
+    rows = []
+    for number, order in enumerate(order.split() for order in orders[:count]):
+        right = "ABCD"[order.index("cat")]
+        options = dict(zip("ABCD", order, strict=True))
+        rows.append({**row(base + number * PASS, right), **options, "answer": right, "prediction": right})
+    return rows
+
+
+def test_a_last_pass_that_is_missing_is_told_by_the_other_questions_where_options_take_no_turn():
+    assert scored([*shuffled(1, 4), *shuffled(2, 4), *passes(3, RIGHT)])[2].mean == 100.0
+    report, _, circular = scored([*shuffled(1, 4), *shuffled(2, 3), *passes(3, RIGHT)])
+    assert circular is None
+    assert [problem.text.split(";")[0] for problem in report.problems] == [
+        "question 2 lacks pass 3 and no pass of it is wrong"
+    ]
+
+
 def test_options_are_the_same_however_a_table_writes_their_numbers():
     file = passes(1, RIGHT, texts=("1", "2", "3", "4"))
     file[2] = {**file[2], "A": "3.0", "B": "4.0 "}
