@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
+from arena.types import folded
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
 from scoring.judges.run import Task
@@ -15,7 +16,7 @@ from scoring.multiple_choice.circular_eval import PASS, is_circular
 from scoring.multiple_choice.downloads import audit_lines, differences_csv, missing_csv, problems_csv, submission
 from scoring.multiple_choice.extract import PARSER, SEED, Language, extract, extraction, language, prompt_digest
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
-from scoring.multiple_choice.reader import Problem, ReadFile, read_choices
+from scoring.multiple_choice.reader import Problem, ReadFile, plain_option, read_choices
 from scoring.multiple_choice.types import (
     LETTERS,
     NONE,
@@ -291,21 +292,27 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 f"{first.title!r} is {first.benchmark} under {first.protocol}, {second.title!r} is {second.benchmark} "
                 f"under {second.protocol}; choose two reports of one benchmark and one protocol"
             )
-        answers = {row.question.index: row.question.answer for row in first.rows}
-        shared = [row.question for row in second.rows if row.question.index in answers and row.question.answer]
-        other = [question.index for question in shared if question.answer != answers[question.index]]
+        known = {row.question.index: row.question for row in first.rows}
+        shared = [row.question for row in second.rows if row.question.index in known and row.question.answer]
         if not shared:
             raise ComparisonError("the files share no question with an answer; choose two files of one question set")
-        if other:
-            raise ComparisonError(
-                f"index {other[0]} and {len(other) - 1} others have another answer in each file; "
-                "choose two files of one question set"
-            )
+        settings = [(self.called([row.question for row in report.rows]), report.mode) for report in (first, second)]
+        differ = {"have another answer": [one.index for one in shared if one.answer != known[one.index].answer]}
+        if settings[0] == settings[1]:  # languages and modes word a question in their own ways
+            differ["ask another question"] = [one.index for one in shared if _asked(one) != _asked(known[one.index])]
+        for words, (index, *more) in ((words, indices) for words, indices in differ.items() if indices):
+            others = f" and {len(more):,} more" if more else ""
+            raise ComparisonError(f"index {index}{others} {words} in each file; choose two files of one question set")
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
 def has_options(record: Record) -> bool:
     return sum(letter in record.values for letter in LETTERS) > 1
+
+
+def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:
+    """What a question asks, however a table pads its cells, and in whatever order its options stand."""
+    return folded(question.text), sorted(map(plain_option, question.options.values()))
 
 
 def _declined(decision: Decision, reason: str) -> Decision:

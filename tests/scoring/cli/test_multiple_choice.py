@@ -338,6 +338,19 @@ def test_two_models_are_compared(command, tmp_path):
     assert code == 2 and "another answer in each file" in complaint
 
 
+@pytest.mark.parametrize("cells", [{"question": "What else is it?"}, {"C": "a zebra"}])
+def test_two_files_of_different_questions_are_not_compared_by_their_indices(command, tmp_path, cells):
+    rows = [row(index, "B") for index in range(1, 5)]
+    first = table_file(tmp_path / "one.tsv", rows)
+    second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
+    code, _, complaint = command("mmbench", first, "--against", second)
+    assert code == 2 and "index 3 and 1 more ask another question in each file" in complaint
+    spaced = table_file(second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows])
+    assert command("mmbench", first, "--against", spaced)[0] == 0
+    chinese = table_file(second, [{**one, "question": "这是什么？"} for one in rows])
+    assert command("mmbench", first, "--against", chinese)[0] == 0, "a model in another language"
+
+
 def test_what_is_no_such_file_is_said(command, tmp_path, data):
     code, _, complaint = command("vqa", table_file(tmp_path / "m.tsv", [row()]), "--no-judge")
     assert code == 2 and "expected the columns question, answer and prediction" in complaint
