@@ -97,7 +97,7 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
             blocks = iter(lambda: file.read(_HEAD), b"")
             head = next(filter(None, (block.removeprefix(_BOM).lstrip() for block in blocks)), b"")
     except OSError as error:
-        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name) from error
+        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name or str(path)) from error
     if head.startswith(parquet.MAGIC):
         yield from parquet.read_rows(path)
     elif head.startswith(b"{"):

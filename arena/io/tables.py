@@ -65,6 +65,8 @@ def read_records(
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
+        if suffix in (*_JSON, ".csv", ".tsv"):
+            _refuse_binary(file, suffix)
         if limits.rows is not None:
             _refuse_more(file, suffix, limits, limits.rows)
         if limits.values is not None and suffix in _JSON:
@@ -124,8 +126,19 @@ def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator
             yield file
     except RowsError as error:
         raise error.at(file=name or path.name) from error
+    except IsADirectoryError as error:
+        raise RowsError("is a folder; choose a file in it", name or path.name or str(path)) from error
     except OSError as error:
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
+
+
+def _refuse_binary(file: BinaryIO, suffix: str) -> None:
+    """Raise RowsError for a workbook, or Parquet, that is named as a text file."""
+    head = file.read(4)
+    file.seek(0)
+    for start, what, own in ((b"PK\3\4", "a workbook (.xlsx)", ".xlsx"), (b"PAR1", "Parquet", ".parquet")):
+        if head == start:
+            raise RowsError(f"is {what} named {suffix}; name it {own}, or save it as {suffix}")
 
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
@@ -311,12 +324,19 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
             raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
 
 
+def _delimiter(first: Sequence[str]) -> str:
+    """The sign that header and first row have as often outside of quotes; else the comma, if the header has any."""
+    header, *row = ["".join(line.split('"')[::2]) for line in first]
+    shared = [sign for sign in ",;\t" if row and 0 < header.count(sign) == row[0].count(sign)]
+    return max(shared or ("," if "," in header else ",;\t"), key=header.count)
+
+
 def _csv_reader(lines: Iterator[str], limits: FileLimits, suffix: str) -> Any:
-    first = next(lines, "")
-    delimiter = "\t" if suffix == ".tsv" else "," if "," in first else max(",;\t", key=first.count)
+    first = [*itertools.islice(lines, 2)]
+    delimiter = "\t" if suffix == ".tsv" else _delimiter(first)
     # One limit for the whole process: only ever raised, so that no other reader breaks.
     csv.field_size_limit(max(csv.field_size_limit(), limits.line))
-    return csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    return csv.reader(itertools.chain(first, lines), delimiter=delimiter, strict=True)
 
 
 def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:

@@ -26,6 +26,7 @@ from arena.io.tables import (
     read_records,
     require_columns,
 )
+from tests.support.workbooks import workbook
 
 SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3, values=12)
 
@@ -439,3 +440,35 @@ def test_text_that_pandas_stored_as_a_formula_arrives_as_it_was_written():
     record = list(read_records(data("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx")))[2739]
     assert record.row == 2741
     assert record.values["A"] == r"= \angle D F N + \angle N F E = \angle D O F - \angle F O E"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("id;question, hint;prediction\n1;x, y;z\n", {"id": "1", "question, hint": "x, y", "prediction": "z"}),
+        ('id;"a, b";c\n1;"x;y";z\n', {"id": "1", "a, b": "x;y", "c": "z"}),
+        ("id;a, b\n1;x, y, z\n", {"id": "1", "a, b": "x, y, z"}),
+        ("id\ta, b\n1\tx\n", {"id": "1", "a, b": "x"}),
+        ("index,answer (a;b;c)\n1,x\n", {"index": "1", "answer (a;b;c)": "x"}),
+        ('id,"a;b;c"\n1,"x;y;z"\n', {"id": "1", "a;b;c": "x;y;z"}),
+    ],
+)
+def test_the_delimiter_is_that_which_header_and_row_share(tmp_path, text, cells):
+    assert values(read(tmp_path, "a.csv", text)) == [cells]
+    assert values(read(tmp_path, "a.csv", text, replace(PAGE, rows=1))) == [cells]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json"])
+def test_a_workbook_or_parquet_named_as_text_is_told_by_its_content(tmp_path, suffix):
+    error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], [1]))
+    assert error.problem == f"is a workbook (.xlsx) named .{suffix}; name it .xlsx, or save it as .{suffix}"
+    error = refusal(tmp_path, f"b.{suffix}", b"PAR1" + bytes(20))
+    assert error.problem == f"is Parquet named .{suffix}; name it .parquet, or save it as .{suffix}"
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (Path(), tmp_path):
+        with pytest.raises(RowsError) as caught:
+            read_lines(folder)
+        assert str(caught.value) == f"{folder.name or '.'}: is a folder; choose a file in it"
