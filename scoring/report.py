@@ -353,7 +353,7 @@ def remembered(function: F) -> F:
 def missing_notice(report: Report) -> str:
     """The number of questions without a prediction, and the first of their ids."""
     shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
-    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}"
+    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}; they are unscored"
 
 
 def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any) -> bytes:

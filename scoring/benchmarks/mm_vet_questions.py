@@ -52,13 +52,17 @@ class QuestionsError(ValueError):
 def load_mm_vet(folder: Path | None) -> QuestionSet:
     """MM-Vet's questions from its folder or file; official if it is as published. Raises QuestionsError, RowsError."""
     if folder is None:
-        raise QuestionsError("MM-Vet's questions are not here; set MM_VET_PATH to the folder that holds mm-vet.json")
+        raise QuestionsError(
+            "MM-Vet's questions are not here; give --questions, or set MM_VET_PATH to the folder that holds mm-vet.json"
+        )
     path = folder / MM_VET_FILE if folder.is_dir() else folder
     if not path.is_file():
-        raise QuestionsError(f"{path} is not there; set MM_VET_PATH to the folder that holds {MM_VET_FILE}")
+        raise QuestionsError(
+            f"{path} is not there; correct --questions, or set MM_VET_PATH to the folder that holds {MM_VET_FILE}"
+        )
     official = file_sha256(path) == MM_VET_SHA256
     name = "MM-Vet" if official else "MM-Vet, changed (not the published file)"
-    return QuestionSet("mm-vet", name, *questions_of(path, official, _question))
+    return QuestionSet("mm-vet", name, *questions_of(path, official, _question, "v2_"))
 
 
 def own_sample() -> QuestionSet:
@@ -103,12 +107,18 @@ def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[f
 
 
 def questions_of(
-    path: Path, official: bool, read: Callable[[str, Mapping[str, JSON], Path], Question]
+    path: Path, official: bool, read: Callable[[str, Mapping[str, JSON], Path], Question], other: str = ""
 ) -> tuple[str, bool, tuple[Question, ...]]:
-    """A file's digest, whether it is official, and its questions. Raises RowsError."""
+    """A file's digest, whether it is official, and its questions; `other` starts the ids of the other edition.
+
+    Raises RowsError.
+    """
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
         raise RowsError('expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1)
+    if other and all(id.startswith(other) for id in entries):
+        found = "mm-vet-v2" if other == "v2_" else "mm-vet"
+        raise RowsError(f"holds questions of the other edition (ids {other}...); give it to {found}", path.name)
     questions = tuple(read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items())
     return _digest(questions), official, questions
 

@@ -159,7 +159,8 @@ class MMVetArticle(Benchmark[Report]):
 
     def methods(self, report: Report) -> Mapping[str, str]:
         runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
-        return {"Runs": runs, "Questions": report.questions.name, "Questions (sha256)": report.questions.digest}
+        told = {"Questions without an answer": "unscored, and in no mean"} if report.missing else {}
+        return {**told, "Runs": runs, "Questions": report.questions.name, "Questions (sha256)": report.questions.digest}
 
 
 def capability_words(codes: str) -> str:

@@ -24,11 +24,13 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
     Raises QuestionsError and RowsError.
     """
     if path is None:
-        raise QuestionsError("MM-Vet v2's questions are not here; set MM_VET_V2_PATH to the folder of mm-vet-v2.json")
+        raise QuestionsError("MM-Vet v2's questions are not here; give --questions, or set MM_VET_V2_PATH")
     path = path / MM_VET_V2_FILE if path.is_dir() else path
     if not path.is_file():
-        raise QuestionsError(f"{path} is not there; set MM_VET_V2_PATH to the folder that holds {MM_VET_V2_FILE}")
-    digest, _, questions = questions_of(path, False, _question)
+        raise QuestionsError(
+            f"{path} is not there; correct --questions, or set MM_VET_V2_PATH to the folder that holds {MM_VET_V2_FILE}"
+        )
+    digest, _, questions = questions_of(path, False, _question, "v1_")
     official = {question.id for question in questions} == {f"v2_{number}" for number in range(QUESTIONS)}
     name = "MM-Vet v2" if official else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
     return QuestionSet("mm-vet-v2", name, digest, official, questions)

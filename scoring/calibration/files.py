@@ -85,9 +85,9 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
 
 def _mark(record: Record, file: str) -> PersonMark:
     cells = {name: str(record.values.get(name, "")).strip() for name in (*_COLUMNS, "round")}
-    for name in ("item", "score"):
+    for name in ("item", "marker", "score"):
         if name not in record.values:
-            raise RowsError("expected the columns item, marker and score", file, record.row)
+            raise RowsError(f"expected the columns item, marker and score, found no {name}; add it", file, record.row)
     try:
         score = float(cells["score"])
     except ValueError:

@@ -51,7 +51,7 @@ def draws(
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
     if out.exists():
         raise RowsError("is there already, maybe with people's labels; choose another --out", out.name)
-    known = known_errors(_answers(file, protocol))
+    known = _errors(file, _answers(file, protocol))
     drawn = draw(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
     yield f"{len(drawn):,} of {sum(known.sizes.values()):,} wrong answers, of {len(known.sizes):,} groups: {out}"
@@ -78,7 +78,7 @@ def proposes(
     check_unread([out], file, drawn)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
-    errors = known_errors(answers).by_item
+    errors = _errors(file, answers).by_item
     named = {*(named_items(drawn) if drawn else errors)}
     if drawn and (other := len(named - errors.keys())):
         yield f"{drawn.name}: {other:,} of its {len(named):,} items are no wrong answers of {file.name}"
@@ -116,9 +116,10 @@ def gives_shares(
     """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
     if doubted:
         check_unread([doubted], labels, file, proposals)
-    known = known_errors(_answers(file, protocol))
+    known = _errors(file, _answers(file, protocol))
     read = read_labels(labels, known.by_item)
     yield from read.problems
+    _check_labelled(labels, read.labels)
     found = error_shares(read.labels, known)
     yield f"{found.labelled:,} of {found.errors:,} wrong answers are labelled, of groups with {found.covered:,}"
     yield f"{'kind':<30}{'sample':>8}  {'95% interval':<16}{'weighted':>8}  {'95% interval':<16}{'MMT-Bench, 4.4'}"
@@ -148,8 +149,9 @@ def compare(
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
     sides = []
     for named, outputs in ((labels, file), (other_labels, other_file)):
-        read = read_labels(named, known_errors(_answers(outputs, protocol)).by_item)
+        read = read_labels(named, _errors(outputs, _answers(outputs, protocol)).by_item)
         yield from (f"{named.name}: {problem}" for problem in read.problems)
+        _check_labelled(named, read.labels)
         sides.append(read.labels)
     found = compare_errors(*sides)
     value, freedom, p = found.symmetry
@@ -195,6 +197,20 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
         raise RowsError(f"{told} {AUDIT}", file.name)
     report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
     return opened.benchmark.scored_answers(report)
+
+
+def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
+    """The wrong answers of a file. Raises RowsError if nothing tells which are wrong."""
+    known = known_errors(answers)
+    if not known.scored:
+        raise RowsError("has no answer that could be scored; give one with right answers beside the model's", file.name)
+    return known
+
+
+def _check_labelled(file: Path, labels: Sequence[Label]) -> None:
+    if not labels:
+        told = "expected a kind in the column main of one row or more, found no label that can be used; write one of"
+        raise RowsError(f"{told} {', '.join(ERROR_KINDS)}", file.name)
 
 
 def _pictures(

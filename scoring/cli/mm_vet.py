@@ -38,7 +38,9 @@ _JUDGING = ("judge", "base_url", "batch", "budget", "runs", "samples", "protocol
 @app.command("mm-vet-v2")
 def score(
     context: Context,
-    file: Annotated[Path, Argument(help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json")],
+    file: Annotated[
+        Path, Argument(dir_okay=False, help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json")
+    ],
     out: progress.Out,
     judge: Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")] = "",
     base_url: progress.BaseUrl = None,

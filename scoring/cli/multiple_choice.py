@@ -111,10 +111,11 @@ def mark(
     asked = vqa_marks.read_references(questions) if questions else None
     found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
     if found is None or not isinstance(found.benchmark, VQAMarks):
-        raise ChoicesError(
-            f"{file.name}: expected the columns question, answer and prediction; add what is missing, "
-            "or choose --dataset"
-        )
+        expected = f"{file.name}: expected the columns question, answer and prediction"
+        if found:
+            key = found.benchmark.key
+            raise ChoicesError(f"{expected}, found options as of {key}; score it with python -m scoring {key}")
+        raise ChoicesError(f"{expected}; add what is missing, or choose --dataset")
     report = yield from _judged(found, found.report(protocol, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out, file, questions)
 
@@ -249,10 +250,13 @@ def _success(success: Success) -> Iterator[str]:
 
 
 def _letters(letters: Sequence[LetterCount]) -> Iterator[str]:
-    predicted, right = sum(one.predicted for one in letters) or 1, sum(one.right for one in letters) or 1
+    predicted, right = sum(one.predicted for one in letters) or 1, sum(one.right for one in letters)
     if letters:
-        shares = (f"{one.letter} {one.predicted / predicted:.1%} ({one.right / right:.1%})" for one in letters)
-        yield f"Letters predicted (right): {', '.join(shares)}"
+        beside = [f" ({one.right / right:.1%})" if right else "" for one in letters]
+        shares = (
+            f"{one.letter} {one.predicted / predicted:.1%}{own}" for one, own in zip(letters, beside, strict=True)
+        )
+        yield f"Letters predicted{' (right)' if right else ''}: {', '.join(shares)}"
 
 
 def _node(node: Node) -> str:

@@ -146,3 +146,10 @@ def test_a_judges_report_is_given_once(judged, capsys):
     (far, near), _ = judged
     assert main(["calibrate", str(far), str(near), str(far)]) == 2
     assert "far.jsonl: is far.jsonl once more; give each file once" in capsys.readouterr().err
+
+
+def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, capsys):
+    files, _ = judged
+    marks = table(tmp_path / "m.csv", [("v1", 1)], ("item", "score"))
+    assert main(["calibrate", *map(str, files), "--marks", str(marks)]) == 2
+    assert "m.csv, row 2: expected the columns item, marker and score, found no marker" in capsys.readouterr().err
