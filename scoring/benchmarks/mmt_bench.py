@@ -383,7 +383,7 @@ class MMTBench(MultipleChoice):
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 2, whose Overall is a mean over subtasks for some models and over samples for others."""
         found = self.tabulated(report)
-        if not found.splits:
+        if not found.splits or not recognises([row.question for row in report.rows]):
             return None
         scores = found.splits[-1]
         own = dict(zip(_TOTALS, (scores.overall.subtasks.mean, scores.overall.star.mean), strict=True))

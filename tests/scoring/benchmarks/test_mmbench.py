@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
+from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.multiple_choice.circular_eval import PASS, circles
 from scoring.multiple_choice.downloads import audit_lines, submission
 from scoring.multiple_choice.extract import extract
@@ -140,12 +141,13 @@ def test_an_edition_is_told_by_its_categories(text, category, edition):
 
 @pytest.mark.parametrize("name", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
 def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(data, name):
-    opened = open_upload(data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
+    opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
     report = opened.report("strict")
     found = mmbench.MMBENCH.tabulated(report)
     assert opened.lines[0].startswith("Multiple choice: ") and found.edition == "Multiple choice"
     assert not found.partial and not [one for one in found.problems if "no ability of MMBench" in one.text]
     assert mmbench.MMBENCH.published(report) is None and "MMBench" not in mmbench.MMBENCH.sentence(report)
+    assert MMT_BENCH.published(open_upload(path, benchmark="mmt-bench").report("strict")) is None
 
 
 def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
