@@ -72,15 +72,18 @@ def score_choices(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     asked = question_file(questions) if questions else None
 
-    def report_of(path: Path, title: str) -> progress.Lines[ChoiceReport]:
+    def opened(path: Path, title: str) -> tuple[OpenedFile, ChoiceReport]:
         found = open_upload(path, ANSWERS, benchmark=context.info_name, questions=asked)
         assert found, "a benchmark that is given takes any file"
-        return (yield from _judged(found, found.report(protocol, title), judge, serving))
+        return found, found.report(protocol, title)
 
-    report = yield from report_of(file, title)
+    first, second = opened(file, title), opened(against, "") if against else None
+    if second:
+        choice_benchmark(first[1]).comparisons(first[1], second[1])  # refuses other questions before a judge is paid
+    report = yield from _judged(*first, judge, serving)
     yield from progress.finished(report, report_lines(report), out, file, questions, against)
-    if against:
-        other = yield from report_of(against, "")
+    if second:
+        other = yield from _judged(*second, judge, serving)
         found = choice_benchmark(report).comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
         progress.written({name: comparison_csv(found)}, out)

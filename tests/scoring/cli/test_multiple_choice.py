@@ -345,6 +345,7 @@ def test_two_files_of_different_questions_are_not_compared_by_their_indices(comm
     second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
     code, _, complaint = command("mmbench", first, "--against", second)
     assert code == 2 and "index 3 and 1 more ask another question in each file" in complaint
+    assert not command.out.exists(), "refused before a judge is asked"
     spaced = table_file(second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows])
     assert command("mmbench", first, "--against", spaced)[0] == 0
     chinese = table_file(second, [{**one, "question": "这是什么？"} for one in rows])
