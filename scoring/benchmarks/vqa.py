@@ -152,6 +152,10 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
         values = {name: record.values[column] for name, column in columns_by_name(record, _PREDICTIONS).items()}
         named = _PREDICTIONS if known is None or _OF_DATASET & values.keys() else (*_PREDICTIONS, "text", "answer")
         prediction = _first(values, named)
+        if has_options(record):
+            text = "expected a question without options, found multiple choice; choose its benchmark"
+            problems.append(Problem(record.row, None, text, "scoring"))
+            continue
         if not isinstance(prediction, str):
             found = ", ".join(map(repr, list(record.values)[:20]))
             text = f"expected a column prediction with text, found {found}; add it"

@@ -68,6 +68,8 @@ def score(
     ] = None,
 ) -> Iterator[str]:
     settings, read = Settings.from_env(), (file, questions, subset, answers, against)
+    if sample and context.info_name != MM_VET.key:
+        raise BadParameter(f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}")
     if sample and questions:
         raise BadParameter("--sample has questions of its own; leave out --questions")
     whole = own_sample() if sample else LOAD[context.info_name](settings, questions)

@@ -118,7 +118,7 @@ def mark(
         if found:
             key = found.benchmark.key
             raise ChoicesError(f"{expected}, found options as of {key}; score it with python -m scoring {key}")
-        raise ChoicesError(f"{expected}; add what is missing, or choose --dataset")
+        raise ChoicesError(f"{expected}; add what is missing, or choose --dataset for questions with one answer each")
     report = yield from _judged(found, found.report(protocol, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out, file, questions)
 

@@ -17,6 +17,7 @@ def say(tmp_path, monkeypatch):
     rows = mmbench_rows()
     write_csv(Path("choices.csv"), rows)
     write_csv(Path("hidden.csv"), [{name: cell for name, cell in row.items() if name != "answer"} for row in rows])
+    write_csv(Path("own.csv"), [{"index": "1", "question": "q", "answer": "a", "prediction": "a"}])
     write_csv(Path("labels.csv"), [{"item": "1", "main": ""}])
     Path("v1.json").write_text(json.dumps({"v1_0": {"question": "q", "answer": "a"}}))
     Path("v2.json").write_text(json.dumps({"v2_0": {"question": "q", "answer": "a"}}))
@@ -40,6 +41,15 @@ def say(tmp_path, monkeypatch):
             "choices.csv: expected the columns question, answer and prediction, found options as of mmbench; "
             "score it with python -m scoring mmbench",
         ),
+        (
+            "vqa choices.csv --dataset GQA --no-judge --out o",
+            "row 2: expected a question without options, found multiple choice; choose its benchmark",
+        ),
+        (
+            "vqa own.csv --no-judge --out o",
+            "add what is missing, or choose --dataset for questions with one answer each",
+        ),
+        ("mm-vet-v2 v2.json --sample --judge j --out o", "score it with python -m scoring mm-vet"),
         ("mm-vet . --sample --out o", "'.' is a directory"),
         ("score . --no-judge --out o", ".: is a folder; choose a file in it"),
         ("agreement . --out o", ".: is a folder; choose a file in it"),
