@@ -381,15 +381,16 @@ def main() -> int:
             zero_gpu.prepare(settings)
         context = AppContext(settings)
         app = create_app(context)
+        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
-    address = f"http://{'127.0.0.1' if settings.host == '0.0.0.0' else settings.host}:{settings.port}"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.admin.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
-    serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.serve
     gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
     gc.enable()
     try:

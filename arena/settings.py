@@ -32,6 +32,7 @@ _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASC
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
 _URL = "an address as in https://api.example.org/v1, without user, password or query"
+_SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?")
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
@@ -101,6 +102,7 @@ _Commas = BeforeValidator(lambda text: tuple(part.strip() for part in text.split
 _Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
 _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
 _Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
+_Site: TypeAlias = Annotated[str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)]
 _Host: TypeAlias = Annotated[
     str, BeforeValidator(str.lower), must_be("host names with commas, as in images.example.org", _HOST.fullmatch)
 ]
@@ -232,9 +234,9 @@ class Settings:
     """Whether this is a ZeroGPU Space, which Gradio's own launch() must start."""
     trusted_hops: Annotated[_Count, whole(0, 10), Field(alias="TRUSTED_HOPS")] = 0
     """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
-    mturk_hosts: Annotated[tuple[str, ...], _Commas, Field(alias="MTURK_HOSTS")] = MTURK_HOSTS
+    mturk_hosts: Annotated[tuple[_Site, ...], _Commas, Field(alias="MTURK_HOSTS")] = MTURK_HOSTS
     """Where a worker's browser may post that a campaign's work is done; others only for tests."""
-    mturk_frames: Annotated[tuple[str, ...], _Commas, Field(alias="MTURK_FRAMES")] = MTURK_FRAMES
+    mturk_frames: Annotated[tuple[_Site, ...], _Commas, Field(alias="MTURK_FRAMES")] = MTURK_FRAMES
     oauth: OAuthSettings | None
     """None: no login."""
     operators: Annotated[frozenset[_Operator], _Commas, Field(alias="OPERATORS")] = frozenset()

@@ -3,6 +3,7 @@
 import gc
 import json
 import re
+import socket
 import sqlite3
 import time
 from collections.abc import Callable
@@ -38,7 +39,10 @@ def start(monkeypatch, tmp_path, capfd) -> Callable[..., str]:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PORT", "http"), ("DEMO_BANK", "perhaps"), ("DATABASE_URL", "mysql://x"), ("IMAGE_HOSTS", "http://x.org/y")],
+    [
+        *(("PORT", "http"), ("DEMO_BANK", "perhaps"), ("DATABASE_URL", "mysql://x"), ("IMAGE_HOSTS", "http://x.org/y")),
+        *(("MTURK_HOSTS", "x y"), ("MTURK_FRAMES", "https://x.org;script-src"), ("HOST", "999.1.1.1")),
+    ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line(start, name, value):
     said = start(**{name: value})
@@ -50,12 +54,26 @@ def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(
     assert said.startswith("Stereoscope did not start: ") and "hush" not in said
 
 
+def test_a_port_that_another_has_stops_the_start_before_any_address_is_told(start):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]), DEMO_BANK="off")
+    assert said.startswith("Stereoscope did not start: HOST 127.0.0.1, PORT ") and said.count("\n") == 1
+
+
+def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(monkeypatch, tmp_path, capfd):
+    for name, value in {"DATA_DIR": str(tmp_path), "DEMO_BANK": "off", "HOST": "::", "PORT": "7001"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
+    app.main()
+    assert "Stereoscope is at http://[::1]:7001 (" in capfd.readouterr().err
+
+
 def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
     """As a program it stops that until then."""
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.setenv("DEMO_BANK", "off")
     collected: list[bool] = []
-    monkeypatch.setattr(app.uvicorn_server, "serve", lambda *_: collected.append(gc.isenabled()))
+    monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: collected.append(gc.isenabled()))
     gc.disable()
     assert app.main() == 0 and collected == [True]
 

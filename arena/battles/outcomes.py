@@ -59,6 +59,8 @@ class BattleOutcome(NamedTuple):
     others: int
     reference: str | None
     """The reference's answer, unless it was one of the two."""
+    closed: bool = False
+    """Whether how others chose is not told yet."""
 
 
 class FinishedBattle(NamedTuple):
@@ -107,7 +109,7 @@ class Outcomes:
             votes = {} if closed else dict(others)
             chosen = connection.execute(_CHOSEN, {"battle": battle.id}).scalar_one()
             reference = _reference(connection, battle.item, (battle.answer_a, battle.answer_b))
-        return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference)
+        return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference, closed)
 
     def finished(self, number: str) -> FinishedBattle | None:
         """Return a battle by its number in an address; None if none is finished, or its answers are out of use."""

@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
@@ -13,7 +15,7 @@ from starlette.types import ASGIApp
 from arena.network import public_network
 from arena.server.connections import MOST_SOCKETS, Connection, Connections
 from arena.server.logs import start_logging
-from arena.settings import Settings, known_secrets
+from arena.settings import SettingError, Settings, known_secrets
 
 try:
     import resource
@@ -24,7 +26,17 @@ CLOSING_SECONDS = 4
 """How long open pages may delay a shutdown: each may hold a stream of events."""
 
 
-def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
+def listening(settings: Settings) -> Callable[[ASGIApp, Settings, Callable[[], None]], None]:
+    """`serve` on the settings' port, which is taken from now on. Raises SettingError."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return partial(serve, socket.create_server((settings.host, settings.port), family=family))
+    except OSError as error:
+        where = f"HOST {settings.host}, PORT {settings.port}"
+        raise SettingError(f"{where}: cannot listen there ({error.strerror}); set others that are free") from error
+
+
+def serve(listener: socket.socket, app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     """Serve until a signal; then finish requests under way, call `close`, and exit with 0."""
     files = allow_many_connections()
     # The bound counts what one turn of the event loop has accepted only afterwards: a whole backlog.
@@ -33,10 +45,8 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
     start_logging(known_secrets())
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has shut down
         signal.signal(ending, lambda *_: leave(close))
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         access_log=False,
         log_config=None,
         log_level="error",  # a warning is a request that anybody can send
@@ -47,6 +57,10 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         server_header=False,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
+    server = uvicorn.Server(config)
+    server.run(sockets=[listener])
+    if not server.started:
+        sys.exit(1)
 
 
 def allow_many_connections() -> int:

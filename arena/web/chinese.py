@@ -45,6 +45,7 @@ CHINESE: Mapping[str, str] = {
     "rank": "第 {} 名，共 {} 名",
     "provisional": "票数尚不足",
     "first": "您是第一个在此选择的人。",
+    "others_later": "其他人在此如何选择，将在活动结束后公布。",
     "alike": "{} 的人（共 {} 人）与您选择相同。",
     "alike_few": "{} 人（共 {} 人）与您选择相同。",
     "alike_one": "另外一位在此选择的人与您选择相同。",

@@ -52,7 +52,7 @@ class Reveal:
         }
         votes = self.store.votes_of(voter)
         mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
-        return Told(titles, _others(outcome, words), HTML.outcome(outcome.reference, mine, battle.id, words))
+        return Told(titles, others_line(outcome, words), HTML.outcome(outcome.reference, mine, battle.id, words))
 
     def _board(self, battle: Battle) -> Board | None:
         item = self.items.bank().items.get(battle.item)
@@ -79,7 +79,9 @@ def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
     return said
 
 
-def _others(outcome: BattleOutcome, words: Words) -> str:
+def others_line(outcome: BattleOutcome, words: Words) -> str:
+    if outcome.closed:
+        return words["others_later"]
     if not outcome.others:
         return words["first"]
     if outcome.others == 1:

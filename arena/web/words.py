@@ -66,6 +66,7 @@ ENGLISH: Words = {
     "rank": "rank {} of {}",
     "provisional": "still gathering votes",
     "first": "You are the first to choose here.",
+    "others_later": "How others chose here is told when the campaign has ended.",
     "alike": "{} of {} people chose as you.",
     "alike_few": "{} of {} others chose as you.",
     "alike_one": "The one other person here chose as you.",

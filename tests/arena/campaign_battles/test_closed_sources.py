@@ -20,6 +20,8 @@ from arena.leaderboard.service import Leaderboard
 from arena.seats.campaigns import CampaignStore
 from arena.seats.spec import read_spec
 from arena.types import Battle
+from arena.web.reveal import others_line
+from arena.web.words import ENGLISH
 from tests.support.servers import drafts
 
 SPEC = b'name = "spring"\nsource = "bank"\nstop = { votes = 100 }\nseat = { votes = 5, minutes = 20, pay = 1 }'
@@ -75,8 +77,9 @@ def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
     store = BattleStore(database)
     battles = [voted(database, f"visitor {number}") for number in range(24)]
     voters = [store.voter(f"cookie of visitor {number}") for number in range(24)]
-    told = [outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)]
-    assert told == [0] * 24
+    told = [outcomes.of(voter, battle) for voter, battle in zip(voters, battles, strict=True)]
+    assert [one.others for one in told] == [0] * 24
+    assert all("is told when the campaign has ended" in others_line(one, ENGLISH) for one in told)
     campaigns.end(campaign, "for this test")
     told = [outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)]
     assert sum(told) > 0
