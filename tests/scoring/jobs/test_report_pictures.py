@@ -76,7 +76,7 @@ def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
         {"index": "a/1", "question": "What?", "answer": "['dog']", "prediction": "cat", "image": json.dumps(many)},
         {"index": "a/2", "question": "Who?", "answer": "['me']", "prediction": "me", "image": picture(BLUE)},
     ]
-    assert found_in(written(tmp_path / "m.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
+    assert found_in(written(tmp_path / "m_GQA.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
 
 
 @pytest.mark.parametrize(
