@@ -28,6 +28,8 @@ LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"}
 def start(monkeypatch, tmp_path, capfd) -> Callable[..., str]:
     """A function that starts the app, which is expected to refuse it, and returns what the app says."""
 
+    monkeypatch.setattr(app.uvicorn_server, "serve", lambda listener, *_: listener.close())
+
     def started(**environ: str) -> str:
         for name, value in {"DATA_DIR": str(tmp_path / "data"), **environ}.items():
             monkeypatch.setenv(name, value)
