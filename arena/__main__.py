@@ -16,6 +16,7 @@ COMMANDS = {
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
     "votes": Command("votes from and to the formats that people hold", "arena.cli.votes"),
     "export": Command("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.votes"),
+    "backup": Command("a copy of the SQLite file, also while the server runs", "arena.cli.backup"),
     "forget": Command("delete a visitor's data on request", "arena.cli.votes"),
     "deploy": Command("this folder as a Hugging Face Space", "arena.cli.deploy"),
 }

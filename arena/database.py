@@ -38,7 +38,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import StaticPool
@@ -140,10 +140,7 @@ class Database:
     def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
         self._turn = Lock()
         self._server_lock: FileLock | None = None
-        try:
-            self.url = make_url(url)
-        except (SQLAlchemyError, ValueError) as error:
-            raise DatabaseError("The database cannot be opened: DATABASE_URL is no address of one") from error
+        self.url = _parsed(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
@@ -254,6 +251,22 @@ class Database:
             self._server_lock.release()
 
 
+def back_up(url: str, copy: Path) -> None:
+    """Copy the SQLite file at this address as it is now, also while a server writes to it. Raises DatabaseError."""
+    address = _parsed(url)
+    if address.get_backend_name() != "sqlite":
+        raise DatabaseError("The database is PostgreSQL, of which this command makes no copy; use pg_dump")
+    file = Path(address.database or "").absolute()
+    if not file.is_file():
+        raise DatabaseError(f"{file} is not there to be copied; set DATA_DIR or DATABASE_URL as the server has it")
+    if copy.exists():
+        raise DatabaseError(f"{copy} is there already; choose another name for the copy")
+    try:
+        _back_up(file, copy)
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
+
+
 def counter(connection: Connection, name: str) -> int:
     """Return a number from the meta table, 0 if it is absent."""
     return connection.scalar(select(META.c.value).where(META.c.name == name)) or 0
@@ -274,6 +287,13 @@ def take_turn(connection: Connection, table: Table) -> None:
 
 def _lock_number(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (SQLAlchemyError, ValueError) as error:
+        raise DatabaseError("The database cannot be opened: DATABASE_URL is no address of one") from error
 
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
