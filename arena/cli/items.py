@@ -37,9 +37,10 @@ class OpenBank:
     def bring_in(self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out") -> Iterator[str]:
         report = bring(self._importer)
         changes = report.changes
+        corrected = f"; {changes.items_corrected} items corrected" if changes.items_corrected else ""
         yield (
             f"{changes.items_new} new items, {changes.items_known} known; {changes.answers_new} new answers, "
-            f"{changes.answers_known} known; {changes.pictures_new} new pictures."
+            f"{changes.answers_known} known; {changes.pictures_new} new pictures{corrected}."
         )
         if report.left_out:
             yield f"{report.left_out} {left_out}."

@@ -1,17 +1,20 @@
 """Item bank ingest: adds items and answers, withdraws predictions, renames and retires models.
 
-Each change is one transaction: all of it or nothing. What is there already stays as it is, so the same import twice
-changes nothing.
+Each change is one transaction: all of it or nothing. Of a known item an import corrects what it tells of the images;
+the rest stays as it is. The same import twice changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, Table, insert, select, update
+from sqlalchemy import Connection, Table, insert, or_, select, update
 
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
 from arena.types import SourceKind, item_key
+
+_TOLD = ("caption", "credit", "licence")
+"""What is told of an item's image, and may be corrected."""
 
 
 class IngestError(ValueError):
@@ -55,6 +58,8 @@ class Changes:
 
     items_new: int = 0
     items_known: int = 0
+    items_corrected: int = 0
+    """Known items of whose images another caption, credit or licence was told."""
     answers_new: int = 0
     answers_known: int = 0
     pictures_new: int = 0
@@ -67,7 +72,10 @@ class Ingest:
         self._database = database
 
     def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
-        """Add items with answers; known ones get the pictures they lacked. Raises IngestError for a contradiction."""
+        """Add items with answers; known ones get pictures they lacked, and other captions, credits and licences.
+
+        Of drafts of one item the first counts. Raises IngestError for another answer, family or source.
+        """
         changes = Changes()
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
@@ -75,8 +83,10 @@ class Ingest:
             models = _codes(connection, MODEL, sorted({name for draft in drafts for name in draft.answers}))
             families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
             answers: list[tuple[int, int, str]] = []
+            first = {draft.key: draft for draft in reversed(drafts)}
             for draft in drafts:
-                item_id = _item(connection, source_id, families[draft.family], draft, changes)
+                told = first[draft.key] is draft
+                item_id = _item(connection, source_id, families[draft.family], draft, changes, told)
                 answers += [(item_id, models[model], text) for model, text in draft.answers.items()]
             _add_answers(connection, answers, None, changes)
             bump_counter(connection, BANK_VERSION)
@@ -164,7 +174,10 @@ def _check_model_name(connection: Connection, name: str) -> None:
         raise IngestError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
 
 
-def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes) -> int:
+def _item(
+    connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes, told: bool
+) -> int:
+    """Add an item, or what a known one lacks; with `told`, what the draft tells counts. Returns its id."""
     key = draft.key
     known = connection.execute(select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)).one_or_none()
     if known is None:
@@ -188,7 +201,27 @@ def _item(connection: Connection, source_id: int, family_id: int, draft: ItemDra
             lacks = (IMAGE.c.item_id == known.id) & (IMAGE.c.position == position) & IMAGE.c.sha256.is_(None)
             filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
             changes.pictures_new += connection.execute(filled).rowcount
+    if told:
+        _correct(connection, known.id, draft, changes)
     return known.id
+
+
+def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
+    """Store what a draft tells otherwise of an item's images; an empty text tells nothing."""
+    family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
+    if family != draft.family:
+        raise IngestError(
+            f"The item {draft.key} ({draft.instruction[:60]!r}) is of the family {family!r}, by which its votes are "
+            f"counted, and here of {draft.family!r}; name {family!r} in the file, or leave the item out"
+        )
+    corrected = 0
+    for position, image in enumerate(draft.images):
+        told = {name: text for name in _TOLD if (text := getattr(image, name))}
+        if told:
+            differs = or_(*(IMAGE.c[name] != text for name, text in told.items()))
+            other = update(IMAGE).where(IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs)
+            corrected += connection.execute(other.values(told)).rowcount
+    changes.items_corrected += corrected > 0
 
 
 def _add_answers(
@@ -206,19 +239,27 @@ def _add_answers(
         elif known[item_id, model_id] == text:
             changes.answers_known += 1
         else:
-            raise _other_answer(connection, item_id, model_id)
+            raise _other_answer(connection, item_id, model_id, predictions is not None)
     changes.answers_new += len(new)
     if new:
         connection.execute(insert(ANSWER), new)
 
 
-def _other_answer(connection: Connection, item_id: int, model_id: int) -> IngestError:
-    key = connection.scalar(select(ITEM.c.key).where(ITEM.c.id == item_id))
+def _other_answer(connection: Connection, item_id: int, model_id: int, is_predictions: bool) -> IngestError:
+    item = connection.execute(select(ITEM.c.key, ITEM.c.instruction).where(ITEM.c.id == item_id)).one()
     name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
-    return IngestError(
-        f"{name!r} already has another answer to the item {key}. Nothing was imported. "
-        "Withdraw the earlier predictions file first (`items withdraw FILE`), or choose another --model."
-    )
+    of_item = f"the item {item.key} ({item.instruction[:60]!r})"
+    files = select(PREDICTIONS.c.file).select_from(ANSWER).outerjoin(PREDICTIONS)
+    in_use = (ANSWER.c.item_id == item_id, ANSWER.c.model_id == model_id, ANSWER.c.withdrawn_at.is_(None))
+    earlier = connection.execute(files.where(*in_use)).one_or_none()
+    if earlier is None:
+        return IngestError(f"The rows hold two different answers of {name!r} to {of_item}; keep one")
+    mend = "choose another --model" if is_predictions else "give the earlier answer in the file, or leave the item out"
+    if earlier.file:
+        mend = f"Withdraw the earlier predictions file first (`items withdraw {earlier.file}`), or {mend}"
+    else:
+        mend = f"It came with the items, so it cannot be withdrawn: {mend}"
+    return IngestError(f"{name!r} already has another answer to {of_item}. Nothing was imported. {mend}.")
 
 
 def _change_model(connection: Connection, name: str, **values) -> None:

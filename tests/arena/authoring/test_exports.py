@@ -88,7 +88,7 @@ def test_what_people_wrote_is_voted_on(database, another, tmp_path):
     assert (exported.items, left_out(exported)) == (2, "")
     bank = OtherBank(another(), tmp_path / "other")
     assert vars(bank.bring(tmp_path / "out")) == {
-        "items_new": 2, "items_known": 0, "answers_new": 2, "answers_known": 0, "pictures_new": 3,
+        "items_new": 2, "items_known": 0, "items_corrected": 0, "answers_new": 2, "answers_known": 0, "pictures_new": 3,
     }  # fmt: skip
     one, two = bank.items.bank().items.values()
     state = project.drafts[0].state

@@ -14,8 +14,10 @@ from arena.io.tables import RowsError
 from arena.items.importers import ItemImporter, _rights
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
+from arena.server.change_log import ChangeLog
 from arena.types import DATASET_ANSWER, REFERENCE, item_key
 from tests.support.bank_contents import contents
+from tests.support.commands import run
 from tests.support.import_bench import VISIT_HOST, Bench, on_sqlite
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -74,6 +76,43 @@ def test_the_same_folder_again_changes_nothing(bench):
     assert bench.importer.folder(folder, "mine").changes == Changes(items_known=2, answers_known=2)
     assert contents(bench.database) == before
     assert {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()} == kept
+
+
+def test_a_corrected_folder_corrects_what_is_told_of_known_items(bench):
+    told = {"captions": ["a blue one"], "credit": "Ann", "licence": "CC-BY-4.0"}
+    bench.importer.folder(bench.items(told, {"instruction": "And this?", **told}), "mine")
+    running = ItemBank(bench.database)
+    running.CHECK_SECONDS = 0
+    version = running.bank().version
+    changes_of = ChangeLog(bench.database)
+    changes_of.open()
+    changes_of.acknowledge(changes_of.batch(1000))
+    corrected = bench.items({"captions": ["a red one"], "licence": "CC0"}, {"instruction": "And this?", **told})
+    assert bench.importer.folder(corrected, "mine").changes == Changes(items_known=2, items_corrected=1)
+    images = [(one.caption, one.credit, one.licence) for item in running.bank().items.values() for one in item.images]
+    assert images == [("a red one", "Ann", "CC0"), ("a blue one", "Ann", "CC-BY-4.0")]
+    assert running.bank().version > version
+    copied = [json.loads(line) for line in changes_of.batch(1000).content.splitlines()[1:]]
+    assert [(line["table"], line["row"]["caption"], line["row"]["licence"]) for line in copied] == [
+        ("image", "a red one", "CC0")
+    ]
+    assert bench.importer.folder(corrected, "mine").changes == Changes(items_known=2)
+
+
+def test_of_rows_of_one_item_the_first_is_told_however_often_they_come(bench):
+    folder = bench.items({"credit": "Ann"}, {"credit": "Bob", "family": "Taste"})
+    for _ in range(2):
+        assert bench.importer.folder(folder, "mine").changes.items_corrected == 0
+        (item,) = bench.shown()
+        assert (item.images[0].credit, item.family) == ("Ann", "Color")
+
+
+def test_another_family_of_a_known_item_is_refused(bench):
+    bench.importer.folder(bench.items({}), "mine")
+    before = contents(bench.database)
+    with pytest.raises(IngestError, match=r"'What\?'.* is of the family 'Color', by which its votes are counted"):
+        bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
+    assert contents(bench.database) == before
 
 
 @on_sqlite
@@ -189,6 +228,40 @@ def test_another_answer_in_the_last_row_lets_nothing_in(bench):
     with pytest.raises(IngestError, match="'m1' already has another answer"):
         bench.importer.folder(bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine")
     assert contents(bench.database) == before
+
+
+def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
+    bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
+    refused = r"\('What\?'\).*cannot be withdrawn: give the earlier answer in the file, or leave the item out\.$"
+    with pytest.raises(IngestError, match=refused):
+        bench.importer.folder(bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine")
+    new = {"instruction": "New"}
+    assert bench.importer.folder(bench.items(new), "mine").changes.items_new == 1
+    assert bench.importer.folder(bench.items({"answers": {"m1": "one"}}, new), "mine").changes.answers_known == 1
+
+
+def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_withdrawn(bench):
+    bench.importer.folder(bench.items({}), "mine")
+    bench.importer.answers(bench.csv("old.csv", ["instruction", "image", "m1 prediction"], ["What?", "red.png", "one"]))
+    folder = bench.items({"answers": {"m1": "two"}})
+    with pytest.raises(IngestError, match=r"`items withdraw old.csv`\), or give the earlier answer in the file"):
+        bench.importer.folder(folder, "mine")
+    bench.ingest.withdraw("old.csv")
+    assert bench.importer.folder(folder, "mine").changes == Changes(items_known=1, answers_new=1)
+
+
+def test_rows_that_give_an_item_two_answers_of_one_model_are_told_so(bench):
+    with pytest.raises(IngestError, match=r"rows hold two different answers of 'm1' to the item .*; keep one"):
+        bench.importer.folder(bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine")
+
+
+@on_sqlite
+def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
+    environ = {"DATA_DIR": str(tmp_path / "data")}
+    two = [{"licence": "CC0"}, {"licence": "CC0", "instruction": "And this?"}]
+    assert "corrected" not in run("arena", "items", "folder", bench.items(*two), environ=environ).out
+    told = run("arena", "items", "folder", bench.items(*(row | {"licence": "MIT"} for row in two)), environ=environ).out
+    assert told.startswith("0 new items, 2 known") and told.endswith("; 2 items corrected.\n"), told
 
 
 @pytest.mark.parametrize(

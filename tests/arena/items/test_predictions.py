@@ -213,6 +213,13 @@ def test_other_answers_need_the_earlier_file_withdrawn(bench):
     assert given(bench) == {"How many?": "Four.", "What color?": "Red."}
 
 
+def test_another_answer_than_the_items_brought_wants_another_model(bench):
+    file = bench.csv("other.csv", HEADER, ["How many?", "", "1.png", "Other."])
+    with pytest.raises(IngestError, match=r"cannot be withdrawn: choose another --model\.$"):
+        bench.importer.answers(file, "m0")
+    assert bench.importer.answers(file, "unheard").changes == Changes(answers_new=1)
+
+
 # What is written
 
 
