@@ -14,7 +14,7 @@ Cluster = Literal["item", "voter", "tuple", "vote"]
 """What counts as independent: each item, each voter, each (item, pair) tuple, or each vote."""
 
 
-def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
+def cluster_codes(votes: Votes, cluster: Cluster | Literal["item and voter"]) -> Codes:
     """Code of each vote's cluster, from 0 without gaps. Raises `VotesError` if the votes lack what it needs."""
     if cluster == "vote":
         return np.arange(len(votes))
@@ -27,6 +27,9 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
     item = _from_0(votes.items)
     if cluster == "item":
         return item
+    if cluster == "item and voter":
+        voter = cluster_codes(votes, "voter")
+        return _from_0(item * (int(voter.max(initial=0)) + 1) + voter)
     low, high = np.minimum(votes.a, votes.b).astype(np.int64), np.maximum(votes.a, votes.b)
     return _from_0((item * votes.models + low) * votes.models + high)
 

@@ -133,6 +133,11 @@ class _Terms(NamedTuple):
     def take(self, places: np.ndarray) -> "_Terms":
         return self._make(column[places] for column in self)
 
+    def leverage(self, fit: Strengths) -> Floats:
+        """Share of each vote in what the fit says of its pair."""
+        own = fit.inverse.diagonal()
+        return self.told * (own[:, None] + own[None, :] - 2 * fit.inverse)[self.a, self.b]
+
     def summed(self, column: Floats, models: int) -> Floats:
         """Sum of a column over each model's votes."""
         return summed(self.a, column, models) + summed(self.b, column, models)
@@ -173,14 +178,12 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
     """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002)."""
     terms, m = _terms(fit, votes, cluster), votes.models
     clusters = int(cluster.max(initial=-1)) + 1
-    own = fit.inverse.diagonal()
-    apart = own[:, None] + own[None, :] - 2 * fit.inverse
     scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
     single = np.bincount(cluster, minlength=clusters)[cluster] == 1
     if single.any():  # in closed form, since files without items have a cluster for each vote
         part, terms = terms.take(np.flatnonzero(single)), terms.take(np.flatnonzero(~single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
-        leverage = part.told * apart[part.a, part.b]
+        leverage = part.leverage(fit)
         scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
         size += part.summed(part.weight, m)
         squares += part.summed(part.weight**2, m)
@@ -189,7 +192,7 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
             heavy = _Heavy(fit, part.take(np.array([number])))
             alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone()
     several = int(terms.cluster.max(initial=-1)) + 1
-    leverage = summed(terms.cluster, terms.told * apart[terms.a, terms.b], several)
+    leverage = summed(terms.cluster, terms.leverage(fit), several)
     for first, rows, part in _blocks(terms, several):
         sizes = part.by_model(part.weight, rows, m, sign=1)
         size += sizes.sum(0)
@@ -242,16 +245,31 @@ class _Heavy:
 def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread, variance: Floats) -> Floats:
     """Reach of intervals by item and by voter (Cameron, Gelbach and Miller 2011); 0 with few voters.
 
-    Votes that share item and voter are hardly more than single votes.
+    Voters add what they spread beyond the clusters of item and voter: nothing where none votes twice.
     """
     voters_of = cluster_codes(votes, "voter")
     if effective_number(np.bincount(voters_of, minlength=1)) < FEW:
         return np.zeros(votes.models)
     voters = _spread(fit, votes, voters_of)
-    terms, m = _terms(fit, votes, voters_of), votes.models
-    single = _variances(bread, terms.squared(terms.surprise, m))
-    both = _variances(bread, voters.scores) + np.maximum(variance - single, 0)
-    return _quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(both)
+    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, _both_scores(fit, votes)), 0)
+    return _quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(variance + added)
+
+
+def _both_scores(fit: Strengths, votes: Votes) -> Floats:
+    """Return what `_spread` sums up by item and voter; the many clusters that need no correction are summed sparse."""
+    terms, m = _terms(fit, votes, cluster_codes(votes, "item and voter")), votes.models
+    cluster = terms.cluster
+    light = (np.bincount(cluster) > 1) & (summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED)
+    plain = light[cluster]
+    scores = _spread(fit, votes.take(~plain), np.unique(cluster[~plain], return_inverse=True)[1]).scores
+    if plain.any():
+        from scipy.sparse import csr_array
+
+        part = terms.take(plain)
+        places = np.tile(part.cluster, 2), np.concatenate([part.a, part.b])
+        score = csr_array((np.concatenate([part.surprise, -part.surprise]), places), shape=(len(light), m))
+        scores += (score.T @ score).toarray()
+    return scores
 
 
 def _variances(bread: Floats, scores: Floats) -> Floats:

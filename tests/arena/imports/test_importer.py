@@ -348,6 +348,16 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     )
 
 
+@pytest.mark.parametrize("said", [{}, {"item": None}])
+def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
+    """A vote whose voter is unknown is a voter of its own on the board, and tells nothing of others."""
+    cast = battles(60, voter=None, **said)
+    imports.add(cast, ImportRequest("elsewhere"))
+    rated = rating_report(cast, RatingOrder(bootstrap=0))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    assert sorted(board.statistics.reach) == pytest.approx(sorted((rated.bounds.high - rated.bounds.low) / 2))
+
+
 def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):
     """As FastChat's buttons take several; nobody is known to repeat where no voter is told; rate says the same."""
     said = [

@@ -319,3 +319,16 @@ def test_one_busy_voter_beside_four_who_hardly_vote_are_no_five_voters():
     assert reach(intervals(fit, busy, "item")) == pytest.approx(
         reach(intervals(fit, replace(votes, voters=None), "item"))
     )
+
+
+@pytest.mark.parametrize("number", [60, 3000])
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("shared", [False, True])
+def test_voters_who_never_meet_a_second_item_add_nothing(number, each, shared):
+    """One file has one interval, whether voters are unknown or each has a name of his own."""
+    votes = even_votes(5, 6, number)
+    voters = np.arange(number) // each
+    votes = replace(votes, items=voters % 40 if shared else voters, voters=voters)
+    fit = bradley_terry(win_matrix(votes))
+    by_item = intervals(fit, replace(votes, voters=None), "item")
+    assert intervals(fit, votes, "item").high == pytest.approx(by_item.high, rel=1e-9)
