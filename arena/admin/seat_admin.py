@@ -76,8 +76,8 @@ class SeatAdmin(ABC):
         note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
         came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
-        twice = [person for person, those in sessions.items() if len(set(those)) > 1]
-        other = [person for person, those in sessions.items() if came.get(person, those[0]) not in those]
+        twice = [person for person, those in sessions.items() if len(those) > 1]
+        other = [person for person, those in sessions.items() if any(those) and came.get(person, those[0]) not in those]
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
             f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."

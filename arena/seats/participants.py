@@ -38,12 +38,12 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
 
 
 def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
-    """The sittings under which each person of a list that was read stands in it."""
+    """The sitting in each of a person's rows, by person; "" where the row tells none."""
     found: dict[str, list[str]] = {}
     for _, values in records:
         person, session = _column(values, _PERSON), _column(values, _SESSION)
-        if person and session:
-            found.setdefault(str(values[person]).strip(), []).append(str(values[session]).strip())
+        if person:
+            found.setdefault(str(values[person]).strip(), []).append(str(values[session]).strip() if session else "")
     return found
 
 

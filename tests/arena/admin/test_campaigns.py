@@ -135,6 +135,15 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
     )
 
 
+@pytest.mark.parametrize("columns", [{"session": "S1"}, {"session": ""}, {}])
+def test_a_list_tells_who_stands_in_it_twice_under_one_submission_or_none(bank, columns):
+    one = PaidCampaign(bank)
+    one.seat("w1", "S1")
+    listed = [Record(row, {"worker": person, **columns}) for row, person in enumerate(("w1", "w2", "w1 "), 2)]
+    told = one.admin.bring_participants("bob", "pilot", listed)
+    assert told.endswith("not in it: 0 workers. More than once in it, to be paid once: w1."), told
+
+
 def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
     one = PaidCampaign(bank, TOML + "checks = { fail = 1 }\n", checks=4)
     good = one.answer("good", [RIGHT])
