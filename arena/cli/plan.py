@@ -11,7 +11,7 @@ from typer import Option, Typer
 from arena.formats.registry import read
 from arena.ratings import planner
 from arena.ratings.report import RatingOrder, rating_report
-from arena.ratings.votes import ELO
+from arena.ratings.votes import ELO, VotesError
 
 app = Typer(rich_markup_mode=None)
 Correlation = Annotated[float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")]
@@ -39,6 +39,8 @@ def plan(
     spread, rho = planner.SPREAD, planner.Correlations()
     if votes:
         report = rating_report(read(votes), RatingOrder("bt", bootstrap=0))
+        if not len(report.votes):
+            raise VotesError(f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes")
         rho, spread = planner.measured_correlations(report.votes), float(np.std(report.fit.strengths)) * ELO.points
     given = {"within_tuple": within_tuple, "within_item": within_item, "within_worker": within_worker}
     rho = replace(rho, **{name: value for name, value in given.items() if value is not None})

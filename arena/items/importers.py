@@ -273,16 +273,16 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     """Column of the answers, and the model's name. Raises RowsError."""
     if not records:
         raise RowsError("holds no rows", file.name)
-    columns = list(records[0].values)
+    columns, model = list(records[0].values), model and model.strip()
     named = [column for column in columns if column.endswith(PREDICTION) and column != PREDICTION]
-    if model is not None and not model.strip():
+    if model == "":
         raise RowsError("the model's name is empty; give one with --model", file.name, 1)
     if model is not None and f"{model}{PREDICTION}" in named:
         return f"{model}{PREDICTION}", model
     if model is not None and "prediction" in columns:
         return "prediction", model
     if len(named) == 1:
-        return named[0], model or named[0].removesuffix(PREDICTION)
+        return named[0], model or named[0].removesuffix(PREDICTION).strip()
     expected = 'expected one column "<model name> prediction", or "prediction" and --model'
     raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
@@ -415,7 +415,10 @@ def _answers(row: Row) -> dict[str, str]:
     answers = row.get("answers", {})
     if not isinstance(answers, dict) or not all(isinstance(answers[name], str) and name.strip() for name in answers):
         raise RowsError("expected an object of answers by model name", column="answers")
-    return {name: str(text) for name, text in answers.items()}
+    found = {name.strip(): str(text) for name, text in answers.items()}
+    if len(found) < len(answers):
+        raise RowsError("names one model twice, but for blanks around its name; keep one", column="answers")
+    return found
 
 
 def last_part(name: str) -> str:

@@ -53,3 +53,6 @@ def test_own_votes_tell_how_they_hang_together(capsys, tmp_path):
     assert code == 0 and "0.90 within a tuple" in out
     code, _, err = plan(capsys, *shape, "--votes", str(sample("three-columns", tmp_path)))
     assert code == 2 and "do not say which item" in err
+    path.write_text("")
+    code, _, err = plan(capsys, *shape, "--votes", str(path))
+    assert code == 2 and "votes.jsonl holds no votes to plan by; choose another file" in err

@@ -161,6 +161,17 @@ def test_comparia_names_the_chosen_model(tmp_path):
     assert battles.time[0] == datetime(2024, 10, 20, 12, 34, 56, 789012, UTC).timestamp()
 
 
+@pytest.mark.parametrize("name", ["three-columns", "stereoscope", "comparia", "clean-battles", "visit-battles"])
+def test_blanks_around_a_models_name_make_no_second_model(tmp_path, name):
+    path = sample(name, tmp_path)
+    plain, rows = read(path), content(path)
+    names = [*plain.model_a, *plain.model_b]
+    blank = [{column: f" {cell} " if cell in names else cell for column, cell in row.items()} for row in rows]
+    battles = read(put(path, blank))
+    assert (battles.model_a, battles.model_b, battles.winner) == (plain.model_a, plain.model_b, plain.winner)
+    assert [line.row for line in battles.lines()] != [line.row for line in plain.lines()], "rows stay as they came"
+
+
 WRONG = [
     ("fastchat-log", {"type": "leftvot"}),
     ("clean-battles", {"winner": "model_c"}),
@@ -296,7 +307,7 @@ def test_what_a_format_has_no_place_for_is_told(tmp_path):
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
-NAMES = TEXTS.filter(lambda text: text.strip() and text not in ("Model A", "Model B"))
+NAMES = TEXTS.map(str.strip).filter(lambda text: text not in ("", "Model A", "Model B"))
 TIMES = st.integers(0, 4_000_000_000).map(float)
 
 

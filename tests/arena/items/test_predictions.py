@@ -311,3 +311,9 @@ def test_a_wrong_line_of_jsonl_is_named_and_nothing_comes_in(bench, row, problem
 def test_a_file_that_is_not_there_is_named(bench):
     with pytest.raises(RowsError, match="nowhere.csv: cannot be opened"):
         bench.importer.answers(bench.files / "nowhere.csv")
+
+
+def test_blanks_around_a_models_name_make_no_second_model(bench):
+    rows = [{"item": draft.key, "prediction": f"m1 on {draft.instruction}"} for draft in ITEMS[:3]]
+    bench.importer.answers(lines(bench, "m1.jsonl", *rows), " m1 ")
+    assert len(given(bench, "m1")) == 3
