@@ -208,7 +208,7 @@ def opened(page: Page, site: AppServer, query: str = "") -> Page:
 def test_on_a_phone_the_sentence_and_the_chart_are_on_the_first_screen(browser: Browser, site):
     with fresh_page(browser, PHONE) as page:
         opened(page, site)
-        expect(page.locator("#headline")).to_contain_text("young needs 29 more votes", timeout=20_000)
+        expect(page.locator("#headline")).to_contain_text("alpha and beta share the first place", timeout=20_000)
         assert page.locator("#headline").bounding_box()["y"] < 420
         row = page.locator("#board-opening svg text").filter(has_text="alpha").first.bounding_box()
         assert row["y"] + row["height"] < 844
