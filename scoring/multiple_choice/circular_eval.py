@@ -1,7 +1,7 @@
 """CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can show that.
 
 The question file says which passes a question has. Without one, its options tell: those that move on make a full turn,
-and the last ones ("all of the above") may stay in place. Where they take no turn, other questions tell
+and the last ones ("all of the above") may stay in place. Where they do not rotate, other questions tell
 how many there are.
 """
 
@@ -93,7 +93,7 @@ def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
 def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, set[int]]:
     """Numbers of each question's missing passes, as far as the others tell.
 
-    A question whose options take no turn has as many passes as any other such question of as many options.
+    A question whose options do not rotate has as many passes as any other such question of as many options.
     """
     found = {base: _left_of_turn(passes) for base, passes in questions.items()}
     others = {base: {one.index // PASS for one in questions[base]} for base, left in found.items() if left is None}
@@ -108,7 +108,7 @@ def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, 
 
 
 def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
-    """Numbers of the passes that are missing in a turn of the options; None if they take no turn."""
+    """Numbers of the passes that are missing in a rotation of the options; None if they do not rotate."""
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
