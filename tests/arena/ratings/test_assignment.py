@@ -8,7 +8,6 @@ import pytest
 from arena.ratings.assignment import UNIFORM, Assigned, Served, aim, balanced, fixed, pair_number, settle
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.settled import Order
-from perf.campaigns import TABLE_3, votes_to_settle
 
 SEAT = 20
 
@@ -101,17 +100,6 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
     assert aim(fit, [order._replace(progress=-order.progress) for order in found]) == (2, 3)
     assert aim(fit, [found[1], Order(2, 3, "settled", 50, 0.1)]) == (0, 1), "a settled order is left alone"
     assert aim(fit, [order._replace(state="settled") for order in found]) is None
-
-
-def most_votes(aimed: bool, runs: int, at_most: float = np.inf) -> list[int]:
-    return [votes_to_settle(TABLE_3, aimed, run, at_most=at_most).votes for run in range(runs)]
-
-
-@pytest.mark.soak
-def test_settle_takes_at_most_half_the_votes_over_many_campaigns():
-    aimed, uniform = (np.median(most_votes(aimed, 40)) for aimed in (True, False))
-    print(f"settle {aimed}, uniform {uniform}")
-    assert aimed <= uniform / 2
 
 
 def test_fixed_goes_through_its_list():

@@ -124,11 +124,3 @@ def test_planned_widths_are_those_of_campaigns(poll):
     found = widths(poll, 8)
     print(found)
     assert found.planned == pytest.approx(found.shown, rel=WITHIN)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("poll", POLLS, ids=lambda poll: poll.name)
-def test_planned_widths_are_those_of_a_thousand_campaigns(poll):
-    found = widths(poll, 1000)
-    print(found)
-    assert found.planned == pytest.approx(found.true, rel=WITHIN)
