@@ -226,16 +226,19 @@ class _Heavy:
         between = summed(a * k + b, terms.told, k * k).reshape(k, k)
         between += between.T
         self._told = np.diag(between.sum(1)) - between
+        self._shares = self._told @ self._inverse
         self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
         self._votes_a_pair = terms.weight.sum() / max(1, np.count_nonzero(np.triu(between)))
 
     def score(self) -> Floats:
         """Score of the cluster around the fit without it."""
-        left = np.eye(len(self._score)) - MOST_LEVERAGE * self._told @ self._inverse
+        left = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
         return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
 
     def decided_alone(self) -> Floats:
         """Expected square of the score where this cluster outweighs all others, each pair by one vote."""
+        if (self._shares * self._shares.T).sum() <= ALONE**2:  # the eigenvalues' sum of squares: none is above ALONE
+            return np.zeros_like(self._told)
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._told @ root)
         direction = np.linalg.solve(root.T, direction)
