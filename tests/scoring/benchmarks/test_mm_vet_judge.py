@@ -170,7 +170,7 @@ def test_a_stopped_scoring_goes_on_where_it_was(cache, other_cache):
         server.counts.calls = 0
         for at in (10, 30):
             with pytest.raises(ScoringStopped):
-                scored(server, cache, stop_at=at)
+                scored(server, cache, pace=replace(HASTY, concurrency=4), stop_at=at)  # sixteen may be the last ones
         report = scored(server, cache)
         assert server.counts.calls == CALLS, "no reply was thrown away"
     assert scores(report) == scores(whole)
