@@ -75,8 +75,9 @@ def read_records(
         for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
-            cells += len(record.values)
-            _check_values(cells, limits, record.row)
+            if limits.values is not None:
+                cells += len(record.values)
+                _check_values(cells, limits, record.row)
             yield record
 
 
@@ -207,7 +208,7 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
             raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
-        yield _decoded(raw, file, row)
+        yield raw.decode() if row > 1 and raw.isascii() else _decoded(raw, file, row)
 
 
 def _record(row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()) -> Record:
