@@ -214,7 +214,7 @@ def create_app(context: AppContext) -> FastAPI:
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
     for router in (
-        pictures.routes(context.pictures, scaled),
+        pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
         terms_routes(context.terms),
         health_api.routes(health_api.Health(context.database, settings.data_dir)),
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),

@@ -151,6 +151,8 @@ class Bank:
     items: Mapping[int, Item]
     missing: int
     """Items left out because an image is missing."""
+    hidden_pictures: frozenset[str]
+    """Hashes of pictures that hidden items have, and no other item."""
 
     def by_key(self, key: str) -> Item | None:
         return next((item for item in self.items.values() if item.key == key), None)
@@ -264,16 +266,18 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
     )
     for row in connection.execute(query):
         contestants.setdefault(row.item_id, []).append(Contestant(row.model_id, row.id))
+    hidden = frozenset(connection.scalars(select(HIDDEN_ITEM.c.item_id)))
+    covered = {image.sha256 for item in hidden for image in images.pop(item) if image.sha256}
+    covered.difference_update(image.sha256 for shown in images.values() for image in shown)
+    rows = [row for row in connection.execute(select(ITEM).order_by(ITEM.c.id)) if row.id not in hidden]
     items = {}
-    hidden = select(HIDDEN_ITEM.c.item_id)
-    rows = connection.execute(select(ITEM).where(ITEM.c.id.not_in(hidden)).order_by(ITEM.c.id)).all()
     for row in rows:
         shown = tuple(images[row.id])
         if all(can_show(image, hosts) for image in shown):
             family = families[row.family_id]
             answers = tuple(contestants.get(row.id, ()))
             items[row.id] = Item(row.id, row.key, row.source_id, family, row.instruction, shown, answers)
-    return Bank(version, sources_of(connection), items, missing=len(rows) - len(items))
+    return Bank(version, sources_of(connection), items, len(rows) - len(items), frozenset(covered))
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:

@@ -1,6 +1,6 @@
 """Pictures: how the page asks for an item's pictures at the width of its screen, and the route that answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from anyio import CapacityLimiter, to_thread
@@ -52,21 +52,24 @@ def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictu
     return Shown(addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None)))
 
 
-def routes(store: PictureStore, scaled: ScaledPictures) -> APIRouter:
-    """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens."""
+def routes(store: PictureStore, scaled: ScaledPictures, hidden: Callable[[], Container[str]]) -> APIRouter:
+    """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens.
+
+    `hidden` gives the hashes of those that nobody may see.
+    """
     router, turns = APIRouter(), CapacityLimiter(4 * AT_ONCE)  # threads of its own: votes do not wait for pictures
     forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
     @router.get("/pictures/{name}")
     def picture(name: str) -> Response:
         path = store.path(name)
-        if path is None:
+        if path is None or name.partition(".")[0] in hidden():
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(path, headers=forever)
 
     @router.get("/pictures/{width}/{name}.webp")
     async def scaled_picture(width: int, name: str) -> Response:
-        path = await to_thread.run_sync(scaled.path, name, width, limiter=turns)
+        path = await to_thread.run_sync(lambda: None if name in hidden() else scaled.path(name, width), limiter=turns)
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"})

@@ -58,7 +58,7 @@ class WritingPages:
         app = FastAPI()
         app.include_router(writing_task.form_routes(pages, project.writing))
         app.include_router(campaign_api.routes(pages))
-        app.include_router(pictures.routes(store, scaled))
+        app.include_router(pictures.routes(store, scaled, tuple))
         return cls(project, TestClient(app), captioned)
 
     def writer(self, person: str, language: str = "en") -> "Writer":
