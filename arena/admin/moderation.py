@@ -1,7 +1,7 @@
 """Moderation: items that operators hide, and the images that visitors let us keep, to be kept or taken down.
 
-A hidden item is no longer served or found in searches, nor is a picture that only hidden items have. Its votes stay, and
-it can be shown again.
+A hidden item is no longer served or found in searches, nor is a picture that only hidden items have. Its votes stay,
+and it can be shown again.
 """
 
 from datetime import datetime
