@@ -40,14 +40,6 @@ def test_equal_models_hardly_ever_settle():
     assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("design", EQUAL, ids=lambda design: design.name)
-def test_equal_models_settle_in_at_most_five_of_a_hundred_arenas(design):
-    falsely = sum(is_falsely_settled(design, run) for run in range(1000))
-    print(f"{design.name}: {falsely} of 1000")
-    assert falsely <= 1000 * ALPHA
-
-
 @pytest.mark.parametrize("told", [3.0, 40.0, 300.0])
 def test_the_boundary_is_that_of_the_normal_mixture(told):
     """The mixture's likelihood ratio, exp(z^2 V / 2(V + r)) sqrt(r / (V + r)), is pairs / alpha on the boundary."""
