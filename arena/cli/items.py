@@ -9,7 +9,7 @@ from typer import Option, Typer
 
 from arena.database import Database
 from arena.io.images import PictureStore
-from arena.items.importers import ImportReport, ItemImporter
+from arena.items.importers import KEYS, ImportReport, ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.settings import Settings
@@ -44,6 +44,9 @@ class OpenBank:
         )
         if report.left_out:
             yield f"{report.left_out} {left_out}."
+        if report.unread:
+            named = ", ".join(map(repr, report.unread[:SHOWN_PROBLEMS]))
+            yield f"not read: {named}; the keys of a line are {', '.join(KEYS)}."
         for problem in report.problems[:SHOWN_PROBLEMS]:
             yield f"not fetched: {problem}"
         if len(report.problems) > SHOWN_PROBLEMS:

@@ -37,6 +37,8 @@ _CAPTIONS = (
     "instruction_conditioned_caption",
     "visual",
 )
+KEYS = "instruction family images captions reference credit licence credits answers".split()
+"""Keys of a line of `items.jsonl`."""
 _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
 """Columns under the names that VisIT-Bench's authors used in their files; the first that exists counts."""
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
@@ -62,6 +64,8 @@ class ImportReport(NamedTuple):
     """Rows left out by rule: instances rated incorrect, answers to items that are not in the bank."""
     problems: tuple[str, ...] = ()
     """Images that could not be fetched; their items wait."""
+    unread: tuple[str, ...] = ()
+    """Keys of `items.jsonl` that say nothing to an import."""
 
 
 def quietly(members: Iterable[T], _title: str) -> Iterable[T]:
@@ -91,7 +95,9 @@ class ItemImporter:
         drafts: list[ItemDraft] = []
         for part, records in tables:
             drafts += self._each(part, records, "items", lambda row: self._folder_draft(row, folder, kept, kind))
-        return ImportReport(self.ingest.add_items(name, kind, drafts))
+        keys = () if parts else dict.fromkeys(key for _, records in tables for row in records for key in row.values)
+        unread = tuple(key for key in keys if key not in KEYS)
+        return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread)
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Import one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.

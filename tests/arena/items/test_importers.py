@@ -264,6 +264,14 @@ def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
     assert told.startswith("0 new items, 2 known") and told.endswith("; 2 items corrected.\n"), told
 
 
+@on_sqlite
+def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
+    folder = bench.items({"license": "CC0", "category": "Color"}, {"instruction": "And this?", "license": "CC0"})
+    told = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(tmp_path / "data")}).out
+    assert "\nnot read: 'license', 'category'; the keys of a line are instruction, family, images, captions," in told
+    assert bench.importer.demo().unread == (), "our own files have no others"
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [(None, "cannot be opened"), (b"", "empty file"), (b'{"instruction": ', "row 1"), (b"[1]\n", "row 1")],
