@@ -128,7 +128,8 @@ class Ingest:
 
     def rename(self, model: str, display: str) -> None:
         """Show a model under another name. Raises IngestError for an empty or taken one, or an unknown model."""
-        if not display.strip():
+        display = display.strip()
+        if not display:
             raise IngestError("The new name is empty; give the model a name to show")
         with self._database.write() as connection:
             taken = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model))

@@ -349,7 +349,7 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
     ingest = Ingest(bank)
     ingest.rename("m1", "LLaVA (13B)")
     ingest.rename("m1", "LLaVA-1 (13B)")
-    ingest.rename("m1", "LLaVA-1 (13B)")
+    ingest.rename("m1", " LLaVA-1 (13B) ")
     assert {model.name: model.display for model in ItemBank(bank).models()}["m1"] == "LLaVA-1 (13B)"
     assert ingest.add_answers("m1", "m1.csv", {1: "m1 says 0"}) == Changes(answers_known=1)
 
@@ -357,7 +357,7 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
 @pytest.mark.parametrize(
     ("model", "display", "named"),
     [
-        ("m1", "m2", "already shown for 'm2'"),
+        ("m1", "m2 ", "already shown for 'm2'"),
         ("nobody", "X", "no model named 'nobody'.*models list"),
         ("m1", "  ", "name"),
     ],
