@@ -84,13 +84,15 @@ class VisitBench(Benchmark[MatchReport]):
         """Table 4, of the automatic ratings on 25 September 2023."""
         if not _meets_reference(report):
             return None
-        category = "multiple" if _is_multi(report) else "single"
+        multi = _is_multi(report)
+        category = "multiple" if multi else "single"
         rows = tuple(PublishedRow(row.model, row.scores) for row in published() if row.category == category)
         reasons = [f"GPT-4 judged the table in 2023, {report.judge.model} this report"]
         if report.reference != "free" or report.context != "captions" or report.protocol != "paper":
             reasons.append("the table's judge read captions, saw no reference and had the paper's prompt")
-        line = next((line for board in boards(report) for line in board.lines if line.row.model == report.title), None)
-        own = dict(zip(_COLUMNS, (self.headline(report).mean, line and line.row.elo_median), strict=True))
+        ratings = [line.row for board in boards(report) if board.multi == multi for line in board.lines]
+        elo = next((row.elo_median for row in ratings if row.model == report.title), None)
+        own = dict(zip(_COLUMNS, (self.headline(report).mean, elo), strict=True))
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:

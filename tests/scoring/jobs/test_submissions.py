@@ -22,7 +22,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import PeoplesBoards, SubmissionRequest, Submissions
 from scoring.judges.run import Quote
-from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
+from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows, boards, published
 from scoring.visit_bench.leaderboard import (
     PlayedMatch,
     automatic_board,
@@ -371,6 +371,18 @@ def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submi
                    for one in judgings for place in range(2))  # fmt: skip
     assert len(set(moved.values())) == 10 and not any("10.0.0" in label for label in moved.values())
     assert [one.number for one in submissions.store.submissions()] == [1], "judged by several, submitted once"
+
+
+def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(submissions, submit):
+    texts = dict(list(zip(keys(), "abcdef", strict=True))[1:])  # two items of one picture, three of two
+    report = judged(submit(texts).report)
+    assert VISIT_BENCH.edition(report) == "VisIT-Bench, multiple images"
+    single, multiple = ({line.row.model: line.row.elo_median for line in board.lines} for board in boards(report))
+    assert single["Newcomer"] != multiple["Newcomer"]
+    table = VISIT_BENCH.published(report)
+    assert table and table.own["Elo"] == multiple["Newcomer"]
+    assert table.own["Win rate"] == VISIT_BENCH.headline(report).mean
+    assert {row.model for row in table.rows} == {one.model for one in published() if one.category == "multiple"}
 
 
 def test_verdicts_are_votes_of_judges(submissions, submit):
