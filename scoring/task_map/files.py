@@ -7,7 +7,7 @@ import numpy as np
 
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, FileLimits, RowsError
-from arena.io.tables import read_records
+from arena.io.tables import read_records, require_columns
 from scoring.task_map.published import task_key
 from scoring.task_map.tree import TaskTree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
@@ -46,6 +46,8 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     if not tasks or sorted(tasks) != columns:
         told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
         raise RowsError(told, shown, 1)
+    for one in records:
+        require_columns(one, tasks, shown)
     distances = np.array([[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records])
     gap = np.abs(distances - distances.T)
     if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:

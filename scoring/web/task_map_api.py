@@ -146,13 +146,13 @@ def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
 
 def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
     known = {"paper": {*_PAPER}, "here": {"", *pools}, "linkage": {*get_args(Linkage)}, "task": {"", *subtasks()}}
+    known["clusters"] = {*map(str, range(2, MOST_CLUSTERS + 1))}
     strange = [f"{name}={query[name][:80]}" for name in known if name in query and query[name] not in known[name]]
-    clusters = query.get("clusters", "")
-    number = int(clusters) if clusters.isascii() and clusters.isdigit() and len(clusters) < 4 else CLUSTERS
+    number = int(one) if (one := query.get("clusters")) in known["clusters"] else CLUSTERS
     linkage: Linkage = next((one for one in get_args(Linkage) if one == query.get("linkage")), "average")
     here, task = (one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task"))
     paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
-    return _MapChoice(paper, here, linkage, min(max(number, 2), MOST_CLUSTERS), task, tuple(strange))
+    return _MapChoice(paper, here, linkage, number, task, tuple(strange))
 
 
 def _form(asked: _MapRequest) -> MapForm:
@@ -221,7 +221,7 @@ class _MapRoutes:
 
     def _brought(self, content: bytes, name: str) -> Response:
         try:
-            return HTMLResponse(self._pages.brought(content, name[:80] or "distances.csv"), headers=NO_STORE)
+            return HTMLResponse(self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE)
         except (RowsError, TaskMapError) as error:
             page = MapPage(
                 paper_accuracies(), problem=str(error), back=(TASK_MAP, "The map of accuracies"), private=True

@@ -7,6 +7,7 @@ import pytest
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from arena.io.strict_json import RowsError
 from scoring.task_map.files import map_files, read_distances
 from scoring.task_map.tree import adjusted_rand, mantel, task_tree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError
@@ -76,6 +77,13 @@ def test_a_file_that_is_no_map_is_refused_by_its_place(tmp_path, text, told):
     path = tmp_path / "distances.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"(?s){told}"):
+        read_distances(path)
+
+
+def test_a_row_of_a_json_file_without_a_task_is_named(tmp_path):
+    path = tmp_path / "distances.jsonl"
+    path.write_text('{"task": "a", "a": 0, "b": 1}\n{"task": "b", "a": 1}\n')
+    with pytest.raises(RowsError, match="distances.jsonl, row 2, column 'b': expected this column"):
         read_distances(path)
 
 

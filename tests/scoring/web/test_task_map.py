@@ -69,6 +69,7 @@ def test_other_cuts_linkages_and_models_by_the_address(get):
     assert "Ward linkage" in page.text and "Nearest to Doc VQA" in page.text and "without a place" not in page.text
     strange = get("/task-map", paper="33", linkage="single", clusters="9" * 30, task=HOSTILE)
     assert strange.status_code == 200 and "Not understood in this address" in strange.text
+    assert "clusters=999" in strange.text and len(rows_of(strange.text, "Clusters of this map")) == 12
     assert HOSTILE not in strange.text
 
 
@@ -117,8 +118,8 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     assert get("/task-map/tree.nwk").text.endswith(";\n") and get("/task-map/other").status_code == 404
     assert get("/task-map/tree.nwk", paper="0").status_code == 409
 
-    def bring(content: bytes):
-        files = {"file": ("mine.csv", content, "text/csv")}
+    def bring(content: bytes, name: str = "mine.csv"):
+        files = {"file": (name, content, "text/csv")}
         return httpx.post(f"{app[0].address}/task-map", files=files, timeout=60)
 
     back = bring(found.content)
@@ -126,6 +127,8 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     assert "Mantel&#39;s correlation <b>1.000</b>" in back.text or "Mantel's correlation <b>1.000</b>" in back.text
     wrong = bring(b"task,a,b\na,0,9\nb,9,0\n")
     assert wrong.status_code == 409 and "from 0 to 2" in wrong.text
+    lacks = bring(b'[{"task": "a", "a": 0, "b": 1}, {"task": "b", "a": 1}]', f"{'m' * 90}.json")
+    assert lacks.status_code == 409 and "m.json, row 1, column &#39;b&#39;: expected this column" in lacks.text
     toys = bring(b"task,a,b,<i>c\na,0,1,.5\nb,1,0,1\n<i>c,.5,1,0\n")
     assert "There is no tau here" in toys.text and "<i>c" not in toys.text and "share 0 tasks" in toys.text
     assert bring(b"x" * 3_000_000).status_code == 413
