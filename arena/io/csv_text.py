@@ -22,6 +22,11 @@ def safe_cell(text: str) -> str:
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT
 
 
+def plain_cell(text: str) -> str:
+    """The text that `safe_cell` put an apostrophe before; any other as it is."""
+    return text[1:] if text.startswith("'") and safe_cell(text[1:]) == text else text
+
+
 def write_csv(file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any) -> None:
     """Write rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from arena.io.csv_text import plain_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, refuse_repeated, told_rows
 from scoring.calibration.measures import GRADES
@@ -43,7 +44,7 @@ class PersonMark(NamedTuple):
     digest: str
     row: int
     round: int = 1
-    """2: the same person's second mark of the same answer."""
+    """2: the same person's second mark of the same answer; 0: the file says neither."""
 
 
 def judged_answers(path: Path) -> JudgedFile:
@@ -84,7 +85,8 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
 
 
 def _mark(record: Record, file: str) -> PersonMark:
-    cells = {name: str(record.values.get(name, "")).strip() for name in (*_COLUMNS, "round")}
+    values = {name: value for name, value in record.values.items() if value is not None}
+    cells = {name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round")}
     for name in ("item", "marker", "score"):
         if name not in record.values:
             raise RowsError(f"expected the columns item, marker and score, found no {name}; add it", file, record.row)
@@ -92,7 +94,7 @@ def _mark(record: Record, file: str) -> PersonMark:
         score = float(cells["score"])
     except ValueError:
         score = float("nan")
-    number = 2 if cells["round"] == "2" else 1
+    number = {"": 1, "1": 1, "2": 2}.get(cells["round"], 0)
     return PersonMark(cells["item"], cells["marker"], score, cells["prediction_sha256"], record.row, number)
 
 
@@ -104,6 +106,8 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str,
         return "no such answer was judged"
     if mark.digest and mark.digest != judged.answers[mark.item].digest:
         return "the mark is of another answer: prediction_sha256 differs"
+    if not mark.round:
+        return "a round is 1, or 2 for the same person's second mark"
     return "this person marked this answer in a row before" if (mark.item, mark.marker, mark.round) in kept else ""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from arena.io.csv_text import csv_text, safe_cell
+from arena.io.csv_text import csv_text, plain_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record, read_records, told_rows
 from scoring.benchmarks.article import ScoredAnswer
@@ -100,8 +100,7 @@ def _cells(record: Record, who: Who, file: str) -> Mapping[str, str]:
 
 def _plain(value: object) -> str:
     """A cell as text: a list of kinds parted by blanks, and no apostrophe that `safe_cell` put before it."""
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()
-    return text[1:] if text.startswith("'") and safe_cell(text[1:]) == text else text
+    return plain_cell(" ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip())
 
 
 def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, str]]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -177,6 +178,25 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
         "left out, this person marked this answer in a row before: row 5",
         "left out, the mark is of another answer: prediction_sha256 differs: row 6",
     )
+
+
+def test_a_person_whose_name_a_spreadsheet_would_run_stays_one_person(marked, tmp_path):
+    path, report = tmp_path / "marks.csv", mm_vet_report()
+    path.write_text("item,marker,score\nv1_1,@ann,0.5\nv1_2,-ben,0.4\n", "utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path)[0] == 2
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    assert "'@ann" in path.read_text("utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert {mark.marker for mark in marked.marks()} == {"@ann", "-ben"}
+
+
+def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(marked, tmp_path):
+    path = tmp_path / "marks.jsonl"
+    rows = [{"round": 2.0, "marker": "a"}, {"round": "third", "marker": "a"}, {"round": 2, "marker": None}]
+    path.write_text("\n".join(json.dumps({"item": "v1_1", "score": 0.5, **row}) for row in rows), "utf-8")
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert problems == ("left out, a round is 1, or 2 for the same person's second mark: rows 1, 2",)
+    assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
 
 
 def test_marks_calibrate_the_judge(marked):
