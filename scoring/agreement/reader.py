@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from arena.imports.poll_files import bank_name
-from arena.io.csv_text import csv_text
+from arena.io.csv_text import csv_text, plain_cell
 from arena.io.strict_json import FileLimits, RowsError
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.ratings.agreement import Level, Poll, contest_of
@@ -99,7 +99,7 @@ def _texts(record: Record, file: str, *columns: str) -> list[str]:
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if not isinstance(text, str) or not (text.strip() or column == "answer"):
             raise RowsError(f"expected a text, found {value!r}; write it in", file, record.row, column)
-        texts.append(text)
+        texts.append(text if column == "answer" else plain_cell(text))
     return texts
 
 
