@@ -20,7 +20,7 @@ from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceU
 _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
-PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 1", "hardened": "visit-bench last line 1"}
+PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 2", "hardened": "visit-bench last line 2"}
 """Name and version of each protocol's parser."""
 
 Order = Literal["a first", "b first"]
@@ -83,7 +83,8 @@ def extraction(said: str) -> tuple[Message, ...]:
 _MARKUP = r"[\s*_`\"'“”]"
 _VERDICT = re.compile(rf"\boverall,{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}+is{_MARKUP}+better\b", re.IGNORECASE)
 _FINAL = re.compile(rf"\bfinal answer:{_MARKUP}*(.*)", re.IGNORECASE)
-_NAMED = re.compile(rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!\s+not\b))", re.IGNORECASE)
+_BEHIND = r"(?:\s+\w+){0,2}\s+(?:not|worse|inferior|less|wrong|incorrect)\b"
+_NAMED = re.compile(rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!{_BEHIND}))", re.IGNORECASE)
 _BARE = re.compile(
     rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*", re.IGNORECASE
 )
@@ -98,7 +99,7 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """The response that an extraction names, as in the prompt's examples, or alone; None for "Unknown" and others."""
+    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for others."""
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
     found = _BARE.fullmatch(answer) or _NAMED.match(answer)
