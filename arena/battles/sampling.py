@@ -28,8 +28,6 @@ Pair = tuple[int, int]
 Floats = npt.NDArray[np.floating]
 CHECK_SHARE = 0.1
 """Share of a voter's battles that are on check items, while any remain that the voter has not had."""
-
-
 MOST_GRIDS = 100
 """Selections of items, such as a family, whose grid is kept."""
 
@@ -93,7 +91,7 @@ class PairSampler:
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
         if request.item is not None and not wanted:
-            return self._why_none(items, wanted, request)
+            return self._why_none(items, wanted)
         linked = wanted[0].id if request.item is not None else None
         kind: DrawKind = "picked" if linked is not None else "campaign" if seat else "lot"
         self._count_votes()
@@ -106,7 +104,7 @@ class PairSampler:
             network=network,
             stands=lambda held, taken: linked is None and self._stands(held, wanted, taken, seat),
         )
-        return battle or self._why_none(items, wanted, request)
+        return battle or self._why_none(items, wanted)
 
     def hold(self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None) -> Held | None:
         """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
@@ -176,10 +174,11 @@ class PairSampler:
             grid = self._grids[key] = PairGrid(wanted)
         return grid
 
-    def _why_none(self, items: tuple[Item, ...], wanted: list[Item], request: BattleRequest) -> NoBattle:
+    def _why_none(self, items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
+        """Why there is none, of all items and of those that were asked for."""
         if wanted:
             return NoBattle.ALL_SEEN
-        if items and request.item:
+        if items:
             return NoBattle.NO_SUCH_ITEM
         bank = self._items.bank()
         if in_draw(bank, self._demo_bank):

@@ -211,6 +211,10 @@ def test_a_family_is_kept_to(bank, family):
     assert none(bank, BattleRequest(family=family)) is NoBattle.ALL_SEEN
 
 
+def test_a_family_that_is_gone_is_not_taken_for_a_bank_without_answers(bank):
+    assert none(bank, BattleRequest(family="Gone")) is NoBattle.NO_SUCH_ITEM
+
+
 def test_sides_differ_from_battle_to_battle(bank):
     """20 battles with the lower model always on one side would be one chance in 2 ** 19."""
     sides = set()
