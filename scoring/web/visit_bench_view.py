@@ -86,7 +86,8 @@ def families_html(board: AutomaticBoard | None) -> str:
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
-    met = [match for match in report.matches if opponent not in _opponents(report) or opponent in (match.a, match.b)]
+    everyone = opponent not in _opponents(report)
+    met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
     fit = [match for match in met if fits(_outcome(match, report.title), len(set(match.winners)) == 1)]
     shown, place = paged(fit, page, MATCHES_A_PAGE)
     instances = {instance.item: instance for instance in report.instances}

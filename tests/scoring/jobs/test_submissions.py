@@ -35,6 +35,7 @@ from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.submissions_tab import VISIT, Beside, board_html, family_figure
+from scoring.web.visit_bench_view import matches_html
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
 from tests.support.servers import new_postgresql_database
@@ -383,6 +384,24 @@ def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(
     assert table and table.own["Elo"] == multiple["Newcomer"]
     assert table.own["Win rate"] == VISIT_BENCH.headline(report).mean
     assert {row.model for row in table.rows} == {one.model for one in published() if one.category == "multiple"}
+
+
+def test_a_page_of_matches_reads_them_as_often_however_many_there_are(submit):
+    class Counted(tuple):
+        reads = 0
+
+        def __iter__(self):
+            Counted.reads += 1
+            return super().__iter__()
+
+    report, reads = judged(submit().report), []
+    for times in (1, 20):
+        Counted.reads = 0
+        many = replace(report, matches=Counted(report.matches * times))
+        page = matches_html(many, opponent="m1")
+        assert f"{6 * times:,} matches" in page and "m1 says" in page and "m2 says" not in page
+        reads.append(Counted.reads)
+    assert reads[0] == reads[1]
 
 
 def test_verdicts_are_votes_of_judges(submissions, submit):
