@@ -69,9 +69,8 @@ class VisitBench(Benchmark[MatchReport]):
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families: dict[str, list[Match]] = {}
-        of_item = {instance.item: instance.family for instance in report.instances}
         for match in _counted(report):
-            families.setdefault(of_item[match.item], []).append(match)
+            families.setdefault(report.by_item[match.item].family, []).append(match)
         return [_won(family_words(family), report, matches) for family, matches in families.items()]
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
@@ -97,11 +96,9 @@ class VisitBench(Benchmark[MatchReport]):
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every match, with the reference as the truth."""
-        texts = {(response.item, response.model): response.text for response in report.responses}
-        instances = {instance.item: instance for instance in report.instances}
         found = []
         for match in report.matches:
-            instance, opponent = instances[match.item], match.b if match.a == report.title else match.a
+            instance, opponent = report.by_item[match.item], match.b if match.a == report.title else match.a
             score = {"a": 1.0, "b": 0.0, "tie": 0.5, None: None}[match.winner]
             score = 1 - score if score is not None and match.b == report.title else score
             outcome = {1.0: "won", 0.5: "tied", 0.0: "lost", None: "no verdict"}[score]
@@ -110,7 +107,7 @@ class VisitBench(Benchmark[MatchReport]):
                     id=f"{match.item}, {opponent}",
                     question=instance.instruction,
                     truth=instance.reference or "",
-                    answer=texts[match.item, report.title],
+                    answer=report.texts[match.item, report.title],
                     grade=f"{outcome} against {opponent}",
                     score=score,
                     groups=(family_words(instance.family),),
@@ -159,8 +156,7 @@ VISIT_BENCH = VisitBench(
 
 def _is_multi(report: MatchReport) -> bool:
     """Whether most of the matches are on several images, which have a board of their own."""
-    several = {instance.item for instance in report.instances if instance.multi}
-    return 2 * sum(match.item in several for match in report.matches) > len(report.matches)
+    return 2 * sum(report.by_item[match.item].multi for match in report.matches) > len(report.matches)
 
 
 _DATA_SETS = {"imagecode": "ImageCoDe", "irfl": "IRFL", "nlvr2": "NLVR2", "rcc": "RCC", "vasr": "VASR"}
@@ -179,12 +175,11 @@ def _meets_reference(report: MatchReport) -> bool:
 
 def _counted(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
-    kinds = {one.item: one.multi for one in report.instances}
     multi, reference = _is_multi(report), _meets_reference(report)
     return [
         match
         for match in report.matches
-        if kinds[match.item] == multi and (not reference or REFERENCES & {match.a, match.b})
+        if report.by_item[match.item].multi == multi and (not reference or REFERENCES & {match.a, match.b})
     ]
 
 
@@ -195,16 +190,14 @@ def _won(name: str, report: MatchReport, matches: Sequence[Match]) -> ScoreLine:
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
     """The matches in the layout of the authors' battle file, by order; `item` to `reasons` are our fields."""
-    instances = {instance.item: instance for instance in report.instances}
-    texts = {(response.item, response.model): response.text for response in report.responses}
     for match in report.matches:
-        instance = instances[match.item]
+        instance = report.by_item[match.item]
         addresses = list(instance.sources)
         yield {
             "A_model": match.a,
             "B_model": match.b,
-            "A": texts[match.item, match.a],
-            "B": texts[match.item, match.b],
+            "A": report.texts[match.item, match.a],
+            "B": report.texts[match.item, match.b],
             "image_url": addresses if instance.multi else addresses[0],
             "instruction": instance.instruction,
             "instruction_category": instance.family,
@@ -222,17 +215,14 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
-    instances = {instance.item: instance for instance in report.instances}
     played = []
     for match in report.matches:
-        instance = instances[match.item]
+        instance = report.by_item[match.item]
         played.append(PlayedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
     return [automatic_board(played, multi) for multi in sorted({match.multi for match in played if match.winner})]
 
 
 def _contests(report: MatchReport) -> Iterator[Contest]:
-    instances = {instance.item: instance for instance in report.instances}
-    texts = {(response.item, response.model): response.text for response in report.responses}
     for match in report.matches:
-        sides = (texts[match.item, match.a], texts[match.item, match.b])
-        yield Contest(instances[match.item], *sides, report.protocol, report.reference, report.context)
+        sides = (report.texts[match.item, match.a], report.texts[match.item, match.b])
+        yield Contest(report.by_item[match.item], *sides, report.protocol, report.reference, report.context)

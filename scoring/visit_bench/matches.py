@@ -5,6 +5,7 @@ Sides are canonical: `a` is the model whose name sorts first, so it does not mat
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from pydantic import StrictBool
@@ -110,6 +111,15 @@ class MatchReport:
     instances: tuple[Instance, ...]
     responses: tuple[Response, ...]
     matches: tuple[Match, ...]
+
+    @cached_property
+    def by_item(self) -> Mapping[str, Instance]:
+        return {instance.item: instance for instance in self.instances}
+
+    @cached_property
+    def texts(self) -> Mapping[tuple[str, str], str]:
+        """The responses by item and model."""
+        return {(response.item, response.model): response.text for response in self.responses}
 
 
 def ungraded(report: MatchReport) -> str:

@@ -318,10 +318,9 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
 
 def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
     """Database rows of a report's matches under the submission's name on the board, withdrawn replies left out."""
-    instances = {instance.item: instance for instance in report.instances}
     rows = []
     for match in report.matches:
-        instance = instances[match.item]
+        instance = report.by_item[match.item]
         a, b = (name if model == report.title else model for model in (match.a, match.b))
         said = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
         rows.append(

@@ -90,9 +90,7 @@ def matches_html(report: MatchReport, show: str = "all matches", opponent: str =
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
     fit = [match for match in met if fits(_outcome(match, report.title), len(set(match.winners)) == 1)]
     shown, place = paged(fit, page, MATCHES_A_PAGE)
-    instances = {instance.item: instance for instance in report.instances}
-    texts = {(response.item, response.model): response.text for response in report.responses}
-    items = [_match(match, report.title, instances[match.item], texts) for match in shown]
+    items = [_match(match, report.title, report.by_item[match.item], report.texts) for match in shown]
     return VISIT.matches(f"{len(fit):,} matches; {place}", items)
 
 
