@@ -99,17 +99,15 @@ class VisitBench(Benchmark[MatchReport]):
         found = []
         for match in report.matches:
             instance, opponent = report.by_item[match.item], match.b if match.a == report.title else match.a
-            score = {"a": 1.0, "b": 0.0, "tie": 0.5, None: None}[match.winner]
-            score = 1 - score if score is not None and match.b == report.title else score
-            outcome = {1.0: "won", 0.5: "tied", 0.0: "lost", None: "no verdict"}[score]
+            outcome = match.outcome(report.title)
             found.append(
                 ScoredAnswer(
                     id=f"{match.item}, {opponent}",
                     question=instance.instruction,
                     truth=instance.reference or "",
                     answer=report.texts[match.item, report.title],
-                    grade=f"{outcome} against {opponent}",
-                    score=score,
+                    grade=f"{outcome or 'no verdict'} against {opponent}",
+                    score={"won": 1.0, "tied": 0.5, "lost": 0.0, None: None}[outcome],
                     groups=(family_words(instance.family),),
                     pictures=tuple(picture.name for picture in instance.pictures),
                 )
@@ -184,8 +182,8 @@ def _counted(report: MatchReport) -> list[Match]:
 
 
 def _won(name: str, report: MatchReport, matches: Sequence[Match]) -> ScoreLine:
-    sides = ((match.winner, "a" if match.a == report.title else "b") for match in matches if match.winner != "tie")
-    return share(name, [None if winner is None else winner == own for winner, own in sides])
+    outcomes = (match.outcome(report.title) for match in matches)
+    return share(name, [None if one is None else one == "won" for one in outcomes if one != "tied"])
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,8 @@ from scoring.judges.spec import ShownImage
 from scoring.report import JudgeStamp, Protocol
 
 Winner = Literal["a", "b", "tie"]
+Outcome = Literal["won", "lost", "tied"] | None
+"""Of a match, for one of its models; None without a result."""
 Pair = tuple[Winner | None, Winner | None]
 """Winners of a match's two verdicts: `a` shown first, then `b` shown first."""
 ReferenceUse = Literal["free", "backed"]
@@ -90,6 +92,12 @@ class Match:
     def winners(self) -> Pair:
         first, second = self.verdicts
         return first.winner, second.winner
+
+    def outcome(self, model: str) -> Outcome:
+        winner = self.winner
+        if winner is None or winner == "tie":
+            return winner and "tied"
+        return "won" if (self.a if winner == "a" else self.b) == model else "lost"
 
 
 @dataclass(frozen=True)

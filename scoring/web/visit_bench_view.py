@@ -1,7 +1,6 @@
 """VisIT-Bench report view: header, the report's own board, Figure 8, and every match with the judge's replies."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import gradio as gr
 
@@ -11,14 +10,12 @@ from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
 from scoring.visit_bench.leaderboard import AutomaticBoard
-from scoring.visit_bench.matches import Instance, Match, MatchReport, Winner, steadiness
+from scoring.visit_bench.matches import Instance, Match, MatchReport, Outcome, Winner, steadiness
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
 from scoring.web.report_parts import PARTS, REPORT, headline, paged
 from scoring.web.submissions_tab import VISIT, Beside, board_table, family_figure
 
-Outcome = Literal["won", "lost", "tied"] | None
-"""Of a match, for the report's model; None without a result."""
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,
     "won": lambda outcome, steady: outcome == "won",
@@ -88,7 +85,7 @@ def matches_html(report: MatchReport, show: str = "all matches", opponent: str =
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in _opponents(report)
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
-    fit = [match for match in met if fits(_outcome(match, report.title), len(set(match.winners)) == 1)]
+    fit = [match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)]
     shown, place = paged(fit, page, MATCHES_A_PAGE)
     items = [_match(match, report.title, report.by_item[match.item], report.texts) for match in shown]
     return VISIT.matches(f"{len(fit):,} matches; {place}", items)
@@ -96,12 +93,6 @@ def matches_html(report: MatchReport, show: str = "all matches", opponent: str =
 
 def _opponents(report: MatchReport) -> list[str]:
     return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
-
-
-def _outcome(match: Match, title: str) -> Outcome:
-    if match.winner is None or match.winner == "tie":
-        return match.winner and "tied"
-    return "won" if (match.a if match.winner == "a" else match.b) == title else "lost"
 
 
 def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]) -> str:
