@@ -54,7 +54,8 @@ def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) 
         number += connection.scalar(count.where(mine)) or 0
         for row in connection.execute(rows.where(mine).order_by(table.c.id.desc()).limit(MOST_CAST)):
             cast.append(CastVote._make((*row[:-1], (row.voted_at - row[-1]).total_seconds())))
-    return FlaggedVoter(voter, flags, number, tuple(sorted(cast, reverse=True)[:MOST_CAST]))
+    latest = sorted(cast, key=lambda one: one.voted_at, reverse=True)[:MOST_CAST]
+    return FlaggedVoter(voter, flags, number, tuple(latest))
 
 
 _WON, _LOST = MODEL.alias(), MODEL.alias()

@@ -149,11 +149,7 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
         steps[event.seat] += 1
         last[event.seat] = max(event.at, last.get(event.seat, event.at))
     agreed = agreement_with_rest(_verdicts(drafts))
-    return {
-        seat.id: SeatWork(steps[seat.id], last=last.get(seat.id), agreed=of[0], others=of[1])
-        for seat in seats
-        if (of := agreed.get(seat.id, (0, 0)))
-    }
+    return {seat.id: SeatWork(steps[seat.id], 0, 0, last.get(seat.id), *agreed.get(seat.id, (0, 0))) for seat in seats}
 
 
 def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:

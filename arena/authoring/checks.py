@@ -45,7 +45,9 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
             *(number, credit.licence),
         )
     if max(map(len, (credit.source, credit.creator, credit.statement))) > LONGEST["credit"]:
-        raise DraftError("What is said of picture {} is too long; {} characters are the most.", number, 500)
+        raise DraftError(
+            "What is said of picture {} is too long; {} characters are the most.", number, LONGEST["credit"]
+        )
     if credit.licence == "own":
         return
     if not _LINK.fullmatch(credit.source):

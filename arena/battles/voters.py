@@ -123,7 +123,7 @@ class Voters:
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, hashlib.sha256(account.subject.encode()).hexdigest())
-            guest = connection.scalar(select(VOTER.c.id).where(VOTER.c.cookie_hash == before))
+            guest = connection.scalar(_of_guest(before))
             if guest is not None:
                 values = {"guest": guest, "person": person, "until": now()}
                 connection.execute(self._database.insert(ADOPTION).values(values).on_conflict_do_nothing())

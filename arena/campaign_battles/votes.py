@@ -28,7 +28,7 @@ _OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
 _IS_WORK = BATTLE.c.draw != CHECK
 _GIVEN = BANK.counted_votes(
     BATTLE.c.seat_id,
-    func.sum(case((BATTLE.c.draw != CHECK, 1), else_=0)).label("votes"),
+    func.sum(case((_IS_WORK, 1), else_=0)).label("votes"),
     func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
     func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label("failed"),
     func.max(VOTE.c.voted_at).label("last"),
@@ -57,12 +57,6 @@ class CollectedVotes(NamedTuple):
     """Seats whose answers do not count."""
 
 
-def given_by_seat(connection: Connection, campaign: Campaign) -> dict[int, Given]:
-    """What each seat of a campaign gave."""
-    query = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(BATTLE.c.seat_id)
-    return {row.seat_id: Given(row.votes, row.checks, row.failed, row.last) for row in connection.execute(query)}
-
-
 def given_by(connection: Connection, seat: int) -> Given:
     row = connection.execute(_GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)).one_or_none()
     skips = select(func.count()).select_from(SKIP.join(BATTLE)).where(BATTLE.c.seat_id == seat)
@@ -72,13 +66,13 @@ def given_by(connection: Connection, seat: int) -> Given:
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Seats that failed their checks, whose worker is flagged, or who took consent back."""
-    given = given_by_seat(connection, campaign)
-    failed = {seat for seat, of in given.items() if of.failed >= campaign.spec.checks.fail}
+    given = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(BATTLE.c.seat_id)
+    failed = {row.seat_id for row in connection.execute(given) if row.failed >= campaign.spec.checks.fail}
     mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
     flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
     left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
     out = connection.scalars(mine.where(flagged | SEAT_ENTRY.c.seat_id.in_(left)))
-    return frozenset(failed) | frozenset(out)
+    return frozenset({*failed, *out})
 
 
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
