@@ -79,7 +79,8 @@ def preview_drawing(report: AnyReport) -> Drawing:
             apart = ", made under other conditions" if board.apart else ""
             below = [f"Beside {board.source}{apart}"]
         else:
-            rows, own, first = [(one.name, one.mean or 0.0) for one in benchmark.groups(report)], None, 0
+            rows = [(one.name, one.mean) for one in benchmark.groups(report) if one.mean is not None]
+            own, first = None, 0
             below = [] if rows else wrap(benchmark.sentence(report), 66)[:5]
         rows = rows[first : first + _NEAREST]
         marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)

@@ -33,6 +33,7 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.matches import MatchReport, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
+from scoring.web.article import preview_drawing
 from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.submissions_tab import VISIT, Beside, board_html, family_figure
 from scoring.web.visit_bench_view import matches_html
@@ -384,6 +385,16 @@ def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(
     assert table and table.own["Elo"] == multiple["Newcomer"]
     assert table.own["Win rate"] == VISIT_BENCH.headline(report).mean
     assert {row.model for row in table.rows} == {one.model for one in published() if one.category == "multiple"}
+
+
+def test_a_family_without_a_decided_match_has_no_bar_in_a_shared_links_picture(submit):
+    report = submit(asked_for=SubmissionRequest(reference="backed")).report
+    is_color = [report.by_item[match.item].family == "Color" for match in report.matches for _ in "12"]
+    report = VISIT_BENCH.graded(report, [Verdict("tie" if of else "a", "", ("Said.",), "j") for of in is_color])
+    assert VISIT_BENCH.published(report) is None
+    assert {line.name for line in VISIT_BENCH.groups(report) if line.mean is None} == {"Color"}
+    texts = {mark.text for mark in preview_drawing(report).marks if isinstance(mark, TextMark)}
+    assert "Counting" in texts and "Color" not in texts
 
 
 def test_a_page_of_matches_reads_them_as_often_however_many_there_are(submit):
