@@ -98,8 +98,13 @@ def ways(pattern: re.Pattern) -> list[Callable[[str], object]]:
     if used & SEARCHING:
         calls.append(lambda text: [None for _ in pattern.finditer(text)])
     if isinstance(pattern.pattern, bytes):
-        return [lambda text, call=call: call(text.encode("utf-8")) for call in calls]
+        return [lambda text, call=call: call(_bytes(text)) for call in calls]
     return calls
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes of a text; of one that `units_of` made of a pattern's own bytes, these."""
+    return text.encode("latin-1" if max(text, default="") <= "\xff" else "utf-8")
 
 
 def slow_ways(name: str, soak: bool) -> list[str]:

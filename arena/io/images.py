@@ -58,7 +58,7 @@ _OTHERS = (
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
 _EXIF_OF_PNG = re.compile(rb"eXIf|Raw profile type")
-_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd8\xff])")
+_MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd8\xff])")
 
 # Errors of Pillow and its codecs for broken files; a warning is raised where warnings are errors.
 _BROKEN = (
