@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException
 
 from arena.battles.choices import UnknownBattleError
 from arena.battles.quotas import Networks
@@ -380,6 +381,12 @@ def to_seat(seat: Seat, query: str = "") -> Response:
 
 def _query(request: Request) -> dict[str, str]:
     return {name: value[:_MOST_VALUE] for name, value in request.query_params.items()}
+
+
+def check_charset(request: Request) -> None:
+    """Raise HTTPException for a form in an encoding of its own, which may be any of Python's: browsers name none."""
+    if "charset" in request.headers.get("content-type", "").lower():
+        raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
 
 
 def form_of(body: bytes) -> dict[str, str]:

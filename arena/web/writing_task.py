@@ -22,7 +22,7 @@ from arena.seats.task import ExamQuestion, Piece, SeatProgress
 from arena.templates import macros
 from arena.types import Image
 from arena.web.battle_task import BattleTask
-from arena.web.campaign_api import CampaignPages, CampaignRoutes
+from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
@@ -198,12 +198,6 @@ def _notes(draft: Draft) -> list[str]:
     return [one.note for one in draft.state.verdicts if one.note]
 
 
-def _check_charset(request: Request) -> None:
-    """Raise HTTPException for a form in an encoding of its own, which may be any of Python's: browsers name none."""
-    if "charset" in request.headers.get("content-type", "").lower():
-        raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
-
-
 def _lines(text: str) -> str:
     """A form's text with the line ends that it had: browsers send others."""
     return text.replace("\r\n", "\n")
@@ -219,7 +213,7 @@ class _WritingRoutes(CampaignRoutes):
     async def sent(self, request: Request, campaign: str = "", seat: str = "") -> Response:
         most = {"max_files": MOST_BROUGHT, "max_fields": _MOST_FIELDS, "max_part_size": 4 * _MOST_VALUE}
         try:
-            _check_charset(request)
+            check_charset(request)
             async with request.form(**most) as form:
                 fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
                 uploads = [one for _, one in form.multi_items() if isinstance(one, UploadFile) and one.filename]

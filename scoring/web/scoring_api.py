@@ -12,6 +12,7 @@ from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.figures import Figure
 from arena.io.tables import RowsError
+from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
@@ -151,6 +152,7 @@ def owner_of(headers: Mapping[str, str]) -> str:
 
 async def sent_file(request: Request) -> tuple[bytes, str]:
     """Content and name of the one file of a form; both empty without one. Raises HTTPException."""
+    check_charset(request)
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
         return (await file.read(), file.filename or "") if isinstance(file, UploadFile) else (b"", "")

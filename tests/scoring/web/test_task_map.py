@@ -134,6 +134,15 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     assert bring(b"x" * 3_000_000).status_code == 413
 
 
+@pytest.mark.parametrize("path", ["/task-map", "/marks?report=x"])
+@pytest.mark.parametrize("charset", ["punycode", "undefined"])
+def test_a_form_with_a_file_names_no_encoding_of_its_own(app, path, charset):
+    headers = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="\\ud800.csv"\r\n\r\na\r\n--x--\r\n'
+    answer = httpx.post(f"{app[0].address}{path}", content=form, headers=headers)
+    assert (answer.status_code, "a form is UTF-8" in answer.text) == (400, True)
+
+
 @pytest.fixture
 def page(browser, app) -> Iterator[Page]:
     with fresh_page(browser, DESK) as opened:
