@@ -109,7 +109,7 @@ class Writing:
 
     def fetch_picture(self, seat: Seat, token: str, url: str) -> BroughtPicture:
         """Keep the picture at a public https link; few at once. Not for a running event loop."""
-        self._at(seat, token, "instruction")
+        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
         if not self._fetches.acquire(blocking=False):
             raise DraftError("Other links are being asked for their pictures. Try again in half a minute.")
         try:

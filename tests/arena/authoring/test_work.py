@@ -142,6 +142,8 @@ def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project
     assert len(files(project)) == 2 * MOST_BROUGHT, "what is refused does not stay on the disk"
     with pytest.raises(DraftError, match="You brought 30 pictures"):
         project.writing.upload_picture(seat, token, b"nothing that costs time is done with it")
+    with pytest.raises(DraftError, match="You brought 30 pictures"):
+        project.writing.fetch_picture(seat, token, "https://not-asked.example/a.jpg")
 
 
 def files(project: Project) -> list[str]:
