@@ -131,17 +131,21 @@ def odds_of(choices: VoterChoices, strengths: Floats) -> Floats:
 
 def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     """Return the largest deviation of tastes that a sample of the voters makes likely."""
-    logs, asked = np.zeros(len(_TASTES)), 0
     voters = [places[:_ASKED_EACH] for _, places in by_voter(choices.voter)]
-    for number in np.random.default_rng(0).permutation(len(voters)).tolist():
-        if asked >= _ASKED:
+    order = np.random.default_rng(0).permutation(len(voters))
+    before = np.cumsum([0, *(len(voters[number]) for number in order)])[:-1]
+    asked = [choices.take(voters[number]) for number in order[before < _ASKED]]
+    likely, best = 0.0, -np.inf
+    for taste in _TASTES:
+        log = 0.0
+        for one in asked:
+            told = odds_with_taste(one, odds_of(one, strengths), taste)
+            log -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum()
+        best = max(best, log)
+        if log < best - _LIKELY:  # past its peak, the likelihood of a deviation only falls
             break
-        one = choices.take(voters[number])
-        asked += len(one.a)
-        odds = odds_of(one, strengths)
-        told = np.stack([odds_with_taste(one, odds, taste) for taste in _TASTES])
-        logs -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum(axis=1)
-    return max(taste for taste, log in zip(_TASTES, logs, strict=True) if log >= logs.max() - _LIKELY)
+        likely = taste
+    return likely
 
 
 def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats:
