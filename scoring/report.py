@@ -322,9 +322,10 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
-    draw, equal = np.random.default_rng(SEED), np.full(questions, 1 / questions)
-    sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * questions // _CELLS)))
-    drawn = (draw.multinomial(questions, equal, size).astype(float) for size in sizes)
+    values, alike = np.unique(values, axis=0, return_counts=True)  # questions with equal scores are drawn as one kind
+    draw = np.random.default_rng(SEED)
+    sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * len(values) // _CELLS)))
+    drawn = (draw.multinomial(questions, alike / questions, size).astype(float) for size in sizes)
     low, high = np.nanpercentile(np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5])
     return float(low), float(high)
 
