@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, and_, func, select
 
 from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.campaign_battles.spec import closed_sources
 from arena.clock import keep_time
 from arena.database import Database
 from arena.imports.poll_files import choices_of, gather_poll
@@ -28,9 +29,14 @@ class Polls:
         self._database = database
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources in the order of their first import, imported votes first."""
+        """Return the names of the sources in the order of their first import, imported votes first.
+
+        A source is none of them while a campaign on it is running: nobody may see how it stands.
+        """
         with self._database.read() as connection:
-            own = connection.scalars(select(SOURCE.c.name).where(SOURCE.c.kind != "check").order_by(SOURCE.c.id)).all()
+            is_open = SOURCE.c.name.not_in(closed_sources(connection))
+            shown = select(SOURCE.c.name).where(SOURCE.c.kind != "check", is_open).order_by(SOURCE.c.id)
+            own = connection.scalars(shown).all()
             imported = [one.label for one in imported_sources(connection) if not one.judge]
         return (*imported, *own)
 

@@ -14,6 +14,7 @@ from arena.battles.store import BattleStore
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
 from arena.database import Database
+from arena.imports.polls import Polls
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
@@ -58,16 +59,19 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     open_board = leaderboard.choose("bank", "single")
     assert open_board and open_board.source == "bank" and leaderboard.official_key(source, False)
     assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+    assert Polls(database).sources() == ("bank",), "how far people agree"
 
     campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
     assert leaderboard.choose("bank", "single") is None, "there is no other source"
     assert leaderboard.official_key(source, False) is None
     assert outcomes.finished(str(battle.id)) is None
     assert exported(database, tmp_path) == 0
+    assert Polls(database).sources() == ()
 
     campaigns.end(campaign, "for this test")
     assert leaderboard.choose("bank", "single") and leaderboard.official_key(source, False)
     assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+    assert Polls(database).sources() == ("bank",)
 
 
 def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
