@@ -45,6 +45,7 @@ class PersonMark(NamedTuple):
     row: int
     round: int = 1
     """2: the same person's second mark of the same answer; 0: the file says neither."""
+    note: str = ""
 
 
 def judged_answers(path: Path) -> JudgedFile:
@@ -67,7 +68,7 @@ class ReadMarks(NamedTuple):
 
 
 def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
-    """People's marks, in columns `item`, `marker`, `score` (0 to 1) and maybe `prediction_sha256` and `round`.
+    """People's marks in columns `item`, `marker`, `score` (0 to 1), maybe `prediction_sha256`, `round` and `note`.
 
     Raises RowsError for a file without these columns.
     """
@@ -86,7 +87,7 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
 
 def _mark(record: Record, file: str) -> PersonMark:
     values = {name: value for name, value in record.values.items() if value is not None}
-    cells = {name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round")}
+    cells = {name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round", "note")}
     for name in ("item", "marker", "score"):
         if name not in record.values:
             raise RowsError(f"expected the columns item, marker and score, found no {name}; add it", file, record.row)
@@ -95,7 +96,8 @@ def _mark(record: Record, file: str) -> PersonMark:
     except ValueError:
         score = float("nan")
     number = {"": 1, "1": 1, "2": 2}.get(cells["round"], 0)
-    return PersonMark(cells["item"], cells["marker"], score, cells["prediction_sha256"], record.row, number)
+    who = (cells["item"], cells["marker"])
+    return PersonMark(*who, score, cells["prediction_sha256"], record.row, number, cells["note"])
 
 
 def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str, int], PersonMark]) -> str:

@@ -59,7 +59,7 @@ def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> tuple
     marks = [
         Mark(
             *(job.link, keys[one.item], one.item, "", one.marker or "unnamed", one.round),
-            *(Said(str(round(10 * one.score))), 0.0, now(), True),
+            *(Said(str(round(10 * one.score)), note=one.note[:LONGEST_NOTE]), 0.0, now(), True),
         )
         for one in read.marks
     ]

@@ -15,7 +15,7 @@ from scoring.jobs.store import Jobs
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
-from scoring.marking.store import MARK, MARK_VALUE, MOST_MARKERS, MOST_VALUES, MarkError, Said
+from scoring.marking.store import LONGEST_NOTE, MARK, MARK_VALUE, MOST_MARKERS, MOST_VALUES, MarkError, Said
 from scoring.marking.work import shown_answers
 from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
@@ -188,6 +188,15 @@ def test_a_person_whose_name_a_spreadsheet_would_run_stays_one_person(marked, tm
     assert "'@ann" in path.read_text("utf-8")
     assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
     assert {mark.marker for mark in marked.marks()} == {"@ann", "-ben"}
+
+
+def test_what_people_noted_of_their_marks_comes_back_too(marked, tmp_path):
+    path, report = tmp_path / "marks.csv", mm_vet_report()
+    path.write_text(f"item,marker,score,note\nv1_1,ann,0.5,-2 for the units\nv1_2,ann,0.4,{'x' * 300}\n", "utf-8")
+    bring_marks(marked.marking, marked.job, report, path)
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert [mark.said.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
 
 
 def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(marked, tmp_path):
