@@ -27,7 +27,7 @@ from scoring.marking.spec import MarkKind
 from scoring.marking.store import OWNER, MarkError
 from scoring.marking.work import Marking, shown_answers
 from scoring.registry import BENCHMARKS
-from scoring.report import AnyReport, Report, answer_digest
+from scoring.report import AnyReport, Report, answer_digest, file_stem
 from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
 from scoring.web.scoring_api import attachment, owner_of, sent_file
@@ -111,7 +111,8 @@ class PeoplePages:
         if report is None:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"file{next((end for end in SUFFIXES if name.lower().endswith(end)), '')}"
+            suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
+            path = Path(folder) / f"{file_stem(name)[:60]}{suffix}"  # errors name it
             path.write_bytes(content)
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)

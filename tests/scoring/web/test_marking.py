@@ -237,6 +237,9 @@ def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, 
             answer = sender.post("/marks", params={"report": link}, content=body, headers=headers)
             assert answer.status_code in (400, 409), kind
             assert re.search("[Ee]xpected a f", answer.text) and '"detail"' not in answer.text, kind
+        for name, told in {"ann's.CSV": "ann_s.csv, row 2", f"{'标' * 200}.csv": "标.csv, row 2"}.items():
+            sent = sender.post("/marks", params={"report": link}, files={"file": (name, b"item,marker\nv1_5,a\n")})
+            assert sent.status_code == 409 and f"{told}: expected the columns item, marker and score" in sent.text
         assert sender.get("/marks", params={"report": link}).headers["location"] == f"/report/{link}/people"
         for number in ("x", "0", "-1", "٣", "9" * 5000):
             assert sender.get(f"{picture}/{number}").text == "There is no such picture.", number
