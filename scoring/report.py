@@ -394,7 +394,8 @@ def file_stem(file: str) -> str:
 
 
 def safe_name(text: str) -> str:
-    return _NOT_IN_A_NAME.sub("_", text)[:100] or "_"
+    """A part of a file's name: 100 bytes at most, of the 255 that a file system takes."""
+    return _NOT_IN_A_NAME.sub("_", text).encode()[:100].decode(errors="ignore") or "_"
 
 
 def audit(report: Report) -> bytes:

@@ -112,7 +112,7 @@ class PeoplePages:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
         with tempfile.TemporaryDirectory() as folder:
             suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
-            path = Path(folder) / f"{file_stem(name)[:60]}{suffix}"  # errors name it
+            path = Path(folder) / f"{file_stem(name)}{suffix}"  # errors name it
             path.write_bytes(content)
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)

@@ -50,6 +50,14 @@ def test_golden_circular_files(command, name):
     assert command.overall() == (expected["circular"] or expected["vanilla"])[2] / 100
 
 
+def test_a_file_with_a_long_chinese_name_gets_its_results(command, tmp_path):
+    file = tmp_path / f"{'模' * 83}.tsv"
+    file.write_bytes((GOLDEN / "undecidable.tsv").read_bytes())
+    code, _, complaint = command("mmbench", file, "--no-judge")
+    assert code == 0, complaint
+    assert all(path.name.startswith("partial_" + "模" * 33) for path in command.out.iterdir())
+
+
 def test_what_is_undecided_counts_as_wrong_under_the_papers_protocols_only(command):
     for protocol, mean in (("strict", 1.0), ("mmbench-paper", 0.5), ("mmt-paper", 0.5)):
         assert command("mmbench", GOLDEN / "undecidable.tsv", "--no-judge", "--protocol", protocol)[0] == 0
