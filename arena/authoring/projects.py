@@ -26,7 +26,10 @@ class Projects:
         self._pictures, self._catalogue = pictures, catalogue
 
     def make(self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None) -> Campaign:
-        """Make a project as a TOML file, or values, have it; keep its examples' pictures. Raises CampaignError."""
+        """Make a project as a TOML file, or values, have it, and keep its examples' pictures.
+
+        Raises CampaignError, and OSError where the disk takes no picture.
+        """
         spec = read_spec(ProjectSpec, content)
         for model in filter(None, (spec.model, spec.blind_model)):
             try:

@@ -160,7 +160,7 @@ class PairSampler:
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
         found = _begun(grid, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
         found = found or draw(grid, self._pair_votes, taken | full, self._coin, closed)
-        if found is None and (closed or max(items.values(), default=0) >= self._limits.voter_item):
+        if found is None and wanted and (closed or max(items.values(), default=0) >= self._limits.voter_item):
             raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
         return found
 

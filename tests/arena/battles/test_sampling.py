@@ -20,7 +20,7 @@ from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
-from arena.settings import DemoBank
+from arena.settings import DemoBank, VoteLimits
 from arena.types import Battle, Contestant, Item
 from tests.support.servers import ROOT, drafts
 
@@ -213,6 +213,11 @@ def test_a_family_is_kept_to(bank, family):
 
 def test_a_family_that_is_gone_is_not_taken_for_a_bank_without_answers(bank):
     assert none(bank, BattleRequest(family="Gone")) is NoBattle.NO_SUCH_ITEM
+    decide(bank, served(bank))
+    limits = VoteLimits(voter_item=1, voter_pair=1)
+    limited = PairSampler(BattleStore(bank), ItemBank(bank), UnsignedLinks(bank, 5), "auto", limits)
+    gone = limited.next_battle(BattleStore(bank).voter("one"), BattleRequest(family="Gone"))
+    assert gone is NoBattle.NO_SUCH_ITEM, "no limit is in the way"
 
 
 def test_sides_differ_from_battle_to_battle(bank):
