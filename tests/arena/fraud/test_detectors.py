@@ -80,8 +80,8 @@ def test_one_side_is_rigging_whatever_the_tastes_of_others():
 def test_a_choice_against_all_odds_is_weighed():
     """Where thousands of votes never differed, one that does is evidence, and no error that stops all boards."""
     one, other = np.triu_indices(20, 1)
-    a, b = np.repeat(one, 20), np.repeat(other, 20)
-    sure = VoterChoices(a, b, np.ones(len(a), bool), np.arange(len(a)))
+    a, b = np.repeat(one, 40), np.repeat(other, 40)
+    sure = VoterChoices(a, b, np.ones(len(a), bool), np.arange(len(a)) // 10)
     odd = VoterChoices(np.full(30, 19), np.zeros(30, int), np.ones(30, bool), np.full(30, 10**6))
     worst = evidence(together(sure, odd), 20)[0]
     assert worst.voter == 10**6 and ENOUGH < worst.strength < 400, "30 votes of log odds 30 are 391 powers of ten"
