@@ -15,6 +15,9 @@ from arena.ratings.shares import Share
 from arena.types import REFERENCE
 from scoring.agreement.people_agreement import PeopleAgreement
 
+MOST_METRICS, LONGEST_METRIC = 50, 100
+"""Metrics of a file, each of which is held against every contest and drawn, and characters of their names."""
+
 
 def read_answers(path: Path) -> dict[tuple[str, str], str]:
     """The answers by (item, model) in a file with columns item, model, answer. Raises RowsError for a duplicate."""
@@ -42,7 +45,13 @@ def read_scores(
         value = _number(record, label)
         if metric in taken:
             raise RowsError(f"expected a name of its own, found {metric!r}; rename it", label, record.row, "metric")
+        if len(metric) > LONGEST_METRIC:
+            problem = f"expected a name of at most {LONGEST_METRIC} characters, found {len(metric):,}; shorten it"
+            raise RowsError(problem, label, record.row, "metric")
         known, key = scores.setdefault(metric, {}), (item, bank_name(model))
+        if len(scores) > MOST_METRICS:
+            problem = f"expected at most {MOST_METRICS} metrics, found one more; put the others in a file of their own"
+            raise RowsError(problem, label, record.row, "metric")
         if key in known:
             problem = f"expected one score of {metric!r} for {model!r} on item {item!r}, found a second; delete one"
             raise RowsError(problem, label, record.row)

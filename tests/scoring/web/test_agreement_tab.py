@@ -28,7 +28,7 @@ from arena.items.store import ANSWER, ItemBank
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Choices, Contest, Poll, Verdict, Winner, coin
 from arena.types import REFERENCE, Item, item_key
 from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
-from scoring.agreement.reader import measures_csv, scores_csv
+from scoring.agreement.reader import measures_csv, read_scores, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
@@ -181,6 +181,17 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     with pytest.raises(RowsError, match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'"):
         service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
     assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
+
+
+def test_a_file_of_scores_holds_few_metrics_of_short_names(tmp_path):
+    """Each is held against every contest, and drawn."""
+    few = scores_file(tmp_path, *(("i0", "m1", f"metric {number}", 1) for number in range(50)))
+    assert len(read_scores(few, ())) == 50
+    many = scores_file(tmp_path, *(("i0", "m1", f"metric {number}", 1) for number in range(60)))
+    with pytest.raises(RowsError, match="row 52, column 'metric': expected at most 50 metrics"):
+        read_scores(many, ())
+    with pytest.raises(RowsError, match="row 2, column 'metric': expected a name of at most 100 characters, found 101"):
+        read_scores(scores_file(tmp_path, ("i0", "m1", "x" * 101, 1)), ())
 
 
 def judged_by(address: str, items: Sequence[Item], prompt: str = "0" * 64) -> MatchReport:
