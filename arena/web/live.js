@@ -2,7 +2,7 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_IMAGES = 10;
-  const { word, narrow } = stereoscopeVote;
+  const { word } = stereoscopeVote;
 
   class Refused extends Error {}
 
@@ -320,10 +320,9 @@
       this.on("a", () => this.act("choice", { choice: "a" }));
       this.on("b", () => this.act("choice", { choice: "b" }));
       this.on("undo", () => this.undo());
-      // On a phone the answers stand one below the other: one can choose when both have been in sight.
+      // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
       this.seen = new Set();
-      addEventListener("scroll", () => this.look(), { passive: true });
-      narrow.addEventListener("change", () => this.look());
+      for (const event of ["scroll", "resize"]) addEventListener(event, () => this.look(), { passive: true });
       this.on("reveal", () => this.act("reveal"));
       this.on("again", () => this.again());
       this.resume();
@@ -339,7 +338,7 @@
         const pane = this.pane(side);
         if (pane.textContent.trim() && inSight(pane.getBoundingClientRect())) this.seen.add(side);
       }
-      const waits = narrow.matches && this.seen.size < 2;
+      const waits = this.seen.size < 2;
       this.root.toggleAttribute("data-unseen", waits);
       for (const side of ["a", "b"]) this.part(side).disabled = waits;
     }

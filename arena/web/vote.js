@@ -4,7 +4,7 @@ const stereoscopeVote = (() => {
   const narrow = matchMedia("(max-width: 700px)");
   const seen = new Set(), fates = new WeakMap();  // of each picture: the file that was decoded, or failed
   const pictures = () => [...document.querySelectorAll("#item .enlarge img")];
-  const sides = ["a", "b"];
+  const sides = ["a", "b"], LINE = 60;
   let held = null, showing = null, battle = null, side = "a", told = "", pressed = null;
 
   // A picture counts once it is decoded: only then can anybody have seen it. Gradio may give an element another file.
@@ -22,8 +22,13 @@ const stereoscopeVote = (() => {
 
   const show = (which) => {
     side = which;
-    if (narrow.matches) seen.add(which);
     check();
+  };
+
+  // An answer counts once its first line stood above the bar: cards stand side by side, one below the other, or alone.
+  const inSight = (which) => {
+    const card = byId(`card-${which}`)?.getBoundingClientRect(), bar = byId("dock").getBoundingClientRect();
+    return card?.bottom > 0 && card.top + LINE < Math.min(bar.top, innerHeight);
   };
 
   // What still keeps a choice from being made; the buttons and keys are shut until then.
@@ -31,7 +36,7 @@ const stereoscopeVote = (() => {
     const item = document.querySelector("#item .item");
     const here = item && item.dataset.battle === battle && pictures().every((picture) => is(picture, "decoded"));
     if (!here) return "pictures";
-    return narrow.matches && !sides.every((which) => seen.has(which)) ? "answers" : "";
+    return seen.size < 2 ? "answers" : "";
   };
 
   const check = () => {
@@ -39,6 +44,10 @@ const stereoscopeVote = (() => {
     if (!status || !dock) return;
     if ((status.dataset.battle ?? "") !== battle) begin(status.dataset.battle ?? "");
     pictures().forEach(watch);
+    if (answers) {
+      answers.dataset.shown = side;
+      sides.filter(inSight).forEach((which) => seen.add(which));
+    }
     byId("item").classList.toggle("failed", pictures().some((picture) => is(picture, "failed")));
     const wait = { open: waiting, held: () => "pictures" }[status.dataset.phase]?.() ?? "";
     dock.dataset.wait = wait;
@@ -50,7 +59,6 @@ const stereoscopeVote = (() => {
     const said = status.outerHTML + document.querySelector("#problem .problem")?.textContent;
     if (said !== told) [told, pressed] = [said, null];
     answers.dataset.chosen = status.dataset.choice || pressed || "";
-    answers.dataset.shown = side;
     answers.classList.toggle("open", status.dataset.phase === "open" && !wait && !pressed);
     for (const button of document.querySelectorAll("[data-show]")) {
       button.setAttribute("aria-pressed", String(button.dataset.show === side));
@@ -60,7 +68,6 @@ const stereoscopeVote = (() => {
     battle = name;
     side = "a";
     seen.clear();
-    if (narrow.matches) seen.add("a");
     ask(false);
   };
 
@@ -170,8 +177,8 @@ const stereoscopeVote = (() => {
     location.reload();
   });
 
-  narrow.addEventListener("change", () => show(side));
+  for (const event of ["scroll", "resize"]) addEventListener(event, check, { passive: true });
   new MutationObserver(speak).observe(document, { subtree: true, childList: true });
   new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
-  return { ask, hold, shown, name, word, narrow };
+  return { ask, hold, shown, name, word };
 })();

@@ -341,6 +341,21 @@ def test_a_phone_shows_picture_instruction_and_an_answer_and_opens_the_bar_when_
     expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+def test_a_short_screen_waits_for_the_answer_below_and_an_enlarged_page_has_room_for_it(browser, server):
+    with fresh_page(browser, TABLET) as page:
+        page.set_viewport_size({"width": 844, "height": 390})
+        page.goto(server.address)
+        expect(page.locator("#waits")).to_contain_text("Look at both answers", timeout=20_000)
+        expect(page.locator("#choose-a")).to_be_disabled()
+        page.locator("#card-b").evaluate("card => card.scrollIntoView()")
+        expect(page.locator("#choose-a")).to_be_enabled()
+        page.set_viewport_size({"width": 320, "height": 256})  # 1280 px, enlarged four times
+        assert_fits(page)
+        page.locator("#card-a").evaluate("card => card.scrollIntoView()")
+        reached = page.evaluate("[4, 60].map((y) => document.elementFromPoint(160, y)?.closest('.answer')?.id)")
+        assert reached == ["card-a", "card-a"], "neither pictures nor the bar lie on the answer"
+
+
 def test_nothing_can_be_chosen_before_every_picture_is_there(browser, server):
     with fresh_page(browser, DESK) as page:
         late = Late(page, "**/pictures/**")

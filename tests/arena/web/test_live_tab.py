@@ -172,6 +172,18 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     phase(page, "voted")
 
 
+def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(wide):
+    wide.set_viewport_size({"width": 844, "height": 390})
+    wide.fill("#live-text", "ما هذا؟")
+    assert wide.locator("#live-text").evaluate("box => getComputedStyle(box).direction") == "rtl"
+    send(wide, *(photo(f"{number}.png") for number in range(8)))
+    phase(wide, "open")
+    expect(wide.locator("#live-a")).to_be_disabled()
+    expect(wide.locator("#live .wait-answers")).to_be_visible()
+    wide.locator("#live-title-a").evaluate("title => title.scrollIntoView()")
+    expect(wide.locator("#live-a")).to_be_enabled()
+
+
 @pytest.mark.soak
 def test_an_item_of_the_bank_can_be_taken(page):
     page.click("#live-item")
