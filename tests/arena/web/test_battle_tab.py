@@ -356,6 +356,26 @@ def test_a_short_screen_waits_for_the_answer_below_and_an_enlarged_page_has_room
         assert reached == ["card-a", "card-a"], "neither pictures nor the bar lie on the answer"
 
 
+LINES = """part => {
+    const { borderTopWidth, outlineWidth, outlineStyle } = getComputedStyle(part);
+    return { border: parseFloat(borderTopWidth) > 0, outline: outlineStyle !== "none" && parseFloat(outlineWidth) > 0 };
+}"""
+
+
+def test_in_a_systems_own_colours_one_sees_what_can_be_pressed_and_what_is_chosen(page, server):
+    def lines(selector: str) -> dict[str, bool]:
+        return page.locator(selector).first.evaluate(LINES)
+
+    page.emulate_media(forced_colors="active")
+    open_battle(page, server.address)
+    assert all(lines(f"#{button}")["border"] for button in ("choose-a", "choose-b", "skip"))
+    assert lines("nav a[aria-current]")["outline"] and lines("[data-show=b]")["outline"]
+    assert not lines("[data-show=a]")["outline"]
+    page.keyboard.press("b")
+    expect(page.locator('#answers[data-chosen="b"]')).to_be_visible()
+    assert lines("#card-b")["outline"]
+
+
 def test_nothing_can_be_chosen_before_every_picture_is_there(browser, server):
     with fresh_page(browser, DESK) as page:
         late = Late(page, "**/pictures/**")
