@@ -141,6 +141,8 @@ const stereoscopeVote = (() => {
     const asked = [document.cookie.match(WORDS)?.[1], ...navigator.languages.map((name) => name.slice(0, 2))];
     return asked.find((name) => known[name]) ?? "en";
   };
+  // Gradio's own words: an act that did not reach the server is not done again by itself.
+  const GRADIO = { "Error": "error", "Connection to the server was lost. Attempting reconnection...": "no_answer" };
   let spoken = null;
   const dictionary = () => {
     if (spoken) return spoken;
@@ -152,9 +154,14 @@ const stereoscopeVote = (() => {
     return dictionary().words[name].replaceAll("{}", () => values[place++]);
   };
   const speak = () => {
-    if (!byId("words") || dictionary().chosen === "en") return;
+    if (!byId("words")) return;
     const { chosen, english, words } = dictionary();
     const fresh = (parts) => [...document.querySelectorAll(`:is(${parts}):not([lang])`)].map((part) => Object.assign(part, { lang: chosen }));
+    for (const part of fresh(".toast-title, .toast-message-text")) {
+      const name = GRADIO[part.textContent.trim()];
+      if (name) part.textContent = words[name];
+    }
+    if (chosen === "en") return;
     for (const part of fresh("[data-word]")) part.textContent = word(part.dataset.word, part.dataset.value);
     for (const part of fresh("[data-placeholder]")) {
       part.placeholder = words[part.dataset.placeholder];

@@ -163,6 +163,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "still": "An animation: its first picture is used.",
     "most": "At most {} pictures; {} left out.",
     "the_picture": "The picture",
+    "error": "Error",
     "no_answer": "The server does not answer. Check your connection and try again.",
     "refused": "The server refused ({}). Try again.",
     "lost": "The connection was lost. Trying again …",
