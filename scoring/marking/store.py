@@ -65,6 +65,8 @@ OWNER = "owner"
 """Ends the name under which a report's owner marks."""
 MOST_MARKERS, LONGEST_MARKER = 50, 100
 """People whose marks of one report may be brought from files, and characters of their names."""
+MOST_BROUGHT, MOST_OF_OWNER = 12_000, 40_000
+"""Marks of one report, and of all of its owner's, that may be brought from files: every look at a report reads them."""
 
 
 class MarkError(VoterError):
@@ -188,6 +190,7 @@ class MarkStore:
             ]
             if new:
                 connection.execute(insert(MARK), [{**one, "token": secrets.token_urlsafe(16)} for one in new])
+                _check_brought(connection, owner, report)
                 known = _by_person(connection.execute(mine).all())
             said = [(known[one.answer, one.marker, one.round], one.said) for one in marks]
             changed = [(row, one) for row, one in said if row.seat_id is None and (not row.number or _said(row) != one)]
@@ -258,6 +261,18 @@ def _check_markers(markers: Collection[str]) -> None:
             "Marks of {} people would stand under this report, and {} is the most; leave some out.",
             *(len(markers), MOST_MARKERS),
         )
+
+
+def _check_brought(connection: Connection, owner: str, report: str) -> None:
+    """Raise MarkError where files brought too many marks; what was added in this transaction then is not."""
+    brought = select(func.count()).where(MARK.c.owner == owner, MARK.c.seat_id.is_(None))
+    for query, most, where in (
+        (brought.where(MARK.c.report == report), MOST_BROUGHT, "this report"),
+        (brought, MOST_OF_OWNER, "all of your reports"),
+    ):
+        if (count := connection.scalar(query) or 0) > most:
+            told = "Files would have brought {} marks under {}, and {} is the most; leave some out."
+            raise MarkError(told, count, where, most)
 
 
 def _mine(connection: Connection, seat: Seat, token: str) -> Row:

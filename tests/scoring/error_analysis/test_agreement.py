@@ -1,6 +1,8 @@
 """Agreement of labellers, two models' errors, and their tests, beside krippendorff and statsmodels."""
 
 import json
+import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +57,17 @@ def test_questions_that_two_people_or_two_models_doubt_are_told():
     assert set(found) == {"1", "3"}
     assert (found["1"].people, found["1"].models, found["1"].annotation, found["1"].right) == (2, 1, 1, 1)
     assert found["1"].notes == ("no",) and found["3"].models == 2
+
+
+def test_an_interval_of_many_labels_costs_no_more_than_their_different_pairs():
+    draw = random.Random(1)
+    units = [(draw.choice("abc"), draw.choice("abc")) for _ in range(3000)]
+    tracemalloc.start()
+    found = alpha(units)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+    assert found.low is not None and found.high is not None and -0.06 < found.low < 0 < found.high < 0.06
 
 
 def test_alpha_has_an_interval_from_enough_answers():

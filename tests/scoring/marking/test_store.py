@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from arena.seats.seats import SeatStore
 from scoring.error_analysis.files import labels_csv
 from scoring.jobs.store import Jobs
+from scoring.marking import store
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
@@ -303,3 +304,21 @@ def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path
     path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
     with pytest.raises(MarkError, match="at most 100 characters"):
         bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+
+
+def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(marked, tmp_path, monkeypatch):
+    path = tmp_path / "marks.csv"
+
+    def bring(job, person: str) -> int:
+        path.write_text("\n".join(["item,marker,score", *(f"v1_{item},{person},1" for item in range(60))]), "utf-8")
+        return bring_marks(marked.marking, job, mm_vet_report(), path)[0]
+
+    monkeypatch.setattr(store, "MOST_BROUGHT", 119)
+    assert bring(marked.job, "a") == 60
+    with pytest.raises(MarkError, match="would have brought 120 marks under this report, and 119 is the most"):
+        bring(marked.job, "b")
+    assert bring(marked.job, "a") == 0 and len(marked.marks()) == 60
+    other = marked.marking.jobs.add_done(OWNER, mm_vet_report(title="Another"))
+    monkeypatch.setattr(store, "MOST_OF_OWNER", 119)
+    with pytest.raises(MarkError, match="would have brought 120 marks under all of your reports, and 119 is the most"):
+        bring(other, "a")
