@@ -10,7 +10,7 @@ from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, RowsE
 from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.benchmarks.mm_vet_v2 import MM_VET_V2
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
@@ -66,6 +66,26 @@ def open_upload(
         if benchmark or one.recognises(read[kind].rows, label):
             return OpenedFile(one, read[kind], label, wanted, questions)
     return None
+
+
+def unrecognised(path: Path, option: str) -> ChoicesError:
+    """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
+    first = next(map(_flat, read_records(path, ANSWERS, IMAGE_COLUMNS, members=True)))
+    if edition := edition_of(first):
+        told = f"found a table of MM-Vet; score it with python -m scoring {edition}"
+    elif VQA[0].fits(first):
+        told = (
+            "found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            f"{option} {' or '.join(one.key for one in VQA)}. Multiple choice needs a column for each option: A, B, ..."
+        )
+    else:
+        found = ", ".join(map(repr, list(first.values)[:20])) or "none"
+        told = (
+            "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
+            f"options, found {found}; add what is missing, or give it with --questions to python -m scoring mmbench, "
+            "mmt-bench or vqa"
+        )
+    return ChoicesError(f"{path.name}: {told}")
 
 
 def file_benchmark(key: str) -> FileBenchmark[Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arena.io.tables import JSON, PAGE, RowsError, read_records
+from arena.io.tables import JSON, PAGE, Record, RowsError, read_records
 from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, QuestionsError, capabilities_of, questions_of
 from scoring.judges.spec import prompt_text
@@ -41,6 +41,16 @@ def edition(path: Path) -> str:
     first = next(iter(read_records(path, PAGE, members=True)), None)
     ids = first.values.values() if first else ()
     return "mm-vet-v2" if any(isinstance(id, str) and _ID.fullmatch(id) for id in ids) else "mm-vet"
+
+
+def edition_of(first: Record) -> str | None:
+    """The edition of MM-Vet whose table has this first row: the key of its benchmark; None for another file."""
+    cells = {name.strip().lower(): str(cell) for name, cell in first.values.items()}
+    ids = [cells[name] for name in ("index", "question_id", "id") if name in cells]
+    known = {one.strip() for one in cells.get("category", "").split(",")} <= {*ALL_CAPABILITIES}
+    if any(id.startswith("v2_") for id in ids):
+        return "mm-vet-v2"
+    return "mm-vet" if known or "capability" in cells or any(id.startswith("v1_") for id in ids) else None
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:

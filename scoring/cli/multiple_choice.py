@@ -18,7 +18,7 @@ from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import ChoiceTables, Compared, LetterCount, Level, Node, Success
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
-from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file
+from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file, unrecognised
 from scoring.report import AnyReport, ScoreLine, bounds, file_stem
 
 app = Typer(rich_markup_mode=None)
@@ -44,7 +44,7 @@ def score(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     found = open_upload(file, ANSWERS, benchmark=benchmark)
     if found is None:
-        raise ChoicesError(f"{file.name}: expected answers with their questions; choose another file, or --benchmark")
+        raise unrecognised(file, "--benchmark")
     first, *_ = found.benchmark.protocols.values()
     report = yield from _judged(found, found.report(protocol or first, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out, file)
@@ -113,12 +113,14 @@ def mark(
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
     asked = vqa_marks.read_references(questions) if questions else None
     found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
-    if found is None or not isinstance(found.benchmark, VQAMarks):
-        expected = f"{file.name}: expected the columns question, answer and prediction"
-        if found:
-            key = found.benchmark.key
-            raise ChoicesError(f"{expected}, found options as of {key}; score it with python -m scoring {key}")
-        raise ChoicesError(f"{expected}; add what is missing, or choose --dataset for questions with one answer each")
+    if found is None:
+        raise unrecognised(file, "--dataset")
+    if not isinstance(found.benchmark, VQAMarks):
+        key = found.benchmark.key
+        raise ChoicesError(
+            f"{file.name}: expected the columns question, answer and prediction, found options as of {key}; "
+            f"score it with python -m scoring {key}"
+        )
     report = yield from _judged(found, found.report(protocol, title), judge, serving)
     yield from progress.finished(report, report_lines(report), out, file, questions)
 

@@ -18,6 +18,10 @@ def say(tmp_path, monkeypatch):
     write_csv(Path("choices.csv"), rows)
     write_csv(Path("hidden.csv"), [{name: cell for name, cell in row.items() if name != "answer"} for row in rows])
     write_csv(Path("own.csv"), [{"index": "1", "question": "q", "answer": "a", "prediction": "a"}])
+    write_csv(Path("bare.csv"), [{"index": "1", "question": "q"}])
+    toolkit = {"index": "0", "question": "q", "answer": "x <AND> y", "prediction": "x", "category": "ocr,math"}
+    write_csv(Path("toolkit.csv"), [toolkit])
+    write_csv(Path("v2.csv"), [{**toolkit, "index": "v2_0", "category": "ocr,seq"}])
     write_csv(Path("labels.csv"), [{"item": "1", "main": ""}])
     Path("v1.json").write_text(json.dumps({"v1_0": {"question": "q", "answer": "a"}}))
     Path("v2.json").write_text(json.dumps({"v2_0": {"question": "q", "answer": "a"}}))
@@ -47,8 +51,25 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "vqa own.csv --no-judge --out o",
-            "add what is missing, or choose --dataset for questions with one answer each",
+            "own.csv: found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            "--dataset GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
         ),
+        (
+            "score own.csv --no-judge --out o",
+            "own.csv: found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            "--benchmark GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
+        ),
+        (
+            "score bare.csv --no-judge --out o",
+            "bare.csv: expected the columns question, answer and prediction, for multiple choice also A, B, ... with "
+            "the options, found 'index', 'question'; add what is missing, or give it with --questions to",
+        ),
+        (
+            "score toolkit.csv --no-judge --out o",
+            "toolkit.csv: found a table of MM-Vet; score it with python -m scorin",
+        ),
+        ("vqa toolkit.csv --no-judge --out o", "found a table of MM-Vet; score it with python -m scoring mm-vet"),
+        ("vqa v2.csv --no-judge --out o", "found a table of MM-Vet; score it with python -m scoring mm-vet-v2"),
         ("mm-vet-v2 v2.json --sample --judge j --out o", "score it with python -m scoring mm-vet"),
         ("mm-vet . --sample --out o", "'.' is a directory"),
         ("score . --no-judge --out o", ".: is a folder; choose a file in it"),
