@@ -86,9 +86,7 @@ def import_visit(
             spec = read_spec(ProjectSpec, values)
         except CampaignError as error:
             raise CampaignError(f"{path.name} makes no project {name[:80]!r}: {error}") from None
-        project = campaigns.create(TASK, spec, note)
-        campaigns.end(project, "its items came finished")
-        project = campaigns.get(name)
+        project = campaigns.create(TASK, spec, note, ended="its items came finished")
     if project_of(project.spec).verifiers != 1:
         raise CampaignError(f"{name} wants three verifiers, and the table has one verdict a row; choose another name")
     return project, store.bring(project, drafts)

@@ -41,15 +41,21 @@ class CampaignStore:
         self._database, self._kinds = database, kinds
         self._select = _SELECT.where(CAMPAIGN.c.task.in_(kinds))
 
-    def create(self, task: str, spec: CampaignSpec, note: Note | None = None) -> Campaign:
-        """Make a campaign, with a key of its own. Raises CampaignError for a name that another, or a link, has."""
+    def create(self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = "") -> Campaign:
+        """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
+
+        Raises CampaignError for a name that another, or a link, has.
+        """
         values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
         with self._database.write() as connection:
             if connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1)) is not None:
                 raise CampaignError(f"Workers work under ?campaign={spec.name} already, unsigned; choose another name")
             fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
-            if connection.scalar(fresh.returning(CAMPAIGN.c.id)) is None:
+            made = connection.scalar(fresh.returning(CAMPAIGN.c.id))
+            if made is None:
                 raise CampaignError(f"There is a campaign named {spec.name!r} already; choose another name")
+            if ended:
+                self._end(connection, made, ended)
             if note:
                 note(connection)
         return self.get(spec.name)
@@ -79,12 +85,15 @@ class CampaignStore:
     def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
         """End a campaign; what is undecided still counts and is paid. False where it has ended already."""
         with self._database.write() as connection:
-            values = {"campaign_id": campaign.id, "reason": reason, "ended_at": now()}
-            fresh = self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing()
-            ended = connection.scalar(fresh.returning(CAMPAIGN_END.c.campaign_id)) is not None
+            ended = self._end(connection, campaign.id, reason)
             if ended and note:
                 note(connection)
         return ended
+
+    def _end(self, connection: Connection, campaign: int, reason: str) -> bool:
+        values = {"campaign_id": campaign, "reason": reason, "ended_at": now()}
+        fresh = self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing()
+        return connection.scalar(fresh.returning(CAMPAIGN_END.c.campaign_id)) is not None
 
     def _of(self, row: Row) -> Campaign:
         spec = stored_spec(self._kinds[row.task], row.spec)

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from arena.authoring.board import family_rows, yield_table
 from arena.authoring.spec import KINDS
@@ -45,6 +46,22 @@ def test_the_public_table_comes_in_with_table_2s_column_and_goes_out_as_it_was(d
     assert list(read[0]) == list(VISIT_COLUMNS)
     assert [visit_row(draft, "CC BY 4.0") for draft in drafts] == read
     assert bring(database, table) == (project, 0), "what is there stays"
+
+
+def test_an_import_that_dies_before_the_project_ends_leaves_none_open(database, table):
+    def die(connection, cursor, statement, *others):
+        if "INSERT INTO campaign_end" in statement:
+            raise KeyboardInterrupt
+
+    event.listen(Engine, "before_cursor_execute", die)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bring(database, table)
+    finally:
+        event.remove(Engine, "before_cursor_execute", die)
+    assert not CampaignStore(database, KINDS).has("visit"), "a seat of an open one could be given a draft"
+    project, new = bring(database, table)
+    assert (new, project.why_ended) == (100, "its items came finished")
 
 
 def test_the_row_that_is_incorrect_without_a_fault_is_allowed(table):
