@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.io.csv_text import plain_cell
 from arena.io.tables import COMMAND_LINE, read_json, read_records, require_columns
 from scoring.task_map.published import task_key
 from scoring.task_map.types import TaskMapError
@@ -94,11 +95,12 @@ def read_adapters(folder: Path) -> Adapters:
     left_out: dict[str, str] = {}
     for record in read_records(folder / TASKS, COMMAND_LINE):
         require_columns(record, ("task", "folder"), TASKS)
-        task = task_key(str(record.values["task"]))
+        task, place = (plain_cell(str(record.values[name])) for name in ("task", "folder"))
+        task = task_key(task)
         if not task or task in found or task in left_out:
             raise TaskMapError(f"{TASKS}, row {record.row}: expected each task once, found {task!r} again or none")
         try:
-            found[task] = _adapter(task, folder, str(record.values["folder"]), str(record.values.get("n", "")))
+            found[task] = _adapter(task, folder, place, str(record.values.get("n", "")))
         except _Broken as error:
             left_out[task] = str(error)
     chosen, others = _alike(found.values())

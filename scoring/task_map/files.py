@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.io.csv_text import csv_text
+from arena.io.csv_text import csv_text, plain_cell
 from arena.io.strict_json import PAGE, FileLimits, RowsError
 from arena.io.tables import read_records, require_columns
 from scoring.task_map.published import task_key
@@ -54,7 +54,7 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))
         told = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
         raise RowsError(told, shown, records[row].row, column=tasks[column])
-    keys = [task_key(task) for task in tasks]
+    keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
         raise TaskMapError(f"{shown}: two rows are of one task; name each once")
     np.fill_diagonal(distances, 0)

@@ -1,12 +1,13 @@
 """Folders of LoRA adapters as PEFT saves them, of random numbers."""
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import save_file
+
+from arena.io.csv_text import csv_text
 
 BASE = "toys/base"
 Factors = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -40,8 +41,9 @@ def write_adapter(folder: Path, factors: Factors, **config: object) -> None:
 
 
 def list_tasks(root: Path, tasks: Sequence[str]) -> None:
-    with (root / "tasks.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["task", "folder", "n"], *([task, task, 20] for task in tasks)])
+    """List tasks as training does."""
+    rows = [["task", "folder", "n"], *([task, task, 20] for task in tasks)]
+    (root / "tasks.csv").write_text(csv_text(rows), "utf-8")
 
 
 def write_adapters(root: Path, tasks: Mapping[str, Factors]) -> Path:

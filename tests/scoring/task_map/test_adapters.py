@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from scoring.task_map.adapters import read_adapters
+from scoring.task_map.files import map_files, read_distances
 from scoring.task_map.tree import adjusted_rand, mantel, task_tree
-from scoring.task_map.types import TaskMapError
+from scoring.task_map.types import Accuracies, TaskMapError
 from scoring.task_map.vectors import cosines, product_gram, stacked_gram, vector_map
 from tests.support.adapters import SHAPES, list_tasks, random_factors, write_adapter, write_adapters
 
@@ -122,6 +123,15 @@ def test_what_cannot_be_compared_is_left_out_by_name(tmp_path):
         "absent: its folder 'absent' is not there",
     ):
         assert part in told, part
+
+
+def test_a_category_that_a_spreadsheet_would_run_keeps_its_name_and_its_adapter(tmp_path):
+    named = {"-angle": random_factors(7), "@home": random_factors(8), **TASKS}
+    made = vector_map(write_adapters(tmp_path / "them", named))
+    assert set(made.tasks) == {*named} and not made.left_out
+    path = tmp_path / "distances.csv"
+    path.write_text(map_files(made, task_tree(made), 2, Accuracies((), ()))[path.name])
+    assert set(read_distances(path).tasks) == {*named}
 
 
 def test_an_adapter_outside_the_folder_is_not_opened(tmp_path):
