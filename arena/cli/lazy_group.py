@@ -47,6 +47,8 @@ class LazyGroup(TyperGroup):
         try:
             for line in super().invoke(ctx):
                 typer.echo(line)
+        except BrokenPipeError:  # whoever reads the lines, as `head` does, has enough of them
+            raise
         except Exception as error:
             if not isinstance(error, OSError) and not type(error).__module__.startswith(("arena.", "scoring.")):
                 raise

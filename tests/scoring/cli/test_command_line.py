@@ -1,8 +1,10 @@
 """The two command lines: help that loads nothing, mistyped words, and how a command ends."""
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 
 import pytest
 from typer import Typer
@@ -72,6 +74,16 @@ def test_an_error_of_ours_is_one_line_and_one_that_nobody_foresaw_is_not_hidden(
     assert capsys.readouterr() == ("begun\n", "expected votes, found none\n")
     with pytest.raises(ZeroDivisionError):
         group.run(["fail"])
+
+
+def test_a_reader_who_has_enough_lines_ends_a_command_without_a_word(capsys):
+    group = LazyGroup("here", "", {"refuse": Command("", __name__)})
+    end, start = os.pipe()
+    os.close(end)
+    with os.fdopen(start, "w") as lines, redirect_stdout(lines):
+        assert group.run(["refuse"]) == 1, "as `| head -1` ends others"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), start)  # where what was left is flushed
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_process_that_is_interrupted_says_how_to_go_on(tmp_path):
