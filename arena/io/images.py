@@ -32,6 +32,8 @@ _MOST_JPEG = 60 * _MEGA  # decoded at a reduced scale; with several scans libjpe
 _MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
+_MOST_SKIPPED = 100_000  # bytes between a JPEG's segments, which Pillow reads one by one
+_MOST_PNG_CHUNKS = 30_000  # 25 MB in chunks of a kilobyte
 _MOST_GIF_BLOCKS = 100_000  # 25 MB of metadata in full blocks
 _MOST_PNG_BYTES = 1_500_000
 _QUALITY = 88
@@ -153,6 +155,8 @@ def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
         data = _without_comments(data)
     elif kind == "JPEG":
         _check_scans(data)
+    else:
+        _check_chunks(data)
     image = _READERS[kind](io.BytesIO(data))
     _check_pixels(image.size, _MOST_JPEG if kind == "JPEG" else _MOST_PIXELS, kind)
     return image
@@ -209,16 +213,31 @@ def _without_comments(data: bytes) -> bytes:
 
 
 def _check_scans(data: bytes) -> None:
-    """Refuse a JPEG that keeps a decoder busy for long (its parts: ITU-T T.81, B.2.3)."""
-    position, segments, scans = 2, 0, 0
+    """Refuse a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
+    position, segments, scans, skipped = 2, 0, 0, 0
     while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
         scans += marker[1] == b"\xda"
         segments += 1
+        skipped += 0 if scans else marker.start() - position
         position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
         if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
             raise PictureError(
                 "This JPEG picture has over {} scans or {} parts. {}", _MOST_SCANS, _MOST_SEGMENTS, _ACCEPTED
             )
+        if skipped > _MOST_SKIPPED:
+            raise PictureError("This JPEG picture has over {} bytes between its parts. {}", _MOST_SKIPPED, _ACCEPTED)
+    if not scans:
+        raise ValueError("no scan")
+
+
+def _check_chunks(data: bytes) -> None:
+    """Refuse a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
+    position, chunks = 8, 0
+    while position < len(data) and data[position + 4 : position + 8] != b"IEND":
+        position += 12 + int.from_bytes(data[position : position + 4], "big")
+        chunks += 1
+        if chunks > _MOST_PNG_CHUNKS:
+            raise PictureError("This PNG picture has over {} parts. {}", _MOST_PNG_CHUNKS, _ACCEPTED)
 
 
 def _pixels(image: ImageFile.ImageFile) -> Image.Image:

@@ -298,6 +298,8 @@ CHINESE: Mapping[str, str] = {
     "This {} picture has too many pixels. Make it smaller.": "这张 {} 图片像素过多。请缩小。",
     "This {} picture is broken or cut short. Open it, save it again and retry.": "这张 {} 图片已损坏或不完整。请打开后重新保存再试。",
     "This GIF picture has over {} parts before a frame. {}": "这张 GIF 图片在一帧之前有超过 {} 个部分。{}",
+    "This JPEG picture has over {} bytes between its parts. {}": "这张 JPEG 图片的各部分之间有超过 {} 个字节。{}",
+    "This PNG picture has over {} parts. {}": "这张 PNG 图片有超过 {} 个部分。{}",
     "This JPEG picture has over {} scans or {} parts. {}": "这张 JPEG 图片有超过 {} 次扫描或 {} 个部分。{}",
     "This login was begun in another browser or tab. Please log in again.": "这次登录是在另一个浏览器或标签页中开始的。请重新登录。",
     "You were not logged in. You can vote as a guest, or log in again.": "您没有登录。您可以以访客身份投票，或重新登录。",

@@ -292,6 +292,23 @@ def test_a_jpeg_of_many_parts_is_refused(part):
         read_picture(data[:2] + part * 3000 + data[2:])
 
 
+@pytest.mark.parametrize("padding", [b"\xff", b"\xff\0", b"\xff\xd0"])
+def test_a_jpeg_of_padding_is_refused(padding):
+    data = encoded(noise(), "JPEG")
+    assert read_picture(data[:2] + padding * 40_000 + data[2:]) == read_picture(data)
+    with pytest.raises(PictureError, match="over 100000 bytes between its parts"):
+        read_picture(data[:2] + padding * 110_000 + data[2:])
+    with pytest.raises(PictureError, match="broken or cut short"):
+        read_picture(data[:2] + padding * 110_000)
+
+
+def test_a_png_of_many_parts_is_refused():
+    data, chunk = encoded(noise(), "PNG"), b"\0\0\0\0prVt\x9d\xd7\xd1\xd6"
+    with pytest.raises(PictureError, match="over 30000 parts"):
+        read_picture(data[:33] + chunk * 30_001 + data[33:])
+    assert read_picture(data + b"\0" * 1_000_000) == read_picture(data), "what follows the end is not read"
+
+
 def samples() -> list[bytes]:
     colour = noise()
     return [
