@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from arena.io.tables import KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
+from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from arena.types import folded
 from scoring.report import Filled, NoAnswersError, Question, QuestionSet, repeats
 
@@ -81,6 +81,8 @@ class Upload:
     predictions: tuple[Prediction, ...]
     outside: int = 0
     """Answers to questions of the whole set that are not in the subset; they are left out."""
+    asks_others: bool = False
+    """Whether it has questions, and none of them is the one that its id names."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
     others = {question.id for question in questions.outside}
     outside = 0
     models: set[str] = set()
+    same: set[bool | None] = set()
     try:
         for found in read_records(path, limits, _SKIPPED, label, members=True):
             record = sample(found)
@@ -118,6 +121,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
                 outside += 1
             else:
                 predictions.append(prediction)
+            same.add(index.is_same(prediction.id, record.values.get(columns.question or "")))
             model = record.values.get(columns.model or "")
             models |= {model.strip()} if isinstance(model, str) else set()
     except RowsError as error:
@@ -128,7 +132,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
     if len(named) > 1:
         raise RowsError(f"expected one model's answers, found those of {_counted(named)}; split the file", label)
     title = named[0][:200] if named else Path(label).stem
-    return Upload(label, columns.layout, title, tuple(predictions), outside)
+    return Upload(label, columns.layout, title, tuple(predictions), outside, same - {None} == {False})
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -161,6 +165,9 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
     asked = {question.id: question.text for question in questions.questions}
     echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
     lines = (
+        f"no question in it is the one that its id names in {questions.name}; is it a file of another benchmark?"
+        if upload.asks_others
+        else "",
         f"answers that repeat their question: {_counted(echoes)}; was the prompt written into the file? cut it off, "
         "since a judge reads it as the model's words"
         if echoes
@@ -180,9 +187,15 @@ class _Index:
         numbers = [(int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))]
         times = Counter(number for number, _ in numbers)
         self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
+        self._asked = {question.id: folded(question.text).partition("<image>")[0] for question in whole}
         self._texts: dict[str, list[Question]] = {}
         for question in whole:
             self._texts.setdefault(folded(question.text), []).append(question)
+
+    def is_same(self, id: str, text: JSON) -> bool | None:
+        """Whether a prompt holds the question of an id, up to its first picture; None where one is not known."""
+        known = id in self._asked and isinstance(text, str) and text.strip()
+        return self._asked[id] in folded(text) if known else None
 
     def id_of(self, record: Record, columns: _Columns) -> str:
         """Id of the record's question, or the file's own text for it if there is no such question. Raises RowsError."""

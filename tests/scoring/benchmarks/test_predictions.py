@@ -515,6 +515,23 @@ def test_a_model_that_stands_beside_its_results_is_the_title(tmp_path):
     assert read(tmp_path, *LAYOUTS["results"][:2]).title == "llava"
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_told"),
+    [
+        (lambda text: f"Of another benchmark: {len(text)}?", True),
+        (lambda text: f"USER: {text}\nAnswer in one word.", False),
+        (lambda text: text, False),
+        (lambda text: "", False),
+    ],
+)
+def test_a_file_of_other_questions_under_the_same_numbers_is_noticed(tmp_path, asked, is_told):
+    rows = [[str(place), asked(one.text), "5"] for place, one in enumerate(SAMPLE.questions)]
+    upload = read(tmp_path, "gqa.csv", table([["index", "question", "prediction"], *rows]))
+    assert answers(upload).keys() <= {*IDS}
+    told = f"no question in it is the one that its id names in {SAMPLE.name}; is it a file of another benchmark?"
+    assert notices(upload, SAMPLE) == ((told,) if is_told else ())
+
+
 def test_answers_that_repeat_their_question_are_noticed(tmp_path):
     echoed = {id: f"USER: {question.text} ASSISTANT: 5" for id, question in zip(IDS, SAMPLE.questions, strict=True)}
     (told,) = notices(read(tmp_path, "a.json", json.dumps({**ANSWERS, IDS[0]: echoed[IDS[0]]})), SAMPLE)
