@@ -52,12 +52,13 @@ class Layout:
 def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     """The tuples of a campaign in this bank; `names` are the models' by id. Raises CampaignError."""
     items = _items(spec, bank)
-    there = {one.model for item in items for one in item.contestants}
+    who = [{one.model for one in item.contestants} for item in items]
+    there = {model for answering in who for model in answering}
     _check_known("models", spec.models, {names[model] for model in there})
     models = tuple(sorted(model for model in there if not spec.models or names[model] in spec.models))
     if len(models) < 2:
         raise CampaignError(f"{spec.source!r} has answers of {len(models)} of these models; a battle takes two")
-    answered = np.array([[model in {one.model for one in item.contestants} for item in items] for model in models])
+    answered = np.array([[model in answering for answering in who] for model in models])
     low, high = np.triu_indices(len(models), 1)
     both = answered[low] & answered[high]
     if spec.design == "fixed":

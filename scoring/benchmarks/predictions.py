@@ -194,8 +194,9 @@ class _Index:
 
     def is_same(self, id: str, text: JSON) -> bool | None:
         """Whether a prompt holds the question of an id, up to its first picture; None where one is not known."""
-        known = id in self._asked and isinstance(text, str) and text.strip()
-        return self._asked[id] in folded(text) if known else None
+        if id not in self._asked or not isinstance(text, str) or not text.strip():
+            return None
+        return self._asked[id] in folded(text)
 
     def id_of(self, record: Record, columns: _Columns) -> str:
         """Id of the record's question, or the file's own text for it if there is no such question. Raises RowsError."""
