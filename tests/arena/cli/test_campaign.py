@@ -51,8 +51,14 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     made = read(out)
     assert code == 0 and [row["worker"] for row in made] == ["w1", "w2"], "each once"
     assert all(row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made)
-    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "w 1\n"))
-    assert (code, out) == (2, "") and "not 'w 1'" in err
+    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw 1\n"))
+    assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ") and "not 'w 1'" in err
+    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n"))
+    assert (code, out, err) == (
+        2,
+        "",
+        "none.txt: expected a worker's name on each line, found none; write them there\n",
+    )
     code, _, err = campaign(capsys, "links", "pilot")
     assert code == 2 and "give --workers FILE" in err
 
