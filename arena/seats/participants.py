@@ -8,6 +8,7 @@ results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table
 import re
 from collections.abc import Iterable, Mapping
 
+from arena.io.csv_text import plain_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 
@@ -28,7 +29,7 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
                 "the file that the platform gave you",
                 row=row,
             )
-        person, status = str(values[column]).strip(), _column(values, _STATUS)
+        person, status = _person(values, column), _column(values, _STATUS)
         if not person:
             raise RowsError("expected a worker's id, found an empty cell; delete the row", row=row, column=column)
         found[person] = str(values[status]).strip() if status else ""
@@ -43,8 +44,13 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
     for _, values in records:
         person, session = _column(values, _PERSON), _column(values, _SESSION)
         if person:
-            found.setdefault(str(values[person]).strip(), []).append(str(values[session]).strip() if session else "")
+            found.setdefault(_person(values, person), []).append(str(values[session]).strip() if session else "")
     return found
+
+
+def _person(values: Mapping[str, object], column: str) -> str:
+    """Who a row is of, also in a table of links or a pay sheet from here."""
+    return plain_cell(str(values[column]).strip())
 
 
 def _column(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from arena.database import now
-from arena.io.csv_text import csv_text
+from arena.io.csv_text import csv_text, safe_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign
-from arena.seats.participants import listed_participants
+from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import Seat, SeatEvent
 from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignSpec, read_spec
@@ -129,6 +129,8 @@ def test_the_lists_of_both_platforms_are_read():
     for values, expected in ((prolific, {"5f": "APPROVED"}), (mturk, {"A2": "Submitted"}), (older, {"5e": "RETURNED"})):
         assert listed_participants([Record(2, values)]) == expected
     assert listed_participants([Record(2, {"worker": " w1 "})]) == {"w1": ""}
+    ours = [Record(2, {"worker": safe_cell("@ann"), "session": "s1"})]
+    assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), "our table of links"
     rows = [Record(number, {"WorkerId": "A2", "AssignmentStatus": status}) for number, status in ((2, "x"), (3, "y"))]
     assert listed_participants(rows) == {"A2": "y"}, "the last of several rows"
 
