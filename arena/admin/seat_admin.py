@@ -7,9 +7,10 @@ from datetime import timedelta
 from arena.admin.actions import ActionKind, record_action
 from arena.campaign_battles.downloads import Rows
 from arena.database import Database, now
+from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.links import made_link
+from arena.seats.links import CampaignLinkError, made_link
 from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError, CampaignSpec
@@ -56,6 +57,19 @@ class SeatAdmin(ABC):
         """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
         until = now() + timedelta(days=campaign.spec.valid_days + 1)
         return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+
+    def worker_links(self, campaign: Campaign, lines: Iterable[str], address: str) -> Rows:
+        """A table of the workers on these lines and their links at a server's address. Raises RowsError."""
+        links: dict[str, str] = {}
+        for row, worker in enumerate(map(str.strip, lines), 1):
+            try:
+                if worker:
+                    links[worker] = f"{address}{self.link(campaign, worker)}"
+            except CampaignLinkError as error:
+                raise RowsError(str(error), row=row) from error
+        if not links:
+            raise RowsError("expected a worker's name on each line, found none; write them there")
+        return [("worker", "link"), *links.items()]
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
         """The link of each campaign that has one for all, by the campaign's name."""

@@ -21,8 +21,6 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import COMMAND_LINE as ANY_LENGTH
 from arena.io.tables import read_lines, read_records
 from arena.items.store import ItemBank
-from arena.seats.campaigns import Campaign
-from arena.seats.links import CampaignLinkError
 from arena.seats.spec import CampaignError
 from arena.settings import Settings, secret
 from arena.web.writing_setup import WritingSetup
@@ -115,22 +113,8 @@ def links(
         raise CampaignError(
             f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
         )
-    made = _links(admin, found, workers)
-    yield from printed([("worker", "link"), *((worker, f"{here}{link}") for worker, link in made.items())])
-
-
-def _links(admin: CampaignAdmin | ProjectAdmin, made: Campaign, workers: Path) -> dict[str, str]:
-    """The link of each worker of a file, by name. Raises RowsError."""
-    found: dict[str, str] = {}
-    for row, line in enumerate(read_lines(workers), 1):
-        if worker := line.strip():
-            try:
-                found[worker] = admin.link(made, worker)
-            except CampaignLinkError as error:
-                raise RowsError(str(error), workers.name, row) from error
-    if not found:
-        raise RowsError("expected a worker's name on each line, found none; write them there", workers.name)
-    return found
+    with _named(workers):
+        yield from printed(admin.worker_links(found, read_lines(workers), here))
 
 
 @campaign.command("list")

@@ -16,7 +16,6 @@ from arena.database import DatabaseError
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError
 from arena.io.tables import read_records
-from arena.seats.links import CampaignLinkError
 from arena.seats.spec import CampaignError
 from arena.web.admin_auth import Operators
 from arena.web.cookies import NO_STORE, over_https
@@ -24,7 +23,7 @@ from arena.web.cookies import NO_STORE, over_https
 PARTICIPANTS = "/operators/participants"
 MOST_LIST = 5_000_000
 """Most bytes of a platform's list of participants."""
-_ERRORS = (CampaignError, CampaignLinkError, DraftError, RowsError, OSError)
+_ERRORS = (CampaignError, DraftError, RowsError, OSError)
 
 
 class _CampaignOrders:
@@ -60,13 +59,12 @@ class _CampaignOrders:
 
     async def links(self, campaign: str, request: Request) -> Response:
         """A CSV of the signed links of workers, whose names come one a line."""
-        names = dict.fromkeys((await request.body()).decode(errors="replace").split())
+        lines = (await request.body()).decode(errors="replace").splitlines()
         here = address(request)
 
         def act(_: str) -> str:
             of = self._of(campaign)
-            found = of.store.get(campaign)
-            return csv_text([("worker", "link"), *((one, f"{here}{of.link(found, one)}") for one in names)])
+            return csv_text(of.worker_links(of.store.get(campaign), lines, here))
 
         return await run_in_threadpool(self._tried, request, act)
 

@@ -326,6 +326,8 @@ def test_a_stranger_makes_ends_and_downloads_no_campaign(arena):
             assert known.status_code == (404 if name == "key" else 200)
             assert name == "key" or "no-store" in known.headers["cache-control"]
         assert client.get("/operators/campaigns/other/sheet.csv", headers=mine).status_code == 422
+        answer = client.post("/operators/campaigns/pilot/links", content="bob\nann smith\n", headers=mine)
+        assert answer.status_code == 422 and "row 2: A plain link names its worker" in answer.text, "not two workers"
     assert stored(arena.database) == before
 
 
