@@ -25,8 +25,9 @@ def script(path: Path) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun, as in 1 vote or 2,000 votes."""
-    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+    """Return a number with its noun, as in 1 vote, 2,000 votes or 3 other people."""
+    many = f"{noun.removesuffix('person')}people" if noun.endswith("person") else f"{noun}s"
+    return f"1 {noun}" if number == 1 else f"{number:,} {many}"
 
 
 class CompiledTemplates(FileSystemBytecodeCache):

@@ -21,7 +21,7 @@ from arena.web.model_page import ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html
 
-NO_SOURCE = PARTS.empty("There are no items yet, so there is no board.")
+NO_SOURCE = PARTS.empty("There is no board to show yet.")
 PATIENCE_SECONDS = 1.5
 """How long opening a board waits for its intervals, so that they do not appear later."""
 

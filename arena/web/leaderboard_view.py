@@ -132,10 +132,9 @@ def cast_sentence(board: Board) -> str:
     if board.statistics is None:
         return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
     statistics, crowd = board.statistics, board.statistics.crowd
-    people = "1 person" if crowd.voters == 1 else f"{crowd.voters:,} people"
     of_busiest = crowd.busiest / statistics.votes
     busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
-    by = " by a judge model" if _by_judge(board) else f" by {people}" if crowd.voters else ""
+    by = " by a judge model" if _by_judge(board) else f" by {plural(crowd.voters, 'person')}" if crowd.voters else ""
     items = f" on {plural(crowd.items, 'item')}" if crowd.items else ""
     return HTML.cast(board.votes, f"{by}{items}{busiest}")
 

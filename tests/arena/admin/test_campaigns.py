@@ -130,7 +130,7 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
         for row, (person, session) in enumerate(rows_, 2)
     ]
     assert one.admin.bring_participants("bob", "pilot", listed) == (
-        "4 persons in the platform's list of pilot; 3 of them came; not in it: 0 workers. More than once in it, to be "
+        "4 people in the platform's list of pilot; 3 of them came; not in it: 0 workers. More than once in it, to be "
         "paid once: A2. Came under another submission than the list's, to be looked at: A3."
     )
 

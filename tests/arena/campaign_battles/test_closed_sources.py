@@ -21,6 +21,8 @@ from arena.leaderboard.service import Leaderboard
 from arena.seats.campaigns import CampaignStore
 from arena.seats.spec import read_spec
 from arena.types import Battle
+from arena.web.model_page import ModelPages
+from arena.web.results_address import ResultsAddress
 from arena.web.reveal import others_line
 from arena.web.words import ENGLISH
 from tests.support.servers import drafts
@@ -63,6 +65,8 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
 
     campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
     assert leaderboard.choose("bank", "single") is None, "there is no other source"
+    told = ModelPages(leaderboard, ItemBank(database)).html(ResultsAddress.parse("/model/m1"))
+    assert "There is no board to show yet." in told, "not that there are no items"
     assert leaderboard.official_key(source, False) is None
     assert outcomes.finished(str(battle.id)) is None
     assert exported(database, tmp_path) == 0
