@@ -56,7 +56,7 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CatalogueError(f"{path.name} has over {MAX_BYTES:,} bytes; it is no catalogue of models")
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise CatalogueError(f"{path} cannot be read ({error.strerror}); set MODELS to a TOML file") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

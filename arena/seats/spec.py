@@ -109,7 +109,7 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
         if len(content) > MOST_BYTES:
             raise CampaignError(f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines")
         try:
-            content = tomllib.loads(content.decode())
+            content = tomllib.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise CampaignError(f"The file is no TOML in UTF-8: {str(error)[:200]}") from None
     return _checked(lambda: kind.model_validate({**content, **more}))

@@ -129,6 +129,11 @@ def test_a_wrong_card_is_named_with_its_key_and_what_is_expected(tmp_path, table
     assert "secret" not in said and "sk-abc" not in said
 
 
+def test_a_byte_order_mark_is_what_some_editors_write(tmp_path):
+    (path := tmp_path / "models.toml").write_text("models = []\n", "utf-8-sig")
+    assert read_catalogue(path, secret).cards == ()
+
+
 def test_a_wrong_file_is_told(tmp_path):
     assert "two models are named 'X'" in problem(tmp_path, API, API)
     assert "is no TOML" in problem(tmp_path, text="[[models")
