@@ -127,7 +127,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
         answers = f"{self.called(questions)}: {len(questions):,} answers{mode}{passes}"
-        return f"{answers}; {known:,} with the right letter beside them", f"splits: {counted}"
+        return f"{answers}; {known:,} with the right letter beside them", *((f"splits: {counted}",) if counted else ())
 
     def look(self, row: Answered) -> AnswerLook:
         question, key = row.question, row.question.answer

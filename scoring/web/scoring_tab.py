@@ -141,16 +141,8 @@ class ScoringTab:
         gr.on([self.confirm.click, self.resume.click], self.on_start, [self.link, self.url, self.key], started, **RAW)
         self.cancel.click(self.on_cancel, self.link, job, **RAW)
         self.delete.click(self.on_delete, self.link, started, **RAW)
-        looks = [
-            *job,
-            self.own,
-            self.bank,
-            self.details,
-            self.benchmark,
-            self.protocol,
-            self.title,
-            *self.parts.values(),
-        ]
+        looks = [*job, self.own, self.bank, self.details, self.benchmark, self.protocol, self.title]
+        looks += self.parts.values()
         gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
         self.problem.change(None, js=_TO_PROBLEM)
 
@@ -159,12 +151,16 @@ class ScoringTab:
         try:
             return self._read(values, request)
         except ERRORS as error:
+            if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
+                return {self.problem: ""}
             gone = (self.offers, self.own, self.check, self.stored, self.protocol, self.judge, self.title)
+            gone = {**dict.fromkeys((*gone, *self.parts.values()), HIDDEN), self.found: ""}
+            if not values[self.token]:  # the file did not come, and upload.js says why
+                return {**gone, self.details: HIDDEN, self.problem: ""}
             mend = gr.update(visible=True, open=False, label="Details: choose the benchmark yourself")
             return {
                 **self._blank(),
-                **dict.fromkeys((*gone, *self.parts.values()), HIDDEN),
-                self.found: "",
+                **gone,
                 self.details: mend,
                 self.benchmark: SHOWN,
                 self.problem: problem_html(error),

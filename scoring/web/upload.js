@@ -1,34 +1,36 @@
 // The drop zones: a chosen or dropped file goes to the server as it is, and its token to the page.
-// A zone's data say which field takes the token, and which button is pressed then.
+// A zone's data say which field takes the token, and which button is pressed then; a file that did not come has none,
+// so that the page says no more of an older one.
 (() => {
   const say = (zone, text, state = "") => {
     const line = zone.querySelector("[role=status]");
     line.textContent = text;
     line.dataset.state = state;
   };
-  const tell = (zone, request) => {
+  const tell = (zone, request, token) => {
     if (zone.sending !== request) return;
     const field = document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
     const button = document.getElementById(zone.dataset.press);
-    if (!field || !button) { setTimeout(tell, 100, zone, request); return; }  // Gradio is still building the page
-    field.value = request.responseText;
+    if (!field || !button) { setTimeout(tell, 100, zone, request, token); return; }  // Gradio is still building the page
+    field.value = token;
     field.dispatchEvent(new Event("input", { bubbles: true }));
     setTimeout(() => button.click());
   };
   const send = (zone, file) => {
     zone.sending?.abort();  // the file that was chosen last is the one that is meant
     const request = zone.sending = new XMLHttpRequest();
+    const refuse = (why) => { say(zone, why, "problem"); tell(zone, request, ""); };
     request.open("POST", `uploads?name=${encodeURIComponent(file.name)}`);
     request.upload.addEventListener("progress", (event) => {
       if (event.lengthComputable) say(zone, `${file.name}: ${Math.floor((100 * event.loaded) / event.total)}% sent`);
     });
     request.addEventListener("load", () => {
       const { status, responseText: text } = request;
-      if (status !== 200) { say(zone, text || `Refused (${status})`, "problem"); return; }
+      if (status !== 200) { refuse(text || `Refused (${status})`); return; }
       say(zone, file.name, "ready");
-      tell(zone, request);
+      tell(zone, request, text);
     });
-    request.addEventListener("error", () => say(zone, "The server was not reached. Choose the file again.", "problem"));
+    request.addEventListener("error", () => refuse("The server was not reached. Choose the file again."));
     say(zone, `${file.name}: sending`);
     request.send(file);
   };

@@ -439,3 +439,8 @@ def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(data
     assert circular.mean == pytest.approx(100 * overall, rel=1e-12) and 50 < circular.mean < vanilla.mean
     found = {node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")}
     assert found == pytest.approx(abilities, rel=1e-12)
+
+
+def test_a_file_without_answers_names_no_splits():
+    (line,) = MMT_BENCH.lines(read_choices([Record(2, {"index": "1", "question": "What?", "A": "x"})], None))
+    assert "0 answers" in line

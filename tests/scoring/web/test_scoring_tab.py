@@ -390,6 +390,28 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     )
 
 
+def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_path):
+    good, picture = write_csv(tmp_path / "good.csv", mmbench_rows()), tmp_path / "picture.png"
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    picture.touch()
+    upload(visitor, empty)
+    expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: expected data")
+    visitor.set_input_files("#drop-file", picture)
+    expect(visitor.locator("#drop-state")).to_contain_text("'picture.png': expected a file that ends in")
+    expect(visitor.locator("#scoring-problem")).not_to_contain_text("empty.csv")
+    upload(visitor, good)
+    expect(visitor.locator("#check")).to_be_visible()
+    visitor.route("**/uploads?*", lambda route: route.abort())
+    visitor.set_input_files("#drop-file", good)
+    expect(visitor.locator("#drop-state")).to_have_text("The server was not reached. Choose the file again.")
+    expect(visitor.locator("#check")).to_be_hidden()
+    expect(visitor.locator(".found")).to_have_count(0)
+    visitor.unroute("**/uploads?*")
+    upload(visitor, good)
+    expect(visitor.locator("#check")).to_be_enabled()
+
+
 @pytest.mark.soak
 def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scoring, tmp_path):
     href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
