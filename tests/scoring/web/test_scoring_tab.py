@@ -380,6 +380,10 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
         visitor.goto(f"{scoring.address}/{link}")
         expect(visitor.locator("#report")).to_contain_text(told)
+        visitor.set_viewport_size({"width": 320, "height": 844})
+        unfold, head = (visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead tr"))
+        assert unfold["y"] + unfold["height"] <= head["y"], "it stands above the heads of the columns"
+        visitor.set_viewport_size({"width": DESK, "height": 844})
     visitor.locator("#choice-show input").click()
     visitor.get_by_role("option", name="read by the judge").click()
     expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
