@@ -16,6 +16,9 @@ from arena.web.events import EACH, RAW, Updates
 PARTS = macros("parts.html")
 LOOK = "look"
 """The action that changes nothing; it is about what a route has done, in words."""
+_TO_SAID = """() => setTimeout(() =>
+  document.querySelector("#operator-said [role]")?.scrollIntoView({ block: "nearest" }), 50)"""
+"""In the browser: what an action said comes into view."""
 
 
 class AdminTab:
@@ -29,6 +32,7 @@ class AdminTab:
         self.view = gr.HTML(elem_id="operator", padding=False)
         self.order = gr.Textbox(visible="hidden")
         self.about = gr.Textbox(visible="hidden")
+        self.said.change(None, js=_TO_SAID)  # the button may stand far below
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks) -> None:

@@ -35,7 +35,7 @@ def acts(database) -> list[tuple[str, str, str]]:
         (("test", "nothing"), "source is 'nothing'; there are: test"),
         (('source = "test"', 'source = "test"\nmodels = ["m9"]'), "models: 'm9' is none of this source's"),
         (('source = "test"', 'source = "test"\ndesign = "fixed"'), "name a file of them"),
-        (("pay = 5.0", "pay = -1"), "pay is '-1'; it must be a number from 0 to 10000"),
+        (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
         (("votes = 3", "votes = 7"), "seat.votes is 7, and a worker gets each of the 6 items once"),
         (("name =", "name =" * 2), "The file is no TOML in UTF-8"),

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
@@ -380,10 +381,6 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
         visitor.goto(f"{scoring.address}/{link}")
         expect(visitor.locator("#report")).to_contain_text(told)
-        visitor.set_viewport_size({"width": 320, "height": 844})
-        unfold, head = (visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead tr"))
-        assert unfold["y"] + unfold["height"] <= head["y"], "it stands above the heads of the columns"
-        visitor.set_viewport_size({"width": DESK, "height": 844})
     visitor.locator("#choice-show input").click()
     visitor.get_by_role("option", name="read by the judge").click()
     expect(visitor.locator("#choice-audit .audit > li")).to_have_count(1)
@@ -414,6 +411,16 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     visitor.unroute("**/uploads?*")
     upload(visitor, good)
     expect(visitor.locator("#check")).to_be_enabled()
+
+
+def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(visitor, scoring, tmp_path):
+    said = {"question": "What?", "A": "dog", "B": "cat", "answer": "B", "split": "VAL", "prediction": "Neither"}
+    keys = list(mmt_bench.subtasks())[:6]
+    path = write_csv(tmp_path / "mmt.csv", [{"index": str(n), "category": key, **said} for n, key in enumerate(keys)])
+    visitor.goto(f"{scoring.address}/{read_letters(visitor, path)}")
+    visitor.set_viewport_size({"width": 320, "height": 844})
+    unfold, head = (visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead .undecided"))
+    assert unfold["y"] + unfold["height"] <= head["y"]
 
 
 @pytest.mark.soak
