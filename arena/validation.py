@@ -39,9 +39,10 @@ def one_line(error: ValidationError, unknown: str = "is not known; delete it") -
     """The first error as one line, its key with its table; raise it `from None`, since pydantic's text shows values."""
     first = error.errors(include_url=False)[0]
     place, kind = first["loc"], first["type"]
-    key = next((part for part in reversed(place) if isinstance(part, str)), "")
-    if len(place) > 1 and all(isinstance(part, str) for part in place):
-        key = f"{place[0]}.{key}"  # of a table; between them stands which kind of table it is
+    names = [part for part in place if isinstance(part, str)]
+    key = names[-1] if names else ""
+    if len(names) == len(place) > 1:
+        key = f"{names[0]}.{key}"  # of a table; between them stands which kind of table it is
     cause = first.get("ctx", {}).get("error", "")
     if kind == "missing":
         return f"{key} is missing; it is needed"
