@@ -99,7 +99,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     assert "pilot (prolific), running; 4 of 1,000 votes" in campaign(capsys, "list")[1]
     export = "Submission id,Participant id,Status\nsitting,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
-    assert out == "2 persons in the platform's list of pilot; 1 of them came; not in it: 1 worker.\n"
+    assert out == "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker.\n"
     rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
     assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
         ("done", "approve"),
