@@ -345,7 +345,7 @@ def test_a_short_screen_waits_for_the_answer_below_and_an_enlarged_page_has_room
     with fresh_page(browser, TABLET) as page:
         page.set_viewport_size({"width": 844, "height": 390})
         page.goto(server.address)
-        expect(page.locator("#waits")).to_contain_text("Look at both answers", timeout=20_000)
+        expect(page.get_by_text("Look at both answers")).to_be_visible(timeout=20_000)
         expect(page.locator("#choose-a")).to_be_disabled()
         page.locator("#card-b").evaluate("card => card.scrollIntoView()")
         expect(page.locator("#choose-a")).to_be_enabled()
