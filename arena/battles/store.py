@@ -72,7 +72,7 @@ Stands = Callable[[Draw, frozenset[Seen]], bool]
 """Whether a draw that is held can still be shown to a voter who has had these battles."""
 HELD_SECONDS = 24 * 3600
 """How long a draw that nobody is shown is held under a campaign's seat, and keeps others of its voter from being held:
-who waits to see another pair sees fewer than who skips."""
+a voter who waits to see another pair sees fewer than one who skips."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE)

@@ -65,7 +65,7 @@ class ImportReport(NamedTuple):
     problems: tuple[str, ...] = ()
     """Images that could not be fetched; their items wait."""
     unread: tuple[str, ...] = ()
-    """Keys of `items.jsonl` that say nothing to an import."""
+    """Keys of `items.jsonl` that no import reads."""
 
 
 def quietly(members: Iterable[T], _title: str) -> Iterable[T]:

@@ -1,7 +1,7 @@
 """Item bank ingest: adds items and answers, withdraws predictions, renames and retires models.
 
-Each change is one transaction: all of it or nothing. Of a known item an import corrects what it tells of the images;
-the rest stays as it is. The same import twice changes nothing.
+Each change is one transaction: all of it or nothing. Of a known item an import corrects captions, credits and
+licences; the rest stays as it is. The same import twice changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
 from arena.types import SourceKind, item_key
 
-_TOLD = ("caption", "credit", "licence")
-"""What is told of an item's image, and may be corrected."""
+_CORRECTED = ("caption", "credit", "licence")
+"""What an import corrects of a known item's images."""
 
 
 class IngestError(ValueError):
@@ -59,7 +59,7 @@ class Changes:
     items_new: int = 0
     items_known: int = 0
     items_corrected: int = 0
-    """Known items of whose images another caption, credit or licence was told."""
+    """Known items whose images got another caption, credit or licence."""
     answers_new: int = 0
     answers_known: int = 0
     pictures_new: int = 0
@@ -85,8 +85,8 @@ class Ingest:
             answers: list[tuple[int, int, str]] = []
             first = {draft.key: draft for draft in reversed(drafts)}
             for draft in drafts:
-                told = first[draft.key] is draft
-                item_id = _item(connection, source_id, families[draft.family], draft, changes, told)
+                corrects = first[draft.key] is draft
+                item_id = _item(connection, source_id, families[draft.family], draft, changes, corrects)
                 answers += [(item_id, models[model], text) for model, text in draft.answers.items()]
             _add_answers(connection, answers, None, changes)
             bump_counter(connection, BANK_VERSION)
@@ -176,9 +176,9 @@ def _check_model_name(connection: Connection, name: str) -> None:
 
 
 def _item(
-    connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes, told: bool
+    connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes, corrects: bool
 ) -> int:
-    """Add an item, or what a known one lacks; with `told`, what the draft tells counts. Returns its id."""
+    """Add an item, or what a known one lacks; with `corrects`, it is corrected too. Returns its id."""
     key = draft.key
     known = connection.execute(select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)).one_or_none()
     if known is None:
@@ -202,13 +202,13 @@ def _item(
             lacks = (IMAGE.c.item_id == known.id) & (IMAGE.c.position == position) & IMAGE.c.sha256.is_(None)
             filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
             changes.pictures_new += connection.execute(filled).rowcount
-    if told:
+    if corrects:
         _correct(connection, known.id, draft, changes)
     return known.id
 
 
 def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
-    """Store what a draft tells otherwise of an item's images; an empty text tells nothing."""
+    """Store the captions, credits and licences of a draft that differ; an empty one changes nothing."""
     family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
     if family != draft.family:
         raise IngestError(
@@ -217,11 +217,11 @@ def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Ch
         )
     corrected = 0
     for position, image in enumerate(draft.images):
-        told = {name: text for name in _TOLD if (text := getattr(image, name))}
-        if told:
-            differs = or_(*(IMAGE.c[name] != text for name, text in told.items()))
+        given = {name: text for name in _CORRECTED if (text := getattr(image, name))}
+        if given:
+            differs = or_(*(IMAGE.c[name] != text for name, text in given.items()))
             other = update(IMAGE).where(IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs)
-            corrected += connection.execute(other.values(told)).rowcount
+            corrected += connection.execute(other.values(given)).rowcount
     changes.items_corrected += corrected > 0
 
 

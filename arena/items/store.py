@@ -267,8 +267,8 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
     for row in connection.execute(query):
         contestants.setdefault(row.item_id, []).append(Contestant(row.model_id, row.id))
     hidden = frozenset(connection.scalars(select(HIDDEN_ITEM.c.item_id)))
-    covered = {image.sha256 for item in hidden for image in images.pop(item) if image.sha256}
-    covered.difference_update(image.sha256 for shown in images.values() for image in shown)
+    hidden_pictures = {image.sha256 for item in hidden for image in images.pop(item) if image.sha256}
+    hidden_pictures.difference_update(image.sha256 for shown in images.values() for image in shown)
     rows = [row for row in connection.execute(select(ITEM).order_by(ITEM.c.id)) if row.id not in hidden]
     items = {}
     for row in rows:
@@ -277,7 +277,7 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
             family = families[row.family_id]
             answers = tuple(contestants.get(row.id, ()))
             items[row.id] = Item(row.id, row.key, row.source_id, family, row.instruction, shown, answers)
-    return Bank(version, sources_of(connection), items, len(rows) - len(items), frozenset(covered))
+    return Bank(version, sources_of(connection), items, len(rows) - len(items), frozenset(hidden_pictures))
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:

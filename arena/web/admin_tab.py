@@ -11,14 +11,11 @@ from arena.templates import macros
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import address
 from arena.web.admin_view import HTML, dashboard_html
-from arena.web.events import EACH, RAW, Updates
+from arena.web.events import EACH, RAW, Updates, into_view
 
 PARTS = macros("parts.html")
 LOOK = "look"
 """The action that changes nothing; it is about what a route has done, in words."""
-_TO_SAID = """() => setTimeout(() =>
-  document.querySelector("#operator-said [role]")?.scrollIntoView({ block: "nearest" }), 50)"""
-"""In the browser: what an action said comes into view."""
 
 
 class AdminTab:
@@ -32,7 +29,7 @@ class AdminTab:
         self.view = gr.HTML(elem_id="operator", padding=False)
         self.order = gr.Textbox(visible="hidden")
         self.about = gr.Textbox(visible="hidden")
-        self.said.change(None, js=_TO_SAID)  # the button may stand far below
+        self.said.change(None, js=into_view("#operator-said [role]"))  # the button may stand far below
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks) -> None:

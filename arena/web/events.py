@@ -105,6 +105,13 @@ def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
     return {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
 
 
+def into_view(selector: str) -> str:
+    """JavaScript after an event: what it showed comes into view."""
+    return (
+        f"""() => setTimeout(() => document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }}), 50)"""
+    )
+
+
 def still_there(request: Any) -> Callable[[], bool]:
     """Return a check, for a handler in a thread, of whether the page still waits for its answer."""
     return lambda: not from_thread.run(request.is_disconnected)

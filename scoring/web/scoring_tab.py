@@ -14,7 +14,7 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
 from arena.types import Secret
 from arena.web.cookies import cookie_hash, sent_cookie
-from arena.web.events import LATEST, RAW, Updates, shows_errors, still_there
+from arena.web.events import LATEST, RAW, Updates, into_view, shows_errors, still_there
 from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
@@ -46,9 +46,6 @@ _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
-_TO_PROBLEM = """() => setTimeout(() =>
-  document.querySelector("#scoring-problem .problems")?.scrollIntoView({ block: "nearest" }), 50)"""
-"""In the browser: what is wrong comes into view."""
 _shows_errors = shows_errors(ERRORS, html=problem_html)
 
 
@@ -144,7 +141,7 @@ class ScoringTab:
         looks = [*job, self.own, self.bank, self.details, self.benchmark, self.protocol, self.title]
         looks += self.parts.values()
         gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
-        self.problem.change(None, js=_TO_PROBLEM)
+        self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
     @_shows_errors
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
