@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
 from typer import Option, Typer
 from typer.core import TyperGroup
 
@@ -69,6 +70,23 @@ def _named(file: Path | None) -> Iterator[None]:
         raise error.at(file=file.name if file else None) from error
 
 
+@contextmanager
+def named_spec(file: Path) -> Iterator[None]:
+    """Name the TOML file in an error about what it asks for."""
+    try:
+        yield
+    except CampaignError as error:
+        raise CampaignError(f"{file.name}: {error}") from error
+
+
+def _of_battles(name: str, table: str) -> Iterator[str]:
+    """A table that only campaigns of battles have."""
+    admin = _admin_of(name)
+    if table not in admin.tables:
+        raise CampaignError(f"{name} is a project in which people write items, without {table}: drafts board {name}")
+    return printed(admin.tables[table](name))
+
+
 def printed(rows: Rows) -> Iterator[str]:
     yield csv_text(rows).removesuffix("\n")
 
@@ -86,7 +104,7 @@ def new(
 ) -> Iterator[str]:
     """Make a campaign of a TOML file."""
     admin, _ = admins()
-    with _named(tuples):
+    with named_spec(file), _named(tuples):
         made = admin.make(COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None)
     yield from admin.summary(made)
     if made.spec.platform.kind == "plain":
@@ -157,13 +175,13 @@ def sheet(name: str) -> Iterator[str]:
 @campaign.command()
 def quality(name: str) -> Iterator[str]:
     """How good answers are, as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
-    return printed(admins()[0].quality(name))
+    return _of_battles(name, "quality")
 
 
 @campaign.command()
 def votes(name: str) -> Iterator[str]:
     """Every answer with its worker, as CSV, for operators alone."""
-    return printed(admins()[0].votes(name))
+    return _of_battles(name, "votes")
 
 
 @campaign.command(hidden=True)
@@ -171,7 +189,10 @@ def unsigned(name: str) -> Iterator[str]:
     """Each worker's progress under unsigned links, as CSV; a worker is given the code once complete."""
     settings = Settings.from_env()
     rows: Rows = [("worker", "votes", "wanted", "complete", "code", "since")]
-    for row in UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name):
+    seats = UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name)
+    if not seats:
+        typer.echo(f"Nobody has come by an unsigned link of {name!r}; all commands: campaign --help", err=True)
+    for row in seats:
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
     return printed(rows)

@@ -13,7 +13,7 @@ from arena.authoring.hub_dataset import TOPS, CardWords, percent
 from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import DraftStore
 from arena.authoring.visit_csv import import_visit
-from arena.cli.campaign import admins, printed
+from arena.cli.campaign import admins, named_spec, printed
 from arena.cli.output_paths import output_folder
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
@@ -42,7 +42,8 @@ class OpenProjects:
 def new(file: Path) -> Iterator[str]:
     """Make a project of a TOML file; its examples' pictures lie beside it."""
     _, admin = admins()
-    made = admin.make(COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes())
+    with named_spec(file):
+        made = admin.make(COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes())
     yield from admin.summary(made)
     workers = " --workers FILE" if made.spec.platform.kind == "plain" else ""
     yield f"Links: python -m arena campaign links {made.name}{workers}"

@@ -83,7 +83,8 @@ def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
 def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):
     for text, told in ((TOML.replace("test", "none"), "there are: test"), (TOML * 2, "The file is no TOML")):
         code, out, err = campaign(capsys, "new", written(tmp_path, "c.toml", text))
-        assert (code, out, err.count("\n")) == (2, "", 1) and told in err
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("c.toml: ") and told in err
     code, _, err = campaign(capsys, "new", tmp_path / "missing.toml")
     assert code == 2 and "missing.toml" in err
     tuples = written(tmp_path, "t.csv", "item,model_a\nx,m1\n")
@@ -123,4 +124,9 @@ def test_the_report_of_unsigned_links_is_as_before(arena, capsys):
         (row,) = read(campaign(capsys, *words)[1])
         assert (row["worker"], row["votes"], row["wanted"], row["complete"]) == ("w1", "0", "3", "no")
         assert row["code"] == seat.code
-    assert campaign(capsys, "nobody")[1] == "worker,votes,wanted,complete,code,since\n"
+
+
+def test_a_mistyped_command_is_told_beside_its_empty_table(arena, capsys):
+    code, out, err = campaign(capsys, "qualty")
+    assert (code, out) == (0, "worker,votes,wanted,complete,code,since\n")
+    assert err == "Nobody has come by an unsigned link of 'qualty'; all commands: campaign --help\n"

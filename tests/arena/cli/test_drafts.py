@@ -95,8 +95,17 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
     assert arena("campaign", "list")[1] == "pets (plain), running; 1 of 10 items accepted; workers: 4 working\n"
     rows = list(csv.DictReader(io.StringIO(arena("campaign", "sheet", "pets")[1])))
     assert [(row["person"], row["votes"]) for row in rows] == [(name, "1") for name in ("ann", "bob", "cem", "dot")]
+    for word in ("quality", "votes"):
+        told = f"pets is a project in which people write items, without {word}: drafts board pets\n"
+        assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
     assert "pets (plain), ended: an operator ended it; 1 of 10" in arena("campaign", "list")[1]
+
+
+def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
+    (tmp_path / "odd.toml").write_text("name = pets")
+    code, _, err = arena("drafts", "new", tmp_path / "odd.toml")
+    assert code == 2 and err.startswith("odd.toml: The file is no TOML in UTF-8: ")
 
 
 def test_an_item_is_taken_out(database, arena, tmp_path):
