@@ -20,7 +20,7 @@ from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceU
 _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
 _REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
-PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 2", "hardened": "visit-bench last line 2"}
+PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 3", "hardened": "visit-bench last line 2"}
 """Name and version of each protocol's parser."""
 
 Order = Literal["a first", "b first"]
@@ -88,6 +88,7 @@ _NAMED = re.compile(rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\
 _BARE = re.compile(
     rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*", re.IGNORECASE
 )
+_HEADED = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
 
 
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
@@ -99,9 +100,11 @@ def read_verdict(said: str, protocol: Protocol) -> Place | None:
 
 
 def read_extraction(said: str) -> Place | None:
-    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for others."""
+    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for any other."""
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
+    if len({letter.upper() for letter in _HEADED.findall(answer)}) > 1:
+        return None
     found = _BARE.fullmatch(answer) or _NAMED.match(answer)
     return _PLACES[found[1].upper()] if found else None
 
