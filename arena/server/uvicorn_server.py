@@ -26,14 +26,17 @@ CLOSING_SECONDS = 4
 """How long open pages may delay a shutdown: each may hold a stream of events."""
 
 
-def listening(settings: Settings) -> Callable[[ASGIApp, Settings, Callable[[], None]], None]:
+def listening(settings: Settings) -> partial[None]:
     """`serve` on the settings' port, which is taken from now on. Raises SettingError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return partial(serve, socket.create_server((settings.host, settings.port), family=family))
+        listener = socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
         where = f"HOST {settings.host}, PORT {settings.port}"
         raise SettingError(f"{where}: cannot listen there ({error.strerror}); set others that are free") from error
+    # asyncio sets it for listeners of its own alone; without it a body waits 40 ms until its head is acknowledged
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return partial(serve, listener)
 
 
 def serve(listener: socket.socket, app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:

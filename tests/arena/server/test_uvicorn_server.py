@@ -6,11 +6,14 @@ import sqlite3
 import threading
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 
 import httpx
 import psutil
 import pytest
 
+from arena.server.uvicorn_server import listening
+from arena.settings import Settings
 from tests.support.hub_server import HubServer
 from tests.support.servers import ROOT
 from tests.support.voter import EventError, Voter
@@ -50,6 +53,13 @@ class Clicks:
             thread.join()
         for voter in self.voters:
             voter.close()
+
+
+def test_no_answer_waits_until_its_first_part_is_acknowledged():
+    """A socket that collects small parts keeps back the body, by 40 ms on a connection that stays open."""
+    listener = listening(replace(Settings.from_env(), host="127.0.0.1", port=0)).args[0]
+    with listener, socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
