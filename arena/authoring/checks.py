@@ -8,12 +8,14 @@ from arena.authoring.spec import LICENCES, UNFREE, ProjectSpec
 from arena.errors import VoterError
 
 LEAST_CAPTION = 15
-"""Words of a caption; a Chinese or Japanese sign is one."""
+"""Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
 SIMILAR_TEXT, SIMILAR_PICTURE = 0.8, 6
 """From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
 LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
 """Characters of what a person writes."""
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+_SIGNS = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+"""Of Thai, Lao, Burmese, Khmer, Japanese and Chinese, vowels and tones among them."""
+_TOKEN = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 _LINK = re.compile(r"https?://[!-~]{4,1000}")
 
 

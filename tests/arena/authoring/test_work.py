@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from arena.authoring.checks import DraftError, names_answer, similar_pictures, similar_texts, tokens
+from arena.authoring.checks import DraftError, check_caption, names_answer, similar_pictures, similar_texts, tokens
 from arena.authoring.events import Credit
 from arena.authoring.store import MOST_BROUGHT
 from arena.authoring.work import DECODES, OfferedPicture, credit_of
@@ -236,6 +236,11 @@ def test_a_caption_says_what_can_be_seen(project, ann):
             project.writing.caption(bob, token, texts)
     project.writing.caption(bob, token, [whole, "一只棕色的狗站在草地上,旁边有红色的球和白色的低栅栏"])
     assert project.drafts[0].state.step == "answer"
+
+
+@pytest.mark.parametrize("caption", ["สุนัขสีน้ำตาลยืนอยู่บนสนามหญ้า", "ឆ្កែពណ៌ត្នោតឈរនៅលើស្មៅ", "赤いボールのそばに立つ茶色い犬"])
+def test_captions_of_scripts_without_blanks_are_long_enough(caption):
+    assert check_caption(1, caption, "") == caption
 
 
 def test_a_step_is_not_done_as_another(project, ann):
