@@ -63,7 +63,7 @@ from arena.web.built_pages import BuiltPages
 from arena.web.campaign_setup import battle_task, build_campaigns
 from arena.web.cookies import VoterCookies
 from arena.web.events import RAW, Argument, Updates
-from arena.web.gradio_patches import keep_no_sessions, no_servers_between
+from arena.web.gradio_patches import keep_no_sessions, nothing_between
 from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES
@@ -234,7 +234,7 @@ def create_app(context: AppContext) -> FastAPI:
         scoring_api.agreement_routes(context.agreement),
     ):
         app.include_router(router)
-    with no_servers_between():
+    with nothing_between():
         page = build_page(context)
     gr.mount_gradio_app(
         app,

@@ -40,7 +40,7 @@ DOORS = {
     "openai": r"arena/inference/openai_client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
     "html": r"arena/(markdown|formulas|figures)\.py|scoring/.*",
-    "jinja2": r"arena/(templates|inference/local_model)\.py",
+    "jinja2": r"arena/(templates|inference/local_model|web/gradio_import)\.py",
     "markupsafe": r"arena/(markdown|templates)\.py",
     "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",

@@ -1,4 +1,4 @@
-"""Gradio patches: sessions without state, and no servers that nothing asks.
+"""Gradio patches: sessions without state, and no servers and configurations that nothing asks.
 
 For every session Gradio keeps a copy of the page's whole configuration: 370 kB and 19 ms here, for any session name
 that anyone invents. Our page has no state: battles are in the database, and a visitor's input comes with each call. So
@@ -51,11 +51,12 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 
 
 @contextmanager
-def no_servers_between() -> Iterator[None]:
-    """Let Gradio make no server at each step of a page that is built; the one that mounts it is made after this."""
-    make = App.create_app
+def nothing_between() -> Iterator[None]:
+    """Let Gradio make no server and no configuration at each step of a page; those that are asked are made after."""
+    server, configuration = App.create_app, Blocks.get_config_file
     App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
+    Blocks.get_config_file = lambda _: {}  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield
     finally:
-        App.create_app = staticmethod(make)
+        App.create_app, Blocks.get_config_file = staticmethod(server), configuration
