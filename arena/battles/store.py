@@ -263,7 +263,7 @@ def _battle(row: Row) -> Battle:
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
     """Raise ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = select(func.count()).where(BATTLE.c.voter_id == voter)
+    mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)))
     battles = connection.execute(mine.where(BATTLE.c.served_at >= today)).scalar_one()
     broken = reason == "image broken"
     alike = (SKIP.c.reason == "image broken") == broken

@@ -11,6 +11,7 @@ from sqlalchemy import text, update
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BROKEN_TIMES, SKIPS_AT_LEAST, BattleStore, Draw
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE, unfinished
+from arena.battles.voters import Account, Voters
 from arena.database import Database, DatabaseError, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -309,6 +310,17 @@ def test_a_picture_that_does_not_load_uses_up_no_skip_but_is_no_endless_choice_e
     with pytest.raises(ChoiceError, match="today's 20 skips"):
         visitor.skip(battle := visitor.serve(), "image broken")
     assert visitor.skip(battle, "cannot judge").phase is Phase.SKIPPED
+
+
+def test_the_skips_of_a_guest_are_those_of_who_then_logs_in(database):
+    Ingest(database).add_items("test", "folder", drafts(items=12))
+    guest = Visitor(database, "guest")
+    for _ in range(SKIPS_AT_LEAST):
+        guest.skip(guest.serve())
+    Voters(database).log_in(Account("7", "anna"), "guest", "anna")
+    anna = Visitor(database, "anna")
+    with pytest.raises(ChoiceError, match="today's 5 skips"):
+        anna.skip(anna.serve())
 
 
 def test_skips_count_on_the_day_they_are_made(visitor):
