@@ -16,6 +16,7 @@ from arena.battles.tables import LIVE_BATTLE
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
+from arena.live import sessions
 from arena.live.images import OwnImages
 from arena.live.store import LiveStore
 from arena.settings import Settings
@@ -77,9 +78,10 @@ class Server:
 
 
 @pytest.fixture
-def servers(postgresql, tmp_path) -> Iterator[tuple[Server, Server]]:
+def servers(postgresql, tmp_path, monkeypatch) -> Iterator[tuple[Server, Server]]:
     """Two servers that the same visitor calls."""
     url, cookie = new_postgresql_database(postgresql), new_cookie()
+    monkeypatch.setattr(sessions, "DELAY_SECONDS", (0.0, 0.0))
     with OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models:
         environ = {"DATA_DIR": str(tmp_path / "data")}
         environ["MODELS"] = catalogue(Path(tmp_path), *(card(f"Model {name}", name, models) for name in models.models))

@@ -64,6 +64,13 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
 
 
 @pytest.fixture
+def scoring(browser, service) -> Iterator[Page]:
+    """A visitor who opens the form with `goto`."""
+    with fresh_page(browser, DESK) as fresh:
+        yield fresh
+
+
+@pytest.fixture
 def page(browser, service) -> Iterator[Page]:
     with opened(browser, service.address, 1280, "Battle") as fresh:
         expect(fresh.locator("#choose-a")).to_be_visible()
@@ -76,31 +83,31 @@ def pick(page: Page, label: str, value: str) -> None:
 
 
 # Scoring.
-def test_of_two_files_the_later_is_scored(service, page, tmp_path):
-    turn(page, "Score a model")
-    late = service.late(page, "on_arrived", "found")
-    page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
+def test_of_two_files_the_later_is_scored(service, scoring, tmp_path):
+    scoring.goto(f"{service.address}/score")
+    late = service.late(scoring, "on_arrived", "found")
+    scoring.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
-    page.set_input_files("#drop-file", write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
-    expect(page.locator("#drop-state")).to_have_text("second.csv")
+    scoring.set_input_files("#drop-file", write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
+    expect(scoring.locator("#drop-state")).to_have_text("second.csv")
     late.come()
-    expect(page.locator("#found")).to_contain_text("4 ")
-    page.get_by_role("button", name="Details").click()
-    expect(page.get_by_label("Model name on the report")).to_have_value("second")
+    expect(scoring.locator("#found")).to_contain_text("4 ")
+    scoring.get_by_role("button", name="Details").click()
+    expect(scoring.get_by_label("Model name on the report")).to_have_value("second")
 
 
 @pytest.mark.soak
-def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(page, tmp_path):
-    turn(page, "Score a model")
-    late = Late(page, "**/uploads?name=first.csv")
-    page.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
+def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(service, scoring, tmp_path):
+    scoring.goto(f"{service.address}/score")
+    late = Late(scoring, "**/uploads?name=first.csv")
+    scoring.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
-    chosen(page, write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
-    page.get_by_role("button", name="Details").click()
-    title = page.get_by_label("Model name on the report")
+    chosen(scoring, write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
+    scoring.get_by_role("button", name="Details").click()
+    title = scoring.get_by_label("Model name on the report")
     expect(title).to_have_value("second")
     late.come()
-    expect(page.locator("#drop-state")).to_have_text("second.csv")
+    expect(scoring.locator("#drop-state")).to_have_text("second.csv")
     expect(title).to_have_value("second")
 
 
@@ -123,43 +130,43 @@ def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser
         expect(page.locator("#offers")).to_contain_text("5 runs")
 
 
-def test_a_late_look_leaves_the_choice(service, page):
-    late = service.late(page, "on_look", "mine")
-    turn(page, "Score a model")
+def test_a_late_look_leaves_the_choice(service, scoring):
+    late = service.late(scoring, "on_look", "mine")
+    scoring.goto(f"{service.address}/score")
     late.wait()
-    chosen(page, SAMPLE_PREDICTIONS)
-    expect(page.locator("#found")).to_contain_text("16 answers")
-    expect(page.locator("#check")).to_be_visible()
+    chosen(scoring, SAMPLE_PREDICTIONS)
+    expect(scoring.locator("#found")).to_contain_text("16 answers")
+    expect(scoring.locator("#check")).to_be_visible()
     late.come()
-    expect(page.locator("#offers")).to_contain_text("5 runs")
-    expect(page.locator("#check")).to_be_visible()
+    expect(scoring.locator("#offers")).to_contain_text("5 runs")
+    expect(scoring.locator("#check")).to_be_visible()
 
 
-def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service, page):
-    turn(page, "Score a model")
-    chosen(page, SAMPLE_PREDICTIONS)
-    expect(page.get_by_label("5 runs")).to_be_checked()
-    page.get_by_role("button", name="Details").click()
-    late = service.late(page, "on_change", "offers")
-    page.get_by_label("As in the paper", exact=True).check()  # which costs less
-    page.get_by_label("1 run").check()
+def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service, scoring):
+    scoring.goto(f"{service.address}/score")
+    chosen(scoring, SAMPLE_PREDICTIONS)
+    expect(scoring.get_by_label("5 runs")).to_be_checked()
+    scoring.get_by_role("button", name="Details").click()
+    late = service.late(scoring, "on_change", "offers")
+    scoring.get_by_label("As in the paper", exact=True).check()  # which costs less
+    scoring.get_by_label("1 run").check()
     late.wait()
     late.come()
-    expect(page.get_by_label("1 run")).to_be_checked()
-    expect(page.locator("#details")).to_contain_text("As in the paper")
-    page.get_by_label("My own key").check()
-    expect(page.locator("#details")).to_contain_text("judged by your own judge")
-    page.get_by_label("Key", exact=True).fill("sk-planted")
-    late = service.late(page, "on_change", "offers")
-    page.get_by_label("Judge model").fill("nobodys-judge")
-    page.locator("#check").click()
+    expect(scoring.get_by_label("1 run")).to_be_checked()
+    expect(scoring.locator("#details")).to_contain_text("As in the paper")
+    scoring.get_by_label("My own key").check()
+    expect(scoring.locator("#details")).to_contain_text("judged by your own judge")
+    scoring.get_by_label("Key", exact=True).fill("sk-planted")
+    late = service.late(scoring, "on_change", "offers")
+    scoring.get_by_label("Judge model").fill("nobodys-judge")
+    scoring.locator("#check").click()
     late.wait()
-    said = page.locator("#scoring-problem")
+    said = scoring.locator("#scoring-problem")
     expect(said).to_contain_text("We do not know 'nobodys-judge'")
     late.come()
     expect(said).to_contain_text("We do not know 'nobodys-judge'")
-    page.get_by_label("Judge model").fill("another")
-    page.get_by_label("Judge model").blur()
+    scoring.get_by_label("Judge model").fill("another")
+    scoring.get_by_label("Judge model").blur()
     expect(said).not_to_contain_text("We do not know")
 
 
@@ -231,6 +238,7 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     plant(database, [Planted(item, "otter", "puffin")])
     database.close()
     late = service.late(page, "on_refresh", "board")
+    page.locator("#board-refresh").dispatch_event("click")  # as the page does every few seconds
     late.wait()
     choose(page, "Family", "Color")
     expect(caption).to_contain_text("Color")
