@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from arena.database import Database
+from arena.web import health_api
 from arena.web.health_api import Health, routes
 from tests.support.servers import new_postgresql_database
 
@@ -98,16 +99,18 @@ def test_a_flood_of_questions_asks_the_database_once_a_second(database, tmp_path
     counting.close()
 
 
-def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_back(tmp_path):
+def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(health_api, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(health_api, "_FRESH_SECONDS", 0.3)
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     health = Health(database, tmp_path, least_free=1)
     with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         begun = time.monotonic()
-        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 2.9
-        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 3, "who asks later does not wait anew"
+        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 1.4
+        assert asked(health) == (503, SILENT) and time.monotonic() - begun < 1.5, "who asks later does not wait anew"
         other.execute("ROLLBACK")
-    time.sleep(1.1)
+    time.sleep(0.4)
     assert asked(health) == (200, "ready")
     database.close()
 
