@@ -17,7 +17,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 
 SOURCE = "VisIT-Bench"
-MODELS = ("m1", "m2", "m3", "m4")
+MODELS = ("m1", "m2")
 NEW = "Newcomer-7B"
 _CODES = re.compile(r"^(?:BEGIN|END) [0-9a-f]{16}$|^> ", re.MULTILINE)
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from scoring.__main__ import main
 from scoring.error_analysis.published import error_cases
+from scoring.judges import run as judging
 from scoring.report import audit, read_audit
 from tests.support.commands import Command
 from tests.support.mm_vet_reports import mm_vet_report
@@ -121,7 +122,8 @@ def kind_of(body: Body, sample: int) -> str:
 
 
 @pytest.fixture
-def command(tmp_path) -> Iterator[Command]:
+def command(tmp_path, monkeypatch) -> Iterator[Command]:
+    monkeypatch.setattr(judging, "RESERVE_SECONDS", 0.02)
     with OpenAIServer(kind_of, models=(MODEL,)) as server:
         yield Command(tmp_path, JUDGE_URL=server.address)
 

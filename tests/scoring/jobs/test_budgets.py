@@ -10,6 +10,7 @@ from arena.budget import Budget, BudgetError, Ceilings, RunBudget
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
+from scoring.judges import run as judging
 from scoring.judges.client import Judge
 from scoring.judges.spec import Ask, Message, likely_completion
 from scoring.registry import quote, score
@@ -21,6 +22,11 @@ from tests.support.judging_process import CALLS, HASTY, SPEC, WIDE, drafted
 from tests.support.openai_server import PASSING, Fault, Faults, OpenAIServer
 
 database, cache = judged_reports.database, judged_reports.cache
+
+
+@pytest.fixture
+def short_waits(monkeypatch) -> None:
+    monkeypatch.setattr(judging, "RESERVE_SECONDS", 0.02)
 
 
 def test_a_quote_tells_the_calls_before_and_none_after(cache):
@@ -47,7 +53,7 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
     [Options(runs=1), Options("paper", 1), Options(runs=2, sampled=True)],
     ids=["hardened", "paper", "sampled"],
 )
-def test_what_it_costs_at_most_is_never_passed(cache, database, options):
+def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_waits):
     """By a judge whose replies nobody can read, so that more is asked than was estimated: it stops at the bound."""
     budget = Budget(database, WIDE)
     with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
@@ -60,7 +66,7 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options):
     assert before.most_dollars <= 3 * before.dollars + 1e-6
 
 
-def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache):
+def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache, short_waits):
     with OpenAIServer(latency=0.01) as server:
         with pytest.raises(BudgetError, match=r"This run may cost \$0.05, of which \$0.0\d are spent"):
             scored(server, cache, job_budget=RunBudget(50_000))
@@ -83,7 +89,7 @@ def test_hidden_tokens_are_estimated_and_corrected_by_the_replies():
     assert before == 1.0 and 3 < after < 5, "it thinks four times as long as was assumed"
 
 
-def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database):
+def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database, short_waits):
     budget = Budget(database, Ceilings(50_000, 10**9, 10**9))
     with OpenAIServer() as server:
         with pytest.raises(BudgetError, match="JUDGE_JOB_BUDGET"):
@@ -130,7 +136,7 @@ def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
     assert billed <= spent <= ceiling
 
 
-def test_money_on_its_way_is_waited_for(cache, database):
+def test_money_on_its_way_is_waited_for(cache, database, short_waits):
     """The ceiling has room for what the calls cost, and for few upper bounds at one time."""
     budget = Budget(database, Ceilings(10**9, 10**9, 100_000))
     with OpenAIServer(latency=0.01) as server:

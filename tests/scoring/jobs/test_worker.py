@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.jobs import worker
 from scoring.jobs.store import JOB, JobError
 from scoring.judges.cache import REPLY
 from scoring.report import Report
+from tests.support import judging_process
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
 from tests.support.judging_process import CALLS, HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
@@ -32,6 +35,12 @@ from tests.support.servers import ROOT
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
+STOPPED = "The scoring was stopped"
+
+
+@pytest.fixture(autouse=True)
+def short_ticks(monkeypatch) -> None:
+    monkeypatch.setattr(worker, "TICK_SECONDS", 0.1)
 
 
 def test_a_job_is_judged_to_its_report(database):
@@ -107,17 +116,18 @@ def _other(server: OpenAIServer, number: int) -> tuple:
 
 
 @ON_SQLITE
-def test_a_cancelled_job_stops_and_goes_on_where_it_was(database):
-    with OpenAIServer(latency=0.3) as server:
+def test_a_cancelled_job_stops_and_goes_on_where_it_was(database, caplog):
+    caplog.set_level("INFO")
+    with OpenAIServer(latency=0.2) as server:
         bench = Bench(database, server.address, pace=replace(HASTY, concurrency=4))
         job = bench.begun()
         with running(bench):
             wait_for(lambda: server.counts.calls > 10)
             bench.jobs.cancel(OWNER, job.link)
             bench.worker.wake()
-            time.sleep(1.5)
+            wait_for(lambda: STOPPED in caplog.text)
             calls = server.counts.calls
-            time.sleep(0.5)
+            time.sleep(0.3)
             assert server.counts.calls == calls < CALLS
             assert state(bench, job.link) == "cancelled"
             server.latency = 0
@@ -127,14 +137,15 @@ def test_a_cancelled_job_stops_and_goes_on_where_it_was(database):
 
 
 @ON_SQLITE
-def test_a_deleted_job_stops(database):
-    with OpenAIServer(latency=0.3) as server:
+def test_a_deleted_job_stops(database, caplog):
+    caplog.set_level("INFO")
+    with OpenAIServer(latency=0.2) as server:
         bench = Bench(database, server.address, pace=replace(HASTY, concurrency=4))
         job = bench.begun()
         with running(bench):
             wait_for(lambda: server.counts.calls > 10)
             bench.jobs.delete(OWNER, job.link)
-            time.sleep(1.5)
+            wait_for(lambda: STOPPED in caplog.text)
         assert server.counts.calls < CALLS
     assert bench.jobs.find(job.link) is None
 
@@ -240,7 +251,8 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
     assert not traces("sk-planted-0123456789", caplog.text.encode())
 
 
-def test_strangers_with_a_judge_that_hardly_replies_keep_no_lent_job_waiting(database, certificate):
+def test_strangers_with_a_judge_that_hardly_replies_keep_no_lent_job_waiting(database, certificate, monkeypatch):
+    monkeypatch.setattr(worker, "GRACE_SECONDS", 0.1)
     with OpenAIServer(latency=30, tls=tls(certificate)) as slow, OpenAIServer() as operators:
         own = Own(slow.port, certificate)
         bench = Bench(database, operators.address, fetcher=own.fetcher)
@@ -265,7 +277,7 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
         assert state(bench, job.link) == "needs_key"
         again = Bench(database, NOWHERE, fetcher=own.fetcher)
         with running(again):
-            time.sleep(1.5)
+            time.sleep(0.5)
             assert state(again, job.link) == "needs_key"
             with pytest.raises(JobError, match="give it to go on"):
                 again.worker.begin(OWNER, job.link, None)
@@ -275,8 +287,9 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
         assert server.counts.keys == {"sk-first-key", "sk-second-key"}
 
 
-def test_jobs_outlive_a_database_that_fails(database, certificate):
+def test_jobs_outlive_a_database_that_fails(database, certificate, monkeypatch):
     """The table of replies is away for a while: a lent job goes on when it is back, another waits for its key."""
+    monkeypatch.setattr(judging_process, "LEASE", timedelta(seconds=1))
     with OpenAIServer(tls=tls(certificate)) as server, OpenAIServer() as operators:
         own = Own(server.port, certificate)
         bench = Bench(database, operators.address, fetcher=own.fetcher)
@@ -286,7 +299,7 @@ def test_jobs_outlive_a_database_that_fails(database, certificate):
         with running(bench):
             bench.worker.begin(OWNER, mine.link, own.key("sk-first-key"))
             assert ended(bench, mine.link).state == "needs_key"
-            assert state(bench, lent.link) == "judging"
+            wait_for(lambda: state(bench, lent.link) == "judging")
             with database.write() as connection:
                 REPLY.create(connection)
             bench.worker.begin(OWNER, mine.link, own.key("sk-first-key"))

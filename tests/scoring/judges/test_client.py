@@ -23,6 +23,7 @@ from arena.inference.limits import cost
 from arena.inference.openai_client import Retries, Trouble, asked_wait, refusal
 from arena.io.fetch import Fetcher, is_public
 from arena.types import Secret
+from scoring.judges import rate_limit
 from scoring.judges.client import AskRefused, Judge, JudgeAnswer, JudgeFailed, JudgeStopped, probe, read_answer
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
@@ -120,7 +121,7 @@ def test_estimates_are_corrected_by_what_the_replies_say():
 @pytest.mark.parametrize("kind", BREAKDOWNS)
 def test_a_passing_fault_is_got_over(kind):
     with failing(kind, in_a_row=2) as server:
-        pace = replace(HASTY, timeout=0.5) if kind in ("hang", "drip") else HASTY
+        pace = replace(HASTY, timeout=0.3) if kind in ("hang", "drip") else HASTY
         reply = with_judge(server, lambda judge: judge.ask(question()), pace=pace)
     assert server.counts.calls == 3
     assert reply.texts == (steady_score(server.counts.bodies[0], 0),)
@@ -325,10 +326,10 @@ def test_all_calls_wait_where_the_server_says_so_and_else_only_the_refused_one()
             with_judge(server, work, pace=replace(HASTY, backoff=0.4))
         return server.counts.times[1] - server.counts.times[0]
 
-    assert gaps("Retry-After: 1.5") >= 1.5 > 1.0 > gaps()
+    assert gaps("Retry-After: 1") >= 1.0 > gaps()
 
 
-def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_take():
+def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_take(monkeypatch):
     times = ReplyTimes(60.0)
 
     async def work() -> str:
@@ -340,12 +341,14 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
         return await hanging
 
     async def hang() -> str:
-        with pytest.raises(Trouble, match="no reply within 2 seconds") as caught:
+        with pytest.raises(Trouble, match="no reply within 0.2 seconds") as caught:
             async with times.limited(1):
                 await asyncio.sleep(50)
         return caught.value.kind
 
-    assert asyncio.run(asyncio.wait_for(work(), 20)) == "slow"
+    with monkeypatch.context() as short:
+        short.setattr(rate_limit, "_LEAST_SECONDS", 0.2)
+        assert asyncio.run(asyncio.wait_for(work(), 20)) == "slow"
     assert [times.limit(attempt) for attempt in (1, 2, 3, 4)] == [2.0, 8.0, 32.0, 60.0]
 
 
@@ -389,11 +392,11 @@ def test_no_more_calls_at_one_time_than_agreed():
 
 
 def test_a_call_that_waits_for_its_place_is_not_yet_late():
-    with OpenAIServer(latency=0.3) as server:
-        asks = [question(f"question {number}") for number in range(5)]
-        pace = replace(HASTY, concurrency=1, timeout=0.9)
+    with OpenAIServer(latency=0.2) as server:
+        asks = [question(f"question {number}") for number in range(4)]
+        pace = replace(HASTY, concurrency=1, timeout=0.7)
         with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
-    assert server.counts.calls == 5
+    assert server.counts.calls == 4
 
 
 def length(server: OpenAIServer) -> float:
@@ -405,10 +408,10 @@ def length(server: OpenAIServer) -> float:
     "pace", [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)], ids=["requests", "tokens"]
 )
 def test_calls_are_spaced_out(pace):
-    asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(20)]
+    asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(10)]
     with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
         with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
-    assert length(server) >= 0.8
+    assert length(server) >= 0.36
 
 
 def test_judges_that_share_a_key_share_its_pace():
@@ -419,11 +422,11 @@ def test_judges_that_share_a_key_share_its_pace():
             Judge(SPEC, address(server), pace, meter=meter) as one,
             Judge(SPEC, address(server), pace, meter=meter) as two,
         ):
-            await asyncio.gather(*(judge.ask(question()) for judge in (one, two) * 10))
+            await asyncio.gather(*(judge.ask(question()) for judge in (one, two) * 5))
 
     with OpenAIServer() as server:
         asyncio.run(work(server))
-    assert length(server) >= 0.8
+    assert length(server) >= 0.36
 
 
 # Money
@@ -492,7 +495,7 @@ def test_a_call_that_is_cancelled_costs_its_bound():
 def test_a_reservation_that_is_cancelled_is_given_back():
     class Slow(Recorder):
         def reserve(self, amount: int) -> int:
-            time.sleep(0.4)
+            time.sleep(0.2)
             return super().reserve(amount)
 
     job_budget = Slow()
