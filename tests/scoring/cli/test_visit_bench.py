@@ -51,15 +51,15 @@ def quiet(tmp_path_factory, data):
 
 def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     command, said = quiet
-    assert "63 answers to VisIT-Bench, 6 opponents, 357 pairs x 2 orders = 714 verdicts" in said
-    assert "On the board as 'Newcomer-7B', variant 1 of this submitter: 357 new matches." in said
+    assert "63 answers to VisIT-Bench, 4 opponents, 231 pairs x 2 orders = 462 verdicts" in said
+    assert "On the board as 'Newcomer-7B', variant 1 of this submitter: 231 new matches." in said
     assert "the same winner in both orders: " in said and "verdicts for the response shown first: " in said
     board = (command.out / "board.tsv").read_text("utf-8").splitlines()
     assert board[0] == "Category\tModel\tElo\t# Matches\tWin vs. Reference (w/ # ratings)"
     assert {line.split("\t")[1] for line in board[1:]} >= {*MODELS, NEW, REFERENCE}
     asked = [body["messages"][-1]["content"] for body in command.server.counts.bodies]
     judged = [text for text in asked if "Response A:" in text and "Please extract" not in text]
-    assert len(judged) == 708, "both orders of each pair, equal texts once"
+    assert len(judged) == 456, "both orders of each pair, equal texts once"
 
 
 def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
