@@ -97,16 +97,16 @@ def press(page: Page, key: str) -> None:
     page.wait_for_function(f"document.querySelector('#marked')?.dataset.answer !== {before!r}")
 
 
-def test_twenty_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(owner, app):
+def test_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(owner, app):
     begin(owner, "Mark answers")
     wire = watched(owner)
     owner.reload()
-    keys = [*"0123456789", "t", "Enter", *"77777", "3", "5", "9"]
+    keys = [*"0123456789", "t", "Enter", "9"]
     for key in keys:
         press(owner, key)
-    expect(owner.locator("#lead")).to_contain_text("21 of")
+    expect(owner.locator("#lead")).to_contain_text("14 of")
     press(owner, "u")
-    expect(owner.locator("#lead")).to_contain_text("20 of")
+    expect(owner.locator("#lead")).to_contain_text("13 of")
     press(owner, "8")
     owner.keyboard.press("s")
     before = owner.locator("#marked").get_attribute("data-answer")
@@ -114,10 +114,10 @@ def test_twenty_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(
     owner.wait_for_function(f"document.querySelector('#marked')?.dataset.answer !== {before!r}")
     marks = marks_of(app)
     values = [mark.said.value for mark in marks]
-    assert sorted(values) == sorted(["0", *"123456789", "10", "10", *"77777", "3", "5", "8", "cannot"])
+    assert sorted(values) == sorted(["0", *"123456789", "10", "10", "8", "cannot"])
     assert next(mark for mark in marks if mark.said.value == "cannot").said.note == "the picture is missing or broken"
     link = app[1]
-    assert len(wire) > 40 and told({TITLE, JUDGE, link, "mm-vet"}, b"\n".join(wire)) == set()
+    assert len(wire) > 28 and told({TITLE, JUDGE, link, "mm-vet"}, b"\n".join(wire)) == set()
     shoot(owner, "marking")
 
 
@@ -171,7 +171,7 @@ def test_a_helper_comes_by_a_link_that_tells_nothing_of_the_report(owner, app, b
 
 def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, app):
     begin(owner, "Label errors")
-    for key in ["1", "2", "3", "4", "5", "6", "7", "8", *"12345678", *"1234"]:
+    for key in "12345678":
         press(owner, key)
     owner.keyboard.press("Shift+Digit3")
     owner.keyboard.press("Shift+Digit1")
@@ -181,13 +181,13 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     before = owner.locator("#marked").get_attribute("data-answer")
     for name in ("note", "further-knowledge"):
         owner.locator(f"input[name={name}]").press("Enter")
-        owner.wait_for_timeout(300)
+        owner.wait_for_timeout(150)
     owner.locator("input[name=note]").press("End")
     owner.keyboard.type(" 12")
     assert owner.locator("#marked").get_attribute("data-answer") == before, "a note sends nothing"
     expect(owner.locator("input[name=note]")).to_have_value("It is 5 o'clock. 12")
     owner.locator("button[value=reasoning]").click()
-    expect(owner.locator("#lead")).to_contain_text("22 of")
+    expect(owner.locator("#lead")).to_contain_text("10 of")
     last = marks_of(app, "labels")[-1].said
     assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock. 12")
     server, link = app
