@@ -89,7 +89,7 @@ _SHAPE = """
     SELECT relname, relkind::text, (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid),
            (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid),
            (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal),
-           (SELECT count(*) FROM pg_proc WHERE pronamespace = n.oid)
+           (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public' ORDER BY relname"""
 _LEAVE = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
