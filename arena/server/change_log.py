@@ -8,6 +8,7 @@ only here: once the key is deleted, nobody can tell whose votes they were.
 import json
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -103,9 +104,8 @@ class ChangeLog:
     def open(self) -> None:
         """Start recording changes; all rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
-            for table in self._tables.values():
-                if self._note_changes(connection, table):
-                    connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
+            for table in self._note_changes(connection):
+                connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
 
     def waiting(self) -> int:
         with self._database.read() as connection:
@@ -128,9 +128,11 @@ class ChangeLog:
             pictures: set[str] = set()
             voters: set[int] = set()
             read: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
+            noted: defaultdict[str, dict[tuple, None]] = defaultdict(dict)
+            for row in rows:
+                noted[row.name][tuple(json.loads(row.key))] = None
             for name, table in self._tables.items():
-                noted = dict.fromkeys(tuple(json.loads(row.key)) for row in rows if row.name == name)
-                changed = [key for key in noted if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
+                changed = [key for key in noted[name] if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
                 found = _rows(connection, table, changed)
                 read += [(table, key, found.get(key)) for key in changed]
                 voters.update(row[column] for column in _of_voter(table) for row in found.values() if row[column])
@@ -171,7 +173,7 @@ class ChangeLog:
                 for _, alike in groupby(rows, key=tuple):  # an older backup's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
-                self._note_changes(connection, table)  # only now: the restored rows are in the backup
+            self._note_changes(connection)  # only now: the restored rows are in the backup
             spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
@@ -192,15 +194,16 @@ class ChangeLog:
             connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
         return voters
 
-    def _note_changes(self, connection: Connection, table: Table) -> bool:
-        """Install the triggers that record a table's changes; return False if they are installed already."""
-        if counter(connection, f"noted {table.name}"):
-            return False
-        statements = _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
-        for statement in statements:
-            connection.execute(text(statement))
-        bump_counter(connection, f"noted {table.name}")
-        return True
+    def _note_changes(self, connection: Connection) -> Sequence[Table]:
+        """Install the triggers that record changes, and return the tables that had none."""
+        known = set(connection.scalars(select(META.c.name)))
+        fresh = [table for table in self._tables.values() if f"noted {table.name}" not in known]
+        for table in fresh:
+            for statement in _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table):
+                connection.exec_driver_sql(statement)
+        if fresh:
+            connection.execute(insert(META), [{"name": f"noted {table.name}", "value": 1} for table in fresh])
+        return fresh
 
 
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
