@@ -32,6 +32,7 @@ from arena.live.pause import paused_since
 from arena.ratings.settled import Look
 from arena.seats.campaigns import CampaignStore
 from arena.seats.links import Arrival, account_arrival
+from arena.server import hub_backup
 from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
 from arena.server.hub_backup import EVERY, FOLD, MIRROR, BackupState, HubBackup, HubDataset, HubError, fold_due
 from arena.settings import CountSettings
@@ -197,7 +198,7 @@ class Life:
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
-    """Let minutes go by with votes, faults, an outage of ten minutes and wiped disks.
+    """Let minutes go by with votes, faults, an outage of five minutes and wiped disks.
 
     Lost are votes younger than a minute, and those of a time when the page says that the copy is late.
     """
@@ -205,7 +206,7 @@ def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
     life = Life(another, folder, rng)
     wiped_at = set(rng.sample(range(minutes * 20), wipes))
     for tick in range(minutes * 20):
-        life.hub.down = minutes * 10 <= tick < minutes * 10 + 10 * 20
+        life.hub.down = minutes * 10 <= tick < minutes * 10 + 5 * 20
         if rng.random() < 0.1:
             life.vote()
         life.step()
@@ -232,7 +233,7 @@ def most_in_an_hour(moments: list[datetime]) -> int:
 
 
 def test_on_a_scaled_clock_only_votes_younger_than_a_minute_are_lost(another, tmp_path):
-    life = lived(another, tmp_path, minutes=24, wipes=3, seed=1)
+    life = lived(another, tmp_path, minutes=12, wipes=3, seed=1)
     assert life.born and most_in_an_hour(life.commits) <= MOST
 
 
@@ -247,10 +248,10 @@ def test_a_busy_hour_has_fewer_commits_than_the_hub_takes(another, tmp_path):
     life = Life(another, tmp_path, random.Random(3))
     life.hub._rng = None
     life.commits.clear()
-    for _ in range(AN_HOUR * 5):
+    for _ in range(AN_HOUR * 2):
         with life.backup._database.write() as connection:  # something changes in each step
             connection.execute(update(SOURCE).values(name=SOURCE.c.name))
-        life.step(EVERY / 5)
+        life.step(EVERY / 2)
     assert AN_HOUR * 0.9 <= most_in_an_hour(life.commits) <= MOST
 
 
@@ -320,14 +321,19 @@ def test_what_is_left_is_copied_when_the_server_stops(database, tmp_path):
     assert backup.change_log.waiting() == 0 and len(hub.commits) >= 1
 
 
+@pytest.fixture
+def small_files(monkeypatch) -> None:
+    monkeypatch.setattr(hub_backup, "MOST_ROWS", 1_000)
+
+
 def many_changes(database: Database) -> None:
-    """Note so many changes of answers that they fill several files, as a big import does."""
+    """Note so many changes of answers that they fill several small files, as a big import fills big ones."""
     with database.write() as connection:
-        while connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one() < 25_000:
+        while connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one() < 2_500:
             connection.execute(update(ANSWER).values(text=ANSWER.c.text))
 
 
-def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_path):
+def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_path, small_files):
     hub = FolderHub()
     backup = backup_of(bank(database), hub, tmp_path)
     copy_all(backup)
@@ -340,7 +346,7 @@ def test_a_vote_behind_a_big_import_is_copied_with_it(database, another, tmp_pat
     assert rows(fresh) == rows(database)
 
 
-def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path):
+def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path, small_files):
     """Not while a part of an import is copied, nor by the commit's own time; with nothing waiting all is copied."""
     hub, clock = FolderHub(), Clock()
     backup = HubBackup(bank(database), tmp_path / "pictures", hub, EVERY, clock, most_bytes=1)
@@ -362,7 +368,7 @@ def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path
     assert backup.seen == BackupState(clock(), 0, "")
 
 
-def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path):
+def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path, small_files):
     """Also what does not go into one commit."""
     hub = FolderHub()
     backup = HubBackup(bank(database), tmp_path / "pictures", hub, timedelta(hours=1), most_bytes=1)
@@ -703,26 +709,28 @@ def test_a_server_that_cannot_see_its_copy_does_not_start(monkeypatch, tmp_path,
     assert "did not start: the dataset that MIRROR names is public" in capsys.readouterr().err
 
 
-def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp_path):
+@pytest.mark.parametrize("fold", [4, pytest.param(FOLD, marks=pytest.mark.soak)])
+def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp_path, monkeypatch, fold):
     """Rows that changed again and rows that are gone, in files of two levels."""
+    monkeypatch.setattr(hub_backup, "FOLD", fold)
     hub, clock = FolderHub(), Clock()
     database = bank(another())
     backup = HubBackup(database, tmp_path / "pictures", hub, EVERY, clock)
     backup.change_log.open()
     backup.step()
     rng = random.Random(5)
-    for number in range(FOLD * FOLD + 5):
+    for number in range(fold * fold + 5):
         with database.write() as connection:
             connection.execute(update(SOURCE).values(name=f"name {number}"))
             if number % 3 == 0:
                 record_action(connection, f"ada {number}", "hide")
-            if number % 40 == 0:
+            if number % 10 == 0:
                 connection.execute(delete(ACT).where(ACT.c.id < select(func.max(ACT.c.id)).scalar_subquery()))
-        if number % 50 == 0:
+        if number % 12 == 0:
             use(database, 1, 2, rng)
         clock.time += EVERY
         backup.step()
-        assert len(hub.files) < 3 * FOLD
+        assert len(hub.files) < 3 * fold
     assert any("folded-2/" in path for path in hub.files)
     fresh = HubBackup(another(), tmp_path / "pictures", hub)
     assert fresh.restore()
