@@ -218,7 +218,7 @@ NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", 
 
 @given(TEXTS)
 @example("_ly not")
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_linear_rules_find_what_their_plain_forms_find(text):
     found = [(one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)]
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
@@ -239,7 +239,7 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
 
 
 @given(TEXTS, st.sampled_from([phrases.DENIED, phrases.PLAIN_NOT]))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_denial_is_found_in_its_clause_whatever_was_asked_before(text, denials):
     places = [found.start("all") for found in statements._STANDING.finditer(text)]
     in_clause = statements._InClause(text, denials)

@@ -10,7 +10,7 @@ from typing import Any
 
 MOST = 60_000
 """Characters of the longest text."""
-QUICKLY = 8_000
+QUICKLY = 4_000
 """Characters of the longest text, but in `make soak`."""
 FASTEST = 0.01
 """Seconds of processor time under which a measurement says nothing."""
