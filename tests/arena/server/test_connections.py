@@ -103,7 +103,7 @@ def test_a_head_that_does_not_come_ends_its_socket_without_a_word(served, caplog
 
 
 def test_a_head_that_trickles_in_is_not_waited_for_any_longer(served):
-    line = served(head_seconds=0.5).open()
+    line = served(head_seconds=0.3).open()
     with pytest.raises(ConnectionError):
         for _ in range(200):
             line.sendall(b"G")
@@ -111,16 +111,16 @@ def test_a_head_that_trickles_in_is_not_waited_for_any_longer(served):
 
 
 def test_the_head_of_a_later_request_is_not_waited_for_any_longer_either(served):
-    line = served(head_seconds=1).open()
+    line = served(head_seconds=0.4).open()
     assert is_answered(line)
     line.sendall(b"GET")
     assert is_closed(line)
 
 
 def test_who_asks_again_may_pause_for_longer_than_a_head_takes(served):
-    line = served(head_seconds=1).open()
+    line = served(head_seconds=0.4).open()
     assert is_answered(line)
-    time.sleep(1.5)
+    time.sleep(0.6)
     assert is_answered(line)
 
 
@@ -178,15 +178,15 @@ def read(line: socket.socket, bytes_a_second: float) -> int:
 
 
 def test_an_answer_that_nobody_reads_ends_its_socket_without_a_word(served, caplog):
-    line = served(read_seconds=0.3).open(sent=LONG)
-    time.sleep(1)
+    line = served(read_seconds=0.2).open(sent=LONG)
+    time.sleep(0.6)
     assert 0 < read(line, float("inf")) < PIECES * 64_000
     assert caplog.records == []
 
 
 def test_who_reads_slowly_but_steadily_gets_the_whole_answer(served):
-    line = served(read_seconds=0.5).open(sent=LONG)
-    assert read(line, 5_000_000) > PIECES * 64_000, "in 2.6 seconds"
+    line = served(read_seconds=0.2).open(sent=LONG)
+    assert read(line, 12_000_000) > PIECES * 64_000, "in 1.1 seconds"
 
 
 CHUNKED = b"POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
