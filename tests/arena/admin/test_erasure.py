@@ -24,6 +24,7 @@ from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from scoring.visit_bench.store import SUBMISSION
+from tests.support.commands import run
 from tests.support.judging_process import Bench
 from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
 from tests.support.paid_campaigns import PaidCampaign, table
@@ -247,14 +248,11 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
     bench = Bench(database, "http://127.0.0.1:9/v1")
     bench.quoted(owner=COOKIE)
 
-    def command(*words: str) -> subprocess.CompletedProcess[str]:
-        environ = {**os.environ, "DATA_DIR": str(tmp_path)}
-        line = [sys.executable, "-m", "arena", "forget", *words]
-        return subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
-
-    unknown = command("--voter", code_of(OTHER))
-    assert unknown.returncode == 2 and "no visitor" in unknown.stderr and "Traceback" not in unknown.stderr
-    assert command("--voter", code_of(COOKIE)).returncode == 0
+    here = {"DATA_DIR": str(tmp_path)}
+    unknown = run("arena", "forget", "--voter", code_of(OTHER), environ=here)
+    assert unknown.code == 2 and "no visitor" in unknown.err and "Traceback" not in unknown.err
+    line = [sys.executable, "-m", "arena", "forget", "--voter", code_of(COOKIE)]
+    subprocess.run(line, cwd=ROOT, env={**os.environ, **here}, check=True)
     assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"
     with database.read() as connection:
         assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))

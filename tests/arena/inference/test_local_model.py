@@ -263,17 +263,21 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
     assert not process_pool.workers
 
 
-def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny):
+@pytest.mark.parametrize("ready", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny, ready):
+    """Neither one that still loads its weights nor one that has answered."""
     program = f"""
 import asyncio, sys
 from arena.types import Generation, ModelCard, Turn
 from arena.inference.local_process import ProcessPool, LocalVLM
 async def main():
-    process_pool = ProcessPool(1)
-    stream = LocalVLM(ModelCard("Tiny", "local", {str(tiny)!r}), process_pool).stream(
-        [Turn("user", "Go on.")], Generation(max_tokens=30000, temperature=1.0))
-    await anext(stream)
-    await stream.aclose()
+    process_pool, card = ProcessPool(1), ModelCard("Tiny", "local", {str(tiny)!r})
+    await process_pool.worker(card)
+    if {ready}:
+        stream = LocalVLM(card, process_pool).stream(
+            [Turn("user", "Go on.")], Generation(max_tokens=30000, temperature=1.0))
+        await anext(stream)
+        await stream.aclose()
     print(process_pool.workers[0].pid, [name for name in ("torch", "transformers") if name in sys.modules], flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
