@@ -25,7 +25,7 @@ HOSTILE = "\n\n".join(
 
 
 ODD = {
-    "long": "word " * 4_000,
+    "long": "word " * 1_500,
     "one word": "A" * 5_000,
     "arabic": "في الصورة قطة سوداء.\n\n- أولا\n- ثانيا: $x^2$",
     "formulas": "So $" + "x + " * 200 + "y$ and\n\n$$\n\\sum_{i=1}^n " + "\\frac{a}{b} + " * 60 + "c\n$$",
@@ -48,7 +48,7 @@ def odd_server(tmp_path_factory) -> Iterator[AppServer]:
         {"instruction": f"{name} {text[:300]}", "answers": {"a": text, "b": "No."}, **common}
         for name, text in ODD.items()
     ]
-    attack = {"attacker": HOSTILE, "talker": "word " * 20_000}
+    attack = {"attacker": HOSTILE, "talker": "word " * 5_000}
     rows.append({"instruction": "<b>What</b> is here? ${1+1}", "answers": attack, **common})
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     done = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(folder / "data")})

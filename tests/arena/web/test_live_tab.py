@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from arena.clock import UNDO_SECONDS
 from arena.web.chinese import CHINESE
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
@@ -60,9 +61,11 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
     assert page.locator("#live-text-a b, #live-text-b b").count() == 0, "what a model wrote stays text"
     assert_follow_up(page)
     page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
+    page.clock.install()
     page.click("#live-a")
     expect(page.locator("#live-status")).to_contain_text("You chose A")
     assert models(page) == []
+    page.clock.fast_forward(1_000 * UNDO_SECONDS)
     phase(page, "revealed")
     shoot(page, "live-revealed")
     assert sorted(models(page)) == sorted(NAMES.values())
