@@ -31,7 +31,7 @@ def start(monkeypatch, tmp_path, capfd) -> Callable[..., str]:
     monkeypatch.setattr(app.uvicorn_server, "serve", lambda listener, *_: listener.close())
 
     def started(**environ: str) -> str:
-        for name, value in {"DATA_DIR": str(tmp_path / "data"), **environ}.items():
+        for name, value in {"DATA_DIR": str(tmp_path / "data"), "DEMO_BANK": "off", **environ}.items():
             monkeypatch.setenv(name, value)
         assert app.main() == 2
         return capfd.readouterr().err
@@ -58,7 +58,7 @@ def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(
 
 def test_a_port_that_another_has_stops_the_start_before_any_address_is_told(start):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]), DEMO_BANK="off")
+        said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]))
     assert said.startswith("Stereoscope did not start: HOST 127.0.0.1, PORT ") and said.count("\n") == 1
 
 

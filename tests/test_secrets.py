@@ -1,10 +1,7 @@
 """Secrets: a canary in every slot, a walk through everything that works and fails, and then no trace of any of them."""
 
 import json
-import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +14,13 @@ from playwright.sync_api import Browser, Page, expect
 from arena.database import now
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.blindness import told
+from tests.support.commands import run
 from tests.support.hub_server import HubServer
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
-from tests.support.servers import ROOT, AppServer, new_postgresql_database
+from tests.support.servers import AppServer, new_postgresql_database
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
 
@@ -97,14 +95,14 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
         expect(page.locator(f".progress[data-state={state}]")).to_be_visible(timeout=120_000)
         pages.append(page.content())
     scene.judge.faults = Faults()
+    _upload(page, har.with_suffix(".own.json"))
+    page.get_by_role("button", name="Details").click()
+    page.get_by_label("My own key").check()
+    page.get_by_label("Try out").check()
     for address, problem in (
         ("https://127.0.0.1/v1", "public"),
         (f"https://me:{scene.planted.own}@x/v1", "without user"),
     ):
-        _upload(page, har.with_suffix(".own.json"))
-        page.get_by_role("button", name="Details").click()
-        page.get_by_label("My own key").check()
-        page.get_by_label("Try out").check()
         for label, value in (("Address", address), ("Judge model", "test-judge"), ("Key", scene.planted.own)):
             page.get_by_label(label, exact=label == "Key").fill(value)
         page.locator("#check").click()
@@ -182,9 +180,8 @@ def test_no_secret_leaves_its_place(browser, scene):
     assert scene.planted.judge in scene.judge.counts.keys and scene.planted.card in scene.models.counts.keys
     seen |= files_of(scene.folder)
     assert any(name.endswith("arena.db-wal") for name in seen), "while the server runs, the WAL is there"
-    environ = {**os.environ, "DATA_DIR": str(scene.app.data_dir)}
-    export = [sys.executable, "-m", "arena", "votes", "export", "--out", str(scene.folder / "votes.jsonl")]
-    subprocess.run(export, env=environ, cwd=ROOT, capture_output=True, check=True)
+    environ = {"DATA_DIR": str(scene.app.data_dir)}
+    assert run("arena", "votes", "export", "--out", scene.folder / "votes.jsonl", environ=environ).code == 0
     scene.app.stop()
     assert any(path.startswith("votes/") for path in scene.hub.files), "what was not copied yet is copied at the end"
     seen |= {f"{name} at the end": content for name, content in files_of(scene.folder).items()}

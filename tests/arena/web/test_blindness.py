@@ -186,7 +186,7 @@ def planted(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.mark.parametrize("battles", [20, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("battles", [10, pytest.param(200, marks=pytest.mark.soak)])
 def test_demo_battles_tell_no_name_before_the_choice(server, battles):
     play(server, battles)
 

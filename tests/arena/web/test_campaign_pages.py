@@ -272,7 +272,7 @@ def work_on(hands: Hands, first: int, last: int = PIECES) -> None:
     "at, hand, width",
     [
         ("mturk", Keys, DESK),
-        ("prolific", Hands, PHONE),
+        pytest.param("prolific", Hands, PHONE, marks=pytest.mark.soak),
         pytest.param("mturk", Hands, PHONE, marks=pytest.mark.soak),
         pytest.param("prolific", Keys, DESK, marks=pytest.mark.soak),
     ],
@@ -397,10 +397,12 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
 
 def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
+        page.clock.install()
         keys = Keys(page, begin_plain(page, server, "patient", "over"))
         keys.consent()
         keys.choose("a")
         expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
+        page.clock.fast_forward(3_000)
         lead(keys.frame, f"2 of {PIECES}")
 
 
