@@ -58,6 +58,7 @@ def test_the_status_tells_the_choice_and_offers_one_undo():
 
 
 def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
+    page.clock.install()
     open_battle(page, server.address)
     expect(page.locator("#bank")).to_have_text("demo bank")
     expect(page.locator("#counter")).to_have_text("Your votes: 0")
@@ -65,6 +66,7 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     page.click("#choose-a")
     expect(page.locator("#status")).to_contain_text("You chose A")
     assert names(page) == [], "no name before the choice is final"
+    page.clock.fast_forward(1_000 * UNDO_SECONDS)
     expect(page.locator(".answer .model")).to_have_count(2)
     expect(page.locator(".chosen")).to_have_count(1)
     expect(page.locator("#counter")).to_have_text("Your votes: 1")
@@ -96,13 +98,15 @@ def test_the_first_battle_is_visible_within_three_seconds(browser, server):
 
 
 def test_undo_gives_the_choice_back_once(page, server):
+    page.clock.install()
     open_battle(page, server.address)
     page.click("#choose-a")
     page.click("#undo")
     expect(page.locator("#status")).to_contain_text("Taken back. Choose again: the second choice is final.")
     expect(page.locator("#counter")).to_have_text("Your votes: 0")
     expect(page.locator("#choose-b")).to_be_visible()
-    page.wait_for_timeout(1_000 * UNDO_SECONDS + 200)
+    page.clock.fast_forward(1_000 * UNDO_SECONDS + 200)
+    page.wait_for_timeout(300)
     assert names(page) == [], "the undo stopped the reveal"
     assert page.locator("#problem").inner_text().strip() == ""
     page.click("#choose-b")
@@ -490,8 +494,7 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(b
         shoot(page, "told")
 
 
-def test_every_tenth_vote_shows_which_models_one_preferred(browser, start_server):
-    server = start_server()
+def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
     with Voter(server.address) as voter, fresh_page(browser, DESK) as page:
         voter.load()
         for _ in range(8):
@@ -512,8 +515,7 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, start_server
         shoot(page, "tenth", whole=True)
 
 
-def test_the_next_battle_is_there_before_the_server_answers(browser, start_server):
-    server = start_server()
+def test_the_next_battle_is_there_before_the_server_answers(browser, server):
     with fresh_page(browser, DESK) as page, closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url) if "/pictures/" in request.url else None)
