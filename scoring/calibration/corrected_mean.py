@@ -82,13 +82,13 @@ def corrected_mean(
     n = len(known.marks)
     if n < LEAST:
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
-    score = known.scores[known.marked]
+    score, groups = known.scores[known.marked], _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
     lam = float(weights.mean())
     rest = known.marks - weights * score
-    value = lam * float(known.scores.mean()) + _stratified(known, rest)
-    corrected = _interval(value, _variance(known, rest, pseudo), n)
-    alone = _interval(_stratified(known, known.marks), _variance(known, known.marks, 0.0), n)
+    value = lam * float(known.scores.mean()) + _stratified(groups, rest)
+    corrected = _interval(value, _variance(groups, rest, pseudo), n)
+    alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, 0.0), n)
     gain = (alone.half_width / corrected.half_width) ** 2 if corrected.half_width > 0 else float("inf")
     return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, n * gain)
 
@@ -114,7 +114,10 @@ def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
     return weights
 
 
-def _groups(known: MarkedScores) -> Sequence[tuple[int, np.ndarray]]:
+Groups = Sequence[tuple[int, np.ndarray]]
+
+
+def _groups(known: MarkedScores) -> Groups:
     """Of each stratum with marks: its number of answers, and the places among the marks."""
     if known.strata is None:
         return [(len(known.scores), np.arange(len(known.marks)))]
@@ -122,15 +125,14 @@ def _groups(known: MarkedScores) -> Sequence[tuple[int, np.ndarray]]:
     return [(int((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
 
 
-def _stratified(known: MarkedScores, values: Floats) -> float:
-    groups = _groups(known)
+def _stratified(groups: Groups, values: Floats) -> float:
     answers = sum(size for size, _ in groups)  # a stratum without marks is taken to be like the others
     return float(sum(size / answers * values[places].mean() for size, places in groups))
 
 
-def _variance(known: MarkedScores, values: Floats, pseudo: float) -> float:
+def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
     """Variance of the stratified mean; a stratum with one mark has the spread of all strata."""
-    groups, n = _groups(known), len(values)
+    n = len(values)
     answers = sum(size for size, _ in groups)
     squares = [float(((values[places] - values[places].mean()) ** 2).sum()) for _, places in groups]
     free = max(1, n - len(groups))

@@ -78,6 +78,8 @@ def merged(labels: Iterable[Label]) -> list[Label]:
 
 
 def _merged(people: Sequence[Label]) -> Label:
+    if len(people) == 1 and not people[0].further:  # as most are
+        return people[0]
     votes = Counter(one.main for one in people)
     most = max(votes.values())
     last = next(one for one in reversed(people) if votes[one.main] == most)
