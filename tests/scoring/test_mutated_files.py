@@ -101,7 +101,8 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, layout):
     suffix, rows, read = LAYOUTS[layout]
     whole = text(rows, suffix, tmp_path) if isinstance(rows, list) else json.dumps(rows, indent=1).encode()
     dice, ends = random.Random(layout), Counter[str]()
-    for number in range(20 if suffix == ".parquet" else 40):
+    files = 12 if suffix == ".parquet" else 40  # each Parquet file takes a process
+    for number in range(files):
         path = tmp_path / f"file{number}{suffix}"
         path.write_bytes(mutated(whole, dice) if number else whole)
         try:
@@ -114,4 +115,4 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, layout):
         else:
             ends["read"] += 1
             assert number or ends == {"read": 1}, "the whole file is read"
-    assert ends["refused"] >= 10
+    assert ends["refused"] >= min(10, files // 2)

@@ -139,7 +139,9 @@ def test_an_edition_is_told_by_its_categories(text, category, edition):
     assert mmbench.tabulate(decided(rows), "strict").edition == edition
 
 
-@pytest.mark.parametrize("name", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
+@pytest.mark.parametrize(
+    "name", ["RealWorldQA", *(pytest.param(name, marks=pytest.mark.soak) for name in ("MMStar", "ScienceQA_TEST"))]
+)
 def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(data, name):
     opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
     report = opened.report("strict")

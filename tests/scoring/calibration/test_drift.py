@@ -27,7 +27,7 @@ def test_a_shift_of_a_twentieth_is_found_at_the_first_look(runs):
     assert found / runs >= 0.85
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(3_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("runs", [50, pytest.param(3_000, marks=pytest.mark.soak)])
 def test_a_steady_judge_is_called_moved_in_one_of_a_hundred_at_most(runs):
     alarms = 0
     for run in range(runs):
@@ -39,7 +39,7 @@ def test_a_steady_judge_is_called_moved_in_one_of_a_hundred_at_most(runs):
     assert alarms / runs <= (0.01 if runs >= 3_000 else 0.025)
 
 
-@pytest.mark.parametrize("runs", [100, pytest.param(1_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("runs", [50, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_a_steady_judge_whose_noise_is_in_few_answers_is_called_moved_as_seldom(runs):
     """Six of the answers get a tenth more or less now and then, as at temperature 0; the others are constant."""
     alarms = 0

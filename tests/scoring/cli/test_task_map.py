@@ -101,7 +101,11 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
     ("words", "told"),
     [
         (("--base", "some/model"), "give its commit with --revision"),
-        (("--modules", "nothing"), "the base has no such modules in these layers; its text model has"),
+        pytest.param(
+            ("--modules", "nothing"),
+            "the base has no such modules in these layers; its text model has",
+            marks=pytest.mark.soak,
+        ),
         pytest.param(("--layers", "first"), "expected numbers from 0", marks=pytest.mark.soak),
         pytest.param(("--device", "tpu"), "expected --device auto, cpu or cuda", marks=pytest.mark.soak),
     ],

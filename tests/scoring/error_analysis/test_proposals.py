@@ -79,7 +79,7 @@ def test_a_judge_is_shown_pictures_and_fenced_texts_and_asked_once_more():
         assert found.label is None and found.reason == "the judge's reply names no kind"
 
 
-@pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("draws", [40, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("skill", [0.9, 0.5])
 def test_shares_corrected_by_labels_cover_and_gain_by_a_good_judge(skill, draws):
     """A judge that is partial to perception proposes for all errors; people label five of each group."""

@@ -30,7 +30,7 @@ def population(seed: int, groups: int = 60) -> tuple[KnownErrors, dict[str, Erro
     return known_errors(answers), kinds
 
 
-@pytest.mark.parametrize("draws", [150, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("draws", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
     known, kinds = population(3)
     truth = {kind: count / len(kinds) for kind, count in Counter(kinds.values()).items()}
@@ -73,7 +73,7 @@ class Population:
         return [Label(one.answer.id, one.group, "a", self.kind[one.answer.id]) for one in draw(self.known, seed=seed)]
 
 
-@pytest.mark.parametrize("draws", [120, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_kinds_interval_covers_however_groups_differ(seed, draws):
     """95% over the kinds with 20 errors or more, 92-97% of each, no less of a rare one; few draws tell the mean."""

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert
 
 from arena.database import Database, now
+from arena.types import REFERENCE
 from scoring.visit_bench.store import SUBMISSION, SubmissionStore
 from tests.support.openai_server import OpenAIServer
 from tests.support.screens import DESK, fresh_page, shoot, turn
@@ -54,6 +55,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#found")).to_contain_text(re.compile(r"\d{3} pairs x 2 orders = 3\d\d verdicts"))
     expect(page.get_by_label("All models")).to_be_checked()
     shoot(page, "visit-choice", whole=True)
+    page.get_by_label("The reference alone").check()
     page.locator("#check").click()
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("#report-heading")).to_contain_text(title, timeout=20_000)
@@ -61,7 +63,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#report-head .totals")).to_contain_text(won)
     expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
     expect(page.get_by_text("Judge: test-judge at the operator's own server")).to_be_visible()
-    expect(page.locator("#match-boards .model", has_text=MODELS[0])).to_be_visible()
+    expect(page.locator("#match-boards .model", has_text=REFERENCE)).to_be_visible()
     expect(page.locator("#match-plot")).to_be_visible()
     expect(page.locator("#matches .match")).to_have_count(10)
     page.locator("#matches summary").first.click()
@@ -79,7 +81,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
     tsv = httpx.get(f"{app.address}/{address}").text
-    assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {MODELS[0], title}
+    assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {REFERENCE, title}
     page.locator("#withdraw").click()
     expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay. Your report holds them until")
     expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
@@ -104,7 +106,6 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
     choice.click(timeout=20_000)
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
-    visitor.get_by_label("The reference alone").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
