@@ -43,9 +43,14 @@ def test_a_judge_is_accepted_looked_at_and_listed(command, server, judge):
     (line,) = command.run("drift", "list").out.splitlines()
     assert line.startswith(f"{MODEL} at the operator's own server (MM-Vet, hardened), 2 looks since ")
     assert ": moved by +0.0" in line and "127.0.0.1" not in line
+
+
+@pytest.mark.soak
+def test_a_judge_is_accepted_for_each_prompt(command):
+    assert command.run("drift", "accept", "--yes").code == 0
     again = command.run("drift", "accept", "--yes", "--protocol", "paper", "--benchmark", "mm-vet-v2")
     assert again.code == 0 and "(MM-Vet v2, paper)" in again.out
-    assert command.run("drift", "list").out.count("never looked at since it was accepted") == 1
+    assert command.run("drift", "list").out.count("never looked at since it was accepted") == 2
 
 
 def test_nothing_is_sent_that_was_not_agreed_to(command, server):
