@@ -98,10 +98,10 @@ def stored(database: Database, flags: Table) -> list:
 
 
 def test_any_number_of_guest_cookies_moves_the_counted_board_by_nothing(arena):
-    arena.honest(12, 10)
+    arena.honest(8, 10)
     before, flags = shown(arena.database, COUNTED), stored(arena.database, COUNTED_FLAG)
-    assert sum(line[3] for line in before) == 2 * 120
-    arena.rig(20, 10)
+    assert sum(line[3] for line in before) == 2 * 80
+    arena.rig(5, 10)
     planted = [Planted(1 + n % 12, MODELS[-1], MODELS[n % 4], voter=n // 10) for n in range(3000)]
     plant(arena.database, planted)  # as if 300 more had come
     everyone = shown(arena.database, EVERYONE)
@@ -137,7 +137,7 @@ def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
 
 def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):
     arena.honest(6, 12)
-    arena.rig(30, 10)
+    arena.rig(15, 10)
     settle_official(arena.database, LOGGED_IN, "everyone")
     leaderboard = Leaderboard(arena.database, LOGGED_IN)
     people = PeoplesBoards(leaderboard, arena.database)
