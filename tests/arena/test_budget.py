@@ -233,7 +233,7 @@ def test_a_careless_budget_would_be_caught(database):
     assert spent(Sleepy(database, careless)) > 400
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.booleans()), max_size=30))
 def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
     """Without `database`: hypothesis starts anew for each example, on a file of its own."""

@@ -42,7 +42,7 @@ def mutations(draw) -> str:
     return text
 
 
-@settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mutations())
 def test_mutations_of_payloads(text):
     rendered = answer_html(text)
@@ -62,7 +62,7 @@ _ODD = st.sampled_from(
 )
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(_ODD, max_size=40), st.text(st.one_of(_ODD, st.characters()), max_size=30)))
 def test_visible_text_once_is_enough(text):
     once = visible_text(text)

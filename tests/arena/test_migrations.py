@@ -96,7 +96,7 @@ def schema(engine: Engine) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     "version",
     [one if one in (1, PAST[-1]) else pytest.param(one, marks=pytest.mark.soak) for one in PAST],

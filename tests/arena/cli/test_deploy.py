@@ -123,6 +123,7 @@ def test_requests_that_fail_are_sent_again(hub, kind):
     write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}
     waits = []
     send_again(waits.append)
+    hub.faults.asked_wait = "0"
     hub.faults.planned = {
         f" /api/{part}": [kind] for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
     }

@@ -341,7 +341,7 @@ JSON_VALUES = st.recursive(
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
 @given(records=st.lists(st.dictionaries(TEXT, JSON_VALUES, max_size=4), max_size=5), ascii_only=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_the_json_module_writes_comes_back_identical(tmp_path_factory, suffix, records, ascii_only):
     lines = [json.dumps(record, ensure_ascii=ascii_only) for record in records]
     content = "[" + ",\n".join(lines) + "]" if suffix == "json" else "".join(line + "\n" for line in lines) or "\n"
