@@ -106,7 +106,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.lists(VALUES, max_size=25), st.sampled_from([1, 3]))
 def test_events_that_do_not_fit_change_nothing_and_no_order_breaks_the_rules(values, verifiers):
     fitting: list[AnyValue] = []

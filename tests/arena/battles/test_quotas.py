@@ -294,7 +294,7 @@ def test_a_private_address_tells_no_network():
     assert Networks().of(request("2606:4700:0:8000::1")) == "2606:4700::/48"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.text(st.characters(codec="latin-1", exclude_characters="\r\n"), max_size=30), max_size=4))
 def test_no_header_changes_the_network(lines):
     """What our own proxy adds on the right is all that is looked at."""

@@ -63,7 +63,7 @@ def test_fifty_first_visits_with_one_cookie_make_one_voter(visitor):
 
 
 def test_undo_and_reveal_at_once_never_both_happen(visitor):
-    for _ in range(10):
+    for _ in range(6):
         battle = visitor.vote(visitor.serve())
         at_once(lambda number, battle=battle: (visitor.undo if number % 2 else visitor.reveal)(battle), 8)
         now_at = visitor.store.find(visitor.id, battle.token)

@@ -164,7 +164,7 @@ def test_predicted_wins_are_those_of_the_difference():
     assert np.isnan(chances.diagonal()).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 0.5]))
 def test_order_sides_and_splits_change_nothing(seed, prior):
     votes = even_votes(seed, 6, 120, ties=0.2)
@@ -176,7 +176,7 @@ def test_order_sides_and_splits_change_nothing(seed, prior):
         assert bradley_terry(same, prior).ratings == pytest.approx(fit.ratings, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_doubled_votes_leave_ratings_without_prior_and_renaming_moves_names_only(seed):
     votes = even_votes(seed, 5, 60)
@@ -188,7 +188,7 @@ def test_doubled_votes_leave_ratings_without_prior_and_renaming_moves_names_only
     assert renamed.ratings == pytest.approx(bradley_terry(wins, 0.5).ratings[names], abs=1e-7)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 10**6)), max_size=12))
 def test_whatever_the_votes_the_numbers_are_finite_and_the_fit_is_a_maximum(cells):
     wins = np.zeros((5, 5))

@@ -82,7 +82,7 @@ def check_turns(another, folder: Path, turns: int, seed: int) -> None:
 
 
 def test_while_three_requests_in_ten_fail_every_turn_commits_once(another, tmp_path):
-    check_turns(another, tmp_path, turns=20, seed=1)
+    check_turns(another, tmp_path, turns=12, seed=1)
 
 
 @pytest.mark.soak
@@ -146,7 +146,7 @@ def check_wipes(another, folder: Path, wipes: int, seed: int) -> None:
 
 
 def test_wiped_at_any_moment_a_machine_loses_nothing_older_than_the_page_said(another, tmp_path):
-    check_wipes(another, tmp_path, wipes=5, seed=3)
+    check_wipes(another, tmp_path, wipes=3, seed=3)
 
 
 @pytest.mark.soak
@@ -174,7 +174,7 @@ def check_restore(another, folder: Path, turns: int, seed: int) -> None:
 
 
 def test_a_restore_asks_again_for_what_failed(another, tmp_path):
-    check_restore(another, tmp_path, turns=20, seed=5)
+    check_restore(another, tmp_path, turns=10, seed=5)
 
 
 @pytest.mark.soak
