@@ -16,7 +16,7 @@ from tests.support.live_visitor import Visitor, picture
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory) -> Iterator[LiveApp]:
-    with live_app(tmp_path_factory.mktemp("pausing"), pace=0.0) as running:
+    with live_app(tmp_path_factory.mktemp("pausing"), pace=0.0, LIVE_SOON="yes") as running:
         yield running
 
 

@@ -59,7 +59,8 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
             table({**local, "max_tokens": 16, "device": "cpu"}),
             card(NAMES[3], "oblomov_v2", fast),
         )
-        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), LIVE_AT_ONCE="40", OMP_NUM_THREADS="1")
+        environ = {"LIVE_AT_ONCE": "40", "LIVE_SOON": "yes", "OMP_NUM_THREADS": "1"}
+        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
         yield Arena(app, fast, slow, str(models))
         app.stop()
 
@@ -85,7 +86,7 @@ def two_models(folder: Path, score: Callable[[Body, int], str], pace: float = 0.
     with OpenAIServer(score, models=("one", "two"), pace=pace) as server:
         price = {"prompt_price": 1.0, "completion_price": 1.0}
         tables = [card(f"Model {name}", name, server, **price) for name in server.models]
-        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
+        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), LIVE_SOON="yes", **environ)
         try:
             yield Pair(app, server)
         finally:
@@ -329,7 +330,7 @@ def test_a_failing_model_is_replaced_and_counted(tmp_path):
         OpenAIServer(says({"bad": TEXT}), empty, models=("bad",)) as bad,
     ):
         tables = (card("Model one", "one", good), card("Model two", "two", good), card("Bad model", "bad", bad))
-        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables))
+        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables), LIVE_SOON="yes")
 
         async def run() -> None:
             async with Visitor(app.address) as visitor:
