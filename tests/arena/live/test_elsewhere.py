@@ -163,7 +163,7 @@ def test_answers_that_begin_are_not_lost_to_the_visitors_other_tab(servers, monk
         with here.database.read() as connection:
             token = connection.scalars(select(LIVE_BATTLE.c.token).order_by(LIVE_BATTLE.c.id.desc())).first()
         other = asyncio.create_task(here.watch(f"/live/battles/{token}.1"))
-        for _ in range(20):  # by then the other tab waits, or has ended the battle
+        for _ in range(60):  # by then the other tab waits, or has ended the battle
             await asyncio.to_thread(here.database.try_write)
         looked.set()
         await tab
