@@ -142,6 +142,7 @@ def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence
     assert answer.text == "The database cannot be read at the moment. Please try again."
 
 
+@pytest.mark.soak
 def test_the_same_app_runs_on_postgresql(start_server, postgresql_pool):
     with postgresql_pool.database() as url:
         server = start_server(DATABASE_URL=url)

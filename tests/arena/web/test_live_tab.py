@@ -161,6 +161,7 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
 
+@pytest.mark.soak
 def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     page.set_viewport_size({"width": PHONE, "height": 420})
     send(page, *(photo(f"{number}.png") for number in range(8)))

@@ -240,6 +240,7 @@ def test_a_normal_visit_still_works(live):
         assert "You chose B" in voter.wait_out_undo()["status"]
 
 
+@pytest.mark.soak
 def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
     """Every tab and a plot, in a real browser: no violation, no error in the console, no request elsewhere."""
     with Voter(live.address) as voter:
