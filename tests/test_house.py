@@ -78,10 +78,15 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def walked(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def imports(path: Path) -> frozenset[str]:
     """Return the modules that a file imports, anywhere in it, with the names that it takes from them."""
     found = set()
-    for node in ast.walk(tree(path)):
+    for node in walked(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -90,11 +95,11 @@ def imports(path: Path) -> frozenset[str]:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (node for node in walked(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def classes(path: Path) -> Iterator[ast.ClassDef]:
-    return (node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef))
+    return (node for node in walked(path) if isinstance(node, ast.ClassDef))
 
 
 def test_folders_are_layers():
@@ -184,7 +189,7 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
     offenders = []
     for path in FILES:
         inside = {id(part) for function in functions(path) for part in ast.walk(function)}
-        for node in ast.walk(tree(path)):
+        for node in walked(path):
             call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             compiled_late = call == "re.compile" and id(node) in inside and name_of(path) not in OWN_PATTERNS
             if compiled_late or (call.startswith("re.") and call not in ("re.compile", "re.escape")):
@@ -201,7 +206,7 @@ def test_csv_goes_through_the_one_writer():
     """`arena/io/csv_text.py` keeps spreadsheets from running strangers' text."""
     offenders = []
     for path in FILES:
-        calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+        calls = [node for node in walked(path) if isinstance(node, ast.Call)]
         names = {ast.unparse(node.func) for node in calls}
         if name_of(path) != "arena/io/csv_text.py":
             offenders += [
@@ -231,10 +236,10 @@ def test_html_lives_in_templates():
     """Templates escape every value but what `arena.markdown` made, and scripts of our own."""
     offenders = []
     for path in FILES:
-        docstrings = {id(node.value) for node in ast.walk(tree(path)) if isinstance(node, ast.Expr)}
+        docstrings = {id(node.value) for node in walked(path) if isinstance(node, ast.Expr)}
         offenders += [
             f"{name_of(path)}, line {node.lineno}: put the HTML into a template"
-            for node in ast.walk(tree(path))
+            for node in walked(path)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and TAG.search(node.value)
             if id(node) not in docstrings and name_of(path) not in KNOWS_TAGS
         ]

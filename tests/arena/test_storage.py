@@ -1,20 +1,17 @@
 """Where the data lie: what is told at the start, and where they may not lie."""
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import app
 from arena.database import Database, DatabaseError
 from arena.settings import BackupSettings, Settings
 from arena.storage import StorageError, file_of, is_lost_at_restart, mount_of, refuse_network, storage_line
 from arena.types import Secret
 from tests.support.disks import small_disk
-from tests.support.servers import ROOT
 
 TABLE = """\
 overlay / overlay rw,relatime 0 0
@@ -147,10 +144,11 @@ def test_a_start_on_a_full_disk_says_so(tmp_path):
             Database(f"sqlite:///{disk / 'arena.db'}")
 
 
-def test_a_start_without_a_place_for_uploads_says_so_in_one_line(tmp_path):
+def test_a_start_without_a_place_for_uploads_says_so_in_one_line(tmp_path, monkeypatch, capsys):
     """The database may lie elsewhere, as on a PostgreSQL server."""
     (tmp_path / "file").touch()
-    environ = {**os.environ, "DATA_DIR": f"{tmp_path}/file", "DATABASE_URL": f"sqlite:///{tmp_path}/arena.db"}
-    done = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/uploads'\n", done.stderr)
+    monkeypatch.setenv("DATA_DIR", f"{tmp_path}/file")
+    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/arena.db")
+    assert app.main() == 2
+    told = capsys.readouterr().err
+    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/uploads'\n", told)

@@ -239,7 +239,7 @@ def examples(number: int) -> settings:
 
 
 class TestStoreMachine(StoreMachine.TestCase):
-    settings = examples(6)
+    settings = examples(4)
 
 
 @pytest.mark.soak

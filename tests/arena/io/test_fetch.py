@@ -121,7 +121,7 @@ def believing(certificate: Path) -> ssl.SSLContext:
 
 
 BOUNDS = FetchLimits(quiet_seconds=5, seconds=10, size=200_000)
-HASTY = FetchLimits(quiet_seconds=0.4, seconds=1.2)
+HASTY = FetchLimits(quiet_seconds=0.3, seconds=0.7)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_refusals_say_why(path, cause, fetcher, server):
 
 
 @pytest.mark.parametrize(
-    ("path", "cause"), [("/silent", "silent for 0.4 seconds"), ("/drip", "not done after 1.2 seconds")]
+    ("path", "cause"), [("/silent", "silent for 0.3 seconds"), ("/drip", "not done after 0.7 seconds")]
 )
 def test_slow_bodies(path, cause, fetcher):
     """The best of three, so that a busy machine does not decide."""
