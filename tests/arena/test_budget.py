@@ -12,8 +12,6 @@ from arena.budget import BUDGET, HOLD, LIVE, LOST, NETWORK_DAYS, Budget, BudgetE
 from arena.database import Database, now
 from tests.support.budgets import Spent, spent_by
 
-pytestmark = pytest.mark.locks_or_dialect
-
 WIDE = Ceilings(10**9, 10**9, 10**9)
 
 
@@ -28,6 +26,7 @@ def grow_old(database: Database, number: int, age: timedelta) -> None:
         connection.execute(update(HOLD).where(HOLD.c.id == number).values(since=now() - age))
 
 
+@pytest.mark.locks_or_dialect
 def test_what_is_reserved_becomes_what_it_cost(database):
     budget = Budget(database, WIDE)
     job_budget = budget.for_job("job", "ada")
@@ -110,6 +109,7 @@ def test_six_cookies_of_a_network_have_three_day_budgets_together(database):
     budget.for_job("job 8", "person 8").reserve(100)
 
 
+@pytest.mark.locks_or_dialect
 def test_a_network_and_its_guests_at_once_never_pass_their_limits(database):
     budget = Budget(database, Ceilings(10**9, 100, 10**9))
 
@@ -130,6 +130,7 @@ def test_a_network_and_its_guests_at_once_never_pass_their_limits(database):
     assert 250 <= spent <= 300
 
 
+@pytest.mark.locks_or_dialect
 def test_another_day_has_a_budget_of_its_own(database):
     budget = Budget(database, Ceilings(1000, 100, 1000))
     number = budget.for_job("job", "ada").reserve(100)
@@ -142,6 +143,7 @@ def test_another_day_has_a_budget_of_its_own(database):
     assert spent_by(budget, "job", "ada") == Spent(70, 0, 70)
 
 
+@pytest.mark.locks_or_dialect
 def test_what_a_dead_server_reserved_counts_as_spent(database):
     budget = Budget(database, Ceilings(100, 100, 100))
     job_budget = budget.for_job("job", "ada")
@@ -175,6 +177,7 @@ def test_money_is_never_given_back(database, amount):
 
 
 @pytest.mark.parametrize("jobs", [20, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.locks_or_dialect
 def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
     """Each takes what it can get; the highest sum of spent and held, seen at every step, is the ceiling at most."""
     ceiling, step = 25 * jobs, 17
@@ -214,6 +217,7 @@ class Sleepy(Budget):
         return Budget(self._database, WIDE).reserve(job, user, amount)
 
 
+@pytest.mark.locks_or_dialect
 def test_a_careless_budget_would_be_caught(database):
     """The mutant passes the ceiling where the ledger does not: what the test above measures can fail."""
 
@@ -256,6 +260,7 @@ def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
     database.close()
 
 
+@pytest.mark.locks_or_dialect
 def test_what_this_day_cost_counts_each_cost_once(database):
     """A guest's network has a day budget beside the guest's own; other days and funds are not this day's."""
     judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)

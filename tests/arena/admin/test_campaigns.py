@@ -21,8 +21,6 @@ from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
 from tests.support.servers import drafts
 from tests.support.visitors import rows
 
-pytestmark = pytest.mark.locks_or_dialect
-
 
 def acts(database) -> list[tuple[str, str, str]]:
     with database.read() as connection:
@@ -102,6 +100,7 @@ def test_links_are_the_same_all_day_and_name_what_the_platform_fills_in(bank):
     assert link.endswith("&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")
 
 
+@pytest.mark.locks_or_dialect
 def test_what_operators_do_is_recorded_with_it(bank):
     one = PaidCampaign(bank)
     assert "1 person in the platform's list of pilot; 0 of them came" in one.admin.bring_participants(
@@ -182,6 +181,7 @@ def paid(database) -> PaidCampaign:
     return PaidCampaign(database, TOML.replace("votes = 3", "votes = 12"))
 
 
+@pytest.mark.locks_or_dialect
 def test_the_sheet_flags_whom_no_board_has_looked_for(paid):
     """Nobody opens the boards of a source whose campaign runs."""
     paid.answer("reader", ["m1"])
@@ -202,6 +202,7 @@ def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_si
     assert found["hasty"]["why"] == "gave 3 answers sooner than they can be read"
 
 
+@pytest.mark.locks_or_dialect
 def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_runs(paid):
     for number in range(3):
         paid.answer(f"reader-{number}", ["m1"])
@@ -214,6 +215,7 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
     assert state.votes == 48
 
 
+@pytest.mark.locks_or_dialect
 def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     """Four workers on the same six tuples, of whom one always chooses the other model than three."""
     keys = [item.key for item in ItemBank(bank).bank().items.values()]
@@ -251,6 +253,7 @@ def test_an_empty_campaign_has_empty_tables(bank):
     assert (everyone["votes"], everyone["agreement"], everyone["correlation_within_tuple"]) == (0, "", "")
 
 
+@pytest.mark.locks_or_dialect
 def test_the_votes_name_their_worker_and_whether_they_count(bank):
     one = PaidCampaign(bank, TOML.replace("stop", "checks = { fail = 1 }\nstop"), checks=4)
     one.answer("good", [RIGHT, "m1"])
@@ -266,6 +269,7 @@ def test_the_votes_name_their_worker_and_whether_they_count(bank):
     assert row["session"] == "sitting" and row["item"] in {item.key for item in ItemBank(bank).bank().items.values()}
 
 
+@pytest.mark.locks_or_dialect
 def test_a_standing_counts_votes_tuples_workers_and_what_is_listed(bank):
     one = PaidCampaign(bank)
     one.answer("w1")

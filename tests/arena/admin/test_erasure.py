@@ -31,8 +31,6 @@ from tests.support.paid_campaigns import PaidCampaign, table
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
 
-pytestmark = pytest.mark.locks_or_dialect
-
 OTHER = hashlib.sha256(b"the cookie of the one who stays").hexdigest()
 
 
@@ -66,6 +64,7 @@ def counted(database: Database) -> list[list[tuple]]:
         ]
 
 
+@pytest.mark.locks_or_dialect
 def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     visitor, stays = Visitor(bank, COOKIE), Visitor(bank, OTHER)
     for one in (visitor, stays):
@@ -110,6 +109,7 @@ def test_a_server_that_remembers_the_cookie_finds_somebody_who_just_came(bank, f
     visitor.decide()
 
 
+@pytest.mark.locks_or_dialect
 def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     guest, voters = Visitor(bank, COOKIE), Voters(bank)
     guest.decide()
@@ -137,6 +137,7 @@ def test_whether_a_vote_counts_does_not_change(bank, forgetting):
         forgetting.forget(person, "ada")
 
 
+@pytest.mark.locks_or_dialect
 def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     """With every cookie that was theirs; what others had scored stays theirs."""
     login = hashlib.sha256(b"the cookie of the login").hexdigest()
@@ -164,6 +165,7 @@ def test_every_table_that_has_an_owner_is_served_with():
     assert owned == {table.name for table in OWNED}
 
 
+@pytest.mark.locks_or_dialect
 def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platforms_list(bank, forgetting):
     one = PaidCampaign(bank)
     seat, stays = one.answer("ann-worker"), one.answer("bob-worker")
@@ -231,6 +233,7 @@ def test_every_place_that_names_a_voter_is_served_with():
     assert places == {f"{column.table.name}.{column.name}" for column in (*DROPPED, *HANDED_OVER)}
 
 
+@pytest.mark.locks_or_dialect
 def test_what_was_interrupted_can_be_done_again(bank, images, forgetting):
     visitor = Visitor(bank, COOKIE)
     bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)

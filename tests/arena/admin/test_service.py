@@ -39,8 +39,6 @@ from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 from tests.support.writers import writing_setup
 
-pytestmark = pytest.mark.locks_or_dialect
-
 LOGGED_IN = CountSettings("logged-in")
 LOGIN = {"OAUTH_CLIENT_ID": "app", "OAUTH_CLIENT_SECRET": "s3cret"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -75,6 +73,7 @@ def page_of(seen: Dashboard) -> str:
     return unescape(dashboard_html(seen, [], []))
 
 
+@pytest.mark.locks_or_dialect
 def test_a_pause_is_heeded_at_once_and_undone(bank, service):
     check = partial(check_pause, bank)
     check()
@@ -90,6 +89,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
     assert acts(bank) == [("bob", "resumed live answers", ""), ("ada", "paused live answers", "")]
 
 
+@pytest.mark.locks_or_dialect
 def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     items, visitor = ItemBank(bank), Visitor(bank, "one")
     items.CHECK_SECONDS = 0.0
@@ -111,6 +111,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     assert [deed for _, deed, _ in acts(bank)] == ["showed an item again", "hid an item"]
 
 
+@pytest.mark.locks_or_dialect
 def test_uploads_are_kept_or_taken_down(bank, service, images):
     voter = BattleStore(bank).voter("owner")
     battle = live_vote(bank, voter)
@@ -134,6 +135,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
     assert [deed for _, deed, _ in acts(bank)] == ["took an upload down", "kept an upload"]
 
 
+@pytest.mark.locks_or_dialect
 def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_path):
     service = AdminService(bank, images, LOGGED_IN)
     settle_official(bank, LOGGED_IN, "everyone")
@@ -185,6 +187,7 @@ def test_an_order_that_is_none_changes_nothing(bank, service):
     check_pause(bank)
 
 
+@pytest.mark.locks_or_dialect
 def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     visitor = Visitor(bank, COOKIE)
     for _ in range(3):

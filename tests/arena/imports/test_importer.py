@@ -43,8 +43,6 @@ from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 from tests.support.vote_samples import CLEAN, sample
 
-pytestmark = pytest.mark.locks_or_dialect
-
 
 def votes_of(*votes: Vote) -> Battles:
     """Return votes as a file of this format gives them."""
@@ -100,6 +98,7 @@ def told(board: Board) -> str:
 # Coming in
 
 
+@pytest.mark.locks_or_dialect
 def test_the_same_file_twice_adds_nothing(bank, imports):
     first = battles(PORTION + 500)
     assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 500)
@@ -135,6 +134,7 @@ def test_nothing_is_made_of_a_file_without_votes(bank, imports):
         assert imported_sources(connection) == ()
 
 
+@pytest.mark.locks_or_dialect
 def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
     """The second portion cannot be stored: nothing counts until the import is made again."""
     VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
@@ -171,6 +171,7 @@ def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffi
             assert list(kept.votes()) == list(came.votes())
 
 
+@pytest.mark.locks_or_dialect
 def test_an_import_that_cannot_begin_leaves_nothing(bank, imports):
     """A row without a text, and a database that refuses the first rows: no source stands there without votes."""
     vote = Vote("m1", "m2", "a", conversation="1")
@@ -231,6 +232,7 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
 # Boards
 
 
+@pytest.mark.locks_or_dialect
 def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
     """With ties as halves: the ratings are those of the arithmetic on the same votes."""
     plant(bank, [Planted(1, "m1", "m2")] * 3)
@@ -274,6 +276,7 @@ def test_both_bad_counts_as_the_import_was_told(imports, leaderboard):
     assert board.votes == 200 and "left out" not in told(board)
 
 
+@pytest.mark.locks_or_dialect
 def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(bank, imports, leaderboard):
     items = list(ItemBank(bank).bank().items.values())
     Ingest(bank).add_items("test", "folder", drafts(9, images=2)[8:])
@@ -307,6 +310,7 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     assert (board.votes, board.import_summary) == (20, None), "told otherwise, they no longer do"
 
 
+@pytest.mark.locks_or_dialect
 def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, leaderboard):
     item = next(iter(ItemBank(bank).bank().items.values()))
     said = [

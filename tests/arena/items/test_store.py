@@ -23,8 +23,6 @@ from tests.support.bank_contents import contents
 from tests.support.planting import let_pass
 from tests.support.servers import drafts
 
-pytestmark = pytest.mark.locks_or_dialect
-
 HOST = "images.example.org"
 
 
@@ -47,6 +45,7 @@ def texts(database: Database, instruction: str) -> list[str]:
     return list(bank.answer_texts([contestant.answer for contestant in item.contestants]))
 
 
+@pytest.mark.locks_or_dialect
 def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
     start = Barrier(4)
 
@@ -136,6 +135,7 @@ def test_what_came_in_is_what_is_shown(database):
     assert bank.by_key("0" * 16) is None
 
 
+@pytest.mark.locks_or_dialect
 def test_the_same_import_again_changes_nothing(database):
     ingest = Ingest(database)
     ingest.add_items("test", "folder", drafts())
@@ -145,6 +145,7 @@ def test_the_same_import_again_changes_nothing(database):
     assert contents(database) == before
 
 
+@pytest.mark.locks_or_dialect
 def test_a_longer_import_adds_what_is_new(database):
     ingest = Ingest(database)
     ingest.add_items("test", "folder", drafts(items=2, models=("m1",)))
@@ -176,6 +177,7 @@ def test_a_known_item_gets_the_pictures_it_lacked(database):
     ],
     ids=["another answer", "no text"],
 )
+@pytest.mark.locks_or_dialect
 def test_nothing_comes_in_where_the_last_item_is_wrong(database, last, named):
     ingest = Ingest(database)
     ingest.add_items("test", "folder", drafts(items=1))
@@ -201,6 +203,7 @@ def test_a_source_keeps_its_kind(database):
         ingest.add_items("bank", "folder", drafts(items=2)[1:])
 
 
+@pytest.mark.locks_or_dialect
 def test_an_answer_of_a_hundred_thousand_characters_comes_back_whole(database):
     text = "<b>ä🙂</b>\n" * 10_000
     Ingest(database).add_items("test", "folder", [replace(drafts()[0], answers={"m1": text, "m2": ""})])
@@ -259,6 +262,7 @@ def answers(text: str, items: int = 6) -> dict[int, str]:
     return {item: f"{text} {item}" for item in range(1, items + 1)}
 
 
+@pytest.mark.locks_or_dialect
 def test_a_predictions_file_adds_a_contestant(bank):
     assert Ingest(bank).add_answers("new", "new.csv", answers("new")) == Changes(answers_new=6)
     assert texts(bank, "What is in picture 2?")[-1] == "new 3"
@@ -280,6 +284,7 @@ def test_another_answer_of_the_same_model_is_refused_and_nothing_stays(bank):
     assert contents(bank) == before
 
 
+@pytest.mark.locks_or_dialect
 def test_a_withdrawn_file_leaves_the_draw_and_may_come_again(bank):
     ingest = Ingest(bank)
     ingest.add_answers("new", "new.csv", answers("old"))
@@ -333,6 +338,7 @@ def votes(database: Database) -> int:
         return connection.execute(select(func.count()).select_from(VOTE)).scalar_one()
 
 
+@pytest.mark.locks_or_dialect
 def test_votes_stay_through_withdrawal_rename_and_retirement(bank):
     ingest = Ingest(bank)
     ingest.add_answers("new", "new.csv", answers("new"))
@@ -345,6 +351,7 @@ def test_votes_stay_through_withdrawal_rename_and_retirement(bank):
     assert sum(BattleStore(bank).pair_votes().values()) == 6
 
 
+@pytest.mark.locks_or_dialect
 def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
     ingest = Ingest(bank)
     ingest.rename("m1", "LLaVA (13B)")
