@@ -323,6 +323,7 @@
       // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
       this.seen = new Set();
       for (const event of ["scroll", "resize"]) addEventListener(event, () => this.look(), { passive: true });
+      for (const event of ["load", "error"]) this.part("head").addEventListener(event, () => this.look(), true);
       this.on("reveal", () => this.act("reveal"));
       this.on("again", () => this.again());
       this.resume();
@@ -333,7 +334,9 @@
       this.seen.clear();
     }
     look() {
-      const inSight = ({ top, bottom }) => top < 0.75 * innerHeight && bottom > 0;
+      // A picture that is still to come will move the answers down.
+      const stays = [...this.part("head").querySelectorAll("img")].every((picture) => picture.complete);
+      const inSight = ({ top, bottom }) => stays && top < 0.75 * innerHeight && bottom > 0;
       for (const side of ["a", "b"]) {
         const pane = this.pane(side);
         if (pane.textContent.trim() && inSight(pane.getBoundingClientRect())) this.seen.add(side);

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
 from arena.web.chinese import CHINESE
@@ -177,11 +177,18 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
 
 
 def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(wide):
+    """What stands above the fold until the pictures come has not been in sight."""
+    late: list[Route] = []
+    wide.route("**/live/images/*", lambda route: late.append(route))
     wide.set_viewport_size({"width": 844, "height": 390})
     wide.fill("#live-text", "ما هذا؟")
     assert wide.locator("#live-text").evaluate("box => getComputedStyle(box).direction") == "rtl"
     send(wide, *(photo(f"{number}.png") for number in range(8)))
     phase(wide, "open")
+    expect(wide.locator("#live-a")).to_be_disabled()
+    for route in late:
+        route.continue_()
+    wide.wait_for_function("[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)")
     expect(wide.locator("#live-a")).to_be_disabled()
     expect(wide.locator("#live .wait-answers")).to_be_visible()
     wide.locator("#live-title-a").evaluate("title => title.scrollIntoView()")
