@@ -41,8 +41,8 @@ HASTY = RateLimits(concurrency=16, timeout=30.0, attempts=8, backoff=0.02)
 LEASE = timedelta(seconds=3)
 WIDE = Ceilings(10**9, 10**9, 10**9)
 OWNER = "ada"
-CALLS = 16 * 2 + 4 * 2 + 5
-"""Our sample in two runs has 16 questions; four canaries are in each run, and five secret ones in the first."""
+CALLS = 16 + 4 + 5
+"""Our sample in one run has 16 questions, four canaries, and five secret ones."""
 
 
 def drafted(
@@ -52,8 +52,8 @@ def drafted(
     options: Options | None = None,
     spec: JudgeSpec = SPEC,
 ) -> Report:
-    """Return the draft of a file; by default of our own sample, with two runs."""
-    questions, options = questions or own_sample(), options or Options(runs=2)
+    """Return the draft of a file; by default of our own sample, with one run."""
+    questions, options = questions or own_sample(), options or Options(runs=1)
     filled = fill(questions, read_predictions(path, questions), options.missing)
     draft = MM_VET.draft(filled, questions, options, spec, address, path.name, "a model")
     return replace(draft, canary_seed=draft.canary_seed and "seed")

@@ -27,6 +27,7 @@ from tests.support.judging_process import CALLS, HASTY, SPEC, drafted, scores
 from tests.support.openai_server import Body, Faults, OpenAIServer, prompt, steady_score
 
 database, cache = judged_reports.database, judged_reports.cache
+TWICE = Options(runs=2)
 
 
 @pytest.fixture
@@ -49,7 +50,8 @@ def raw(status: int, error: dict[str, Any]) -> bytes:
 def test_every_question_is_graded_in_every_run(cache):
     told: list[Progress] = []
     with OpenAIServer() as server:
-        report = scored(server, cache, told=told)
+        report = scored(server, cache, drafted(server.address, options=TWICE), told=told)
+    calls = 16 * 2 + 4 * 2 + 5
     assert [row.question.id for row in report.rows] == [question.id for question in own_sample().questions]
     assert all([grade.run for grade in row.grades] == list(range(2)) for row in report.rows)
     assert all(grade.question == row.question.id for row in report.rows for grade in row.grades)
@@ -57,14 +59,14 @@ def test_every_question_is_graded_in_every_run(cache):
     assert len(report.canaries) == 4 * 2 + 5 and report.trusted
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert report.judge.address == server.address
-    assert server.counts.calls == CALLS
-    assert [progress.done for progress in told] == list(range(1, CALLS + 1))
-    assert told[-1] == Progress(CALLS, CALLS, CALLS)
+    assert server.counts.calls == calls
+    assert [progress.done for progress in told] == list(range(1, calls + 1))
+    assert told[-1] == Progress(calls, calls, calls)
 
 
 def test_the_run_is_sent_as_the_seed_and_shapes_the_score(cache):
     with OpenAIServer() as server:
-        report = scored(server, cache)
+        report = scored(server, cache, drafted(server.address, options=TWICE))
         assert {body["seed"] for body in server.counts.bodies} == {0, 1}
     assert any(len({grade.score for grade in row.grades}) > 1 for row in report.rows)
 
@@ -104,8 +106,8 @@ def test_missing_predictions_stop_or_stay_unscored(cache, tmp_path):
     with pytest.raises(UploadError, match="own_3"):
         drafted("http://a", path)
     with OpenAIServer() as server:
-        report = scored(server, cache, drafted(server.address, path, options=Options(runs=2, missing="unscored")))
-        assert server.counts.calls == CALLS - 2
+        report = scored(server, cache, drafted(server.address, path, options=Options(runs=1, missing="unscored")))
+        assert server.counts.calls == CALLS - 1
     assert report.missing == ("own_3",)
     assert {grade.score for grade in report.rows[3].grades} == {None}
 
@@ -133,9 +135,9 @@ def test_an_edited_row_is_judged_anew_and_the_others_are_free(cache, tmp_path):
     with OpenAIServer() as server:
         first = scored(server, cache)
         report = drafted(server.address, path)
-        assert quote(report, SPEC, None, cache).calls == 2
+        assert quote(report, SPEC, None, cache).calls == 1
         second = scored(server, cache, report)
-        assert server.counts.calls == CALLS + 2
+        assert server.counts.calls == CALLS + 1
         assert all("I think." in prompt(body) for body in server.counts.bodies[CALLS:])
     assert [row for row in second.rows if row not in first.rows] == [second.rows[5]]
 
@@ -168,17 +170,15 @@ def test_a_stopped_scoring_goes_on_where_it_was(cache, other_cache):
     with OpenAIServer(latency=0.01) as server:
         whole = scored(server, other_cache)
         server.counts.calls = 0
-        for at in (10, 30):
+        for at in (8, 16):
             with pytest.raises(ScoringStopped):
-                scored(server, cache, pace=replace(HASTY, concurrency=4), stop_at=at)  # sixteen may be the last ones
+                scored(server, cache, pace=replace(HASTY, concurrency=4), stop_at=at)
         report = scored(server, cache)
         assert server.counts.calls == CALLS, "no reply was thrown away"
     assert scores(report) == scores(whole)
 
 
-@pytest.mark.parametrize(
-    "options", [Options(runs=2), PAPER, Options(runs=2, sampled=True)], ids=["hardened", "paper", "sampled"]
-)
+@pytest.mark.parametrize("options", [TWICE, PAPER, Options(runs=2, sampled=True)], ids=["hardened", "paper", "sampled"])
 def test_faults_change_no_score(cache, other_cache, options):
     with OpenAIServer() as calm:
         expected = scored(calm, other_cache, drafted(calm.address, options=options))
@@ -217,12 +217,12 @@ def test_a_question_that_gets_no_reply_leaves_the_others_judged(cache):
         return steady_score(body, sample)
 
     with OpenAIServer(score=reply) as server:
-        with pytest.raises(JudgeFailed, match=r"2 of 45 grades are missing; go on later"):
+        with pytest.raises(JudgeFailed, match="1 of 25 grades are missing; go on later"):
             scored(server, cache, pace=replace(HASTY, attempts=2))
         broken["own_7"] = False
         server.counts.calls = 0
         report = scored(server, cache)
-        assert server.counts.calls == 2
+        assert server.counts.calls == 1
     assert None not in {grade.score for row in report.rows for grade in row.grades}
 
 
@@ -246,9 +246,9 @@ def attacked(tmp_path: Path) -> Path:
 def test_a_judge_that_obeys_is_found_out_by_the_probe(cache, tmp_path):
     with OpenAIServer(score=obeying) as server:
         report = drafted(server.address, attacked(tmp_path))
-        assert quote(report, SPEC, None, cache).calls == CALLS + 2, "the probe is in the quote"
+        assert quote(report, SPEC, None, cache).calls == CALLS + 1, "the probe is in the quote"
         done = scored(server, cache, report)
-        assert server.counts.calls == CALLS + 2
+        assert server.counts.calls == CALLS + 1
     row = done.rows[2]
     assert row.flags and {grade.score for grade in row.grades} == {None}
     assert all("another question's truth" in grade.reason for grade in row.grades)
@@ -269,7 +269,7 @@ def test_one_run_that_obeys_withdraws_them_all(cache, tmp_path):
         return obeying(body, sample) if body["seed"] == 1 else "0.0"
 
     with OpenAIServer(score=sometimes) as server:
-        done = scored(server, cache, drafted(server.address, attacked(tmp_path)))
+        done = scored(server, cache, drafted(server.address, attacked(tmp_path), options=TWICE))
     assert {grade.score for grade in done.rows[2].grades} == {None}
 
 

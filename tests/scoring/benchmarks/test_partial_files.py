@@ -23,7 +23,9 @@ def overall(found, table):
     return tuple(float(line[name]) for name in ("mean", "worst", "best"))
 
 
-@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+@pytest.mark.parametrize(
+    "protocol", ["strict", *(pytest.param(one, marks=pytest.mark.soak) for one in ("mmbench-paper", "mmt-paper"))]
+)
 @pytest.mark.parametrize(
     ("split", "name", "of"),
     [

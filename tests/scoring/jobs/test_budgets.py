@@ -68,8 +68,8 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_w
 
 def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache, short_waits):
     with OpenAIServer(latency=0.01) as server:
-        with pytest.raises(BudgetError, match=r"This run may cost \$0.05, of which \$0.0\d are spent"):
-            scored(server, cache, job_budget=RunBudget(50_000))
+        with pytest.raises(BudgetError, match=r"This run may cost \$0.03, of which \$0.0\d are spent"):
+            scored(server, cache, job_budget=RunBudget(30_000))
         assert 0 < server.counts.calls < CALLS
 
 
@@ -90,14 +90,14 @@ def test_hidden_tokens_are_estimated_and_corrected_by_the_replies():
 
 
 def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database, short_waits):
-    budget = Budget(database, Ceilings(50_000, 10**9, 10**9))
+    budget = Budget(database, Ceilings(30_000, 10**9, 10**9))
     with OpenAIServer() as server:
         with pytest.raises(BudgetError, match="JUDGE_JOB_BUDGET"):
             scored(server, cache, job_budget=budget.for_job("job", "ada"))
         calls = server.counts.calls
         assert 0 < calls < CALLS
         assert quote(drafted(server.address), SPEC, None, cache).cached == calls
-    assert spent_by(budget, "job", "ada").job <= 50_000
+    assert spent_by(budget, "job", "ada").job <= 30_000
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.soak)])
@@ -138,9 +138,9 @@ def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
 
 def test_money_on_its_way_is_waited_for(cache, database, short_waits):
     """The ceiling has room for what the calls cost, and for few upper bounds at one time."""
-    budget = Budget(database, Ceilings(10**9, 10**9, 100_000))
+    budget = Budget(database, Ceilings(10**9, 10**9, 60_000))
     with OpenAIServer(latency=0.01) as server:
         report = scored(server, cache, job_budget=budget.for_job("job", "ada"))
         assert server.counts.calls == CALLS
     assert None not in {grade.score for row in report.rows for grade in row.grades}
-    assert 50_000 < spent_by(budget, "job", "ada").total <= 100_000
+    assert 30_000 < spent_by(budget, "job", "ada").total <= 60_000

@@ -192,7 +192,7 @@ def test_vectors(data):
     assert right >= 0.85 * letters
 
 
-@pytest.mark.parametrize("benchmark", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
+@pytest.mark.parametrize("benchmark", ["MMStar", "RealWorldQA", pytest.param("ScienceQA_TEST", marks=pytest.mark.soak)])
 def test_what_rules_decide_is_what_the_public_toolkit_decided(data, benchmark):
     rows = [row.values for row in read_records(data / "vlmevalkit" / f"vila_8b_{benchmark}_openai_result.xlsx")]
     same = decided = 0

@@ -151,7 +151,11 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
 
 
-def test_a_file_that_cannot_be_scored_is_told_in_words(visitor, tmp_path):
+def incomplete(folder: Path) -> Path:
+    return write_csv(folder / "gap.csv", [row for row in mmbench_rows() if row["index"] != "3000001"])
+
+
+def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_told_in_words(visitor, tmp_path):
     (tmp_path / "other.json").write_text('{"q1": "a cat", "q2": "a dog"}')
     upload(visitor, tmp_path / "other.json")
     found = visitor.locator("#found")
@@ -159,6 +163,11 @@ def test_a_file_that_cannot_be_scored_is_told_in_words(visitor, tmp_path):
     expect(found).to_contain_text("it is a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
     expect(visitor.get_by_label("MMT-Bench", exact=True)).to_be_visible()
+    upload(visitor, incomplete(tmp_path))
+    expect(found).to_contain_text("question 1 lacks pass 3")
+    expect(found).to_contain_text("This keeps the file from CircularEval")
+    expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
+    shoot(visitor, "scoring-incomplete", whole=True)
     rows = mmbench_rows()
     rows[3]["index"], rows[4]["index"] = "one", rows[0]["index"]
     upload(visitor, write_csv(tmp_path / "rows.csv", rows))
@@ -462,14 +471,9 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
     assert {"partial_circular_acc.csv", "partial_circular-audit.jsonl"} <= set(links.all_inner_texts())
 
 
-def test_an_incomplete_file_is_offered_as_vanilla(visitor, scoring, tmp_path):
-    rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
-    path = write_csv(tmp_path / "gap.csv", rows)
-    upload(visitor, path)
-    expect(visitor.locator("#found")).to_contain_text("question 1 lacks pass 3")
-    expect(visitor.locator("#found")).to_contain_text("This keeps the file from CircularEval")
-    expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
-    shoot(visitor, "scoring-incomplete", whole=True)
+@pytest.mark.soak
+def test_an_incomplete_file_is_scored_as_vanilla(visitor, scoring, tmp_path):
+    upload(visitor, incomplete(tmp_path))
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=15_000)
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
