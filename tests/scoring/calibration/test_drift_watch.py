@@ -99,7 +99,7 @@ def test_a_server_without_jobs_looks_each_week_and_the_hosts_day_budget_pays(dat
 
 
 def test_a_judge_that_moves_by_a_twentieth_is_told_at_the_first_look_and_stays_moved(database, server, judge, caplog):
-    steady(database, server)
+    accept(database, server)
     judge.shift = 0.05
     age(database, 7.1)
     with running(bench(database, server)):
