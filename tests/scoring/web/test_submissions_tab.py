@@ -106,6 +106,7 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
     choice.click(timeout=20_000)
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
+    visitor.get_by_label("The reference alone").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
