@@ -63,7 +63,7 @@ from arena.web.built_pages import BuiltPages
 from arena.web.campaign_setup import battle_task, build_campaigns
 from arena.web.cookies import VoterCookies
 from arena.web.events import RAW, Argument, Updates
-from arena.web.gradio_patches import keep_no_sessions, nothing_between
+from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES
@@ -190,7 +190,7 @@ class AppContext:
             await stack.enter_async_context(self.writing.running())
             yield
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
-            sys.setswitchinterval(0.0005)  # and each that still burns delays every step of the last copy by this
+            sys.setswitchinterval(0.0005)  # a thread that still computes delays each step of the last backup by this
 
 
 async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
@@ -234,7 +234,7 @@ def create_app(context: AppContext) -> FastAPI:
         scoring_api.agreement_routes(context.agreement),
     ):
         app.include_router(router)
-    with nothing_between():
+    with without_interim_builds():
         page = build_page(context)
     gr.mount_gradio_app(
         app,

@@ -83,7 +83,9 @@ def _of_battles(name: str, table: str) -> Iterator[str]:
     """A table that only campaigns of battles have."""
     admin = _admin_of(name)
     if table not in admin.tables:
-        raise CampaignError(f"{name} is a project in which people write items, without {table}: drafts board {name}")
+        raise CampaignError(
+            f"{name} is a project in which people write items and has no {table}; see: drafts board {name}"
+        )
     return printed(admin.tables[table](name))
 
 
@@ -191,7 +193,7 @@ def unsigned(name: str) -> Iterator[str]:
     rows: Rows = [("worker", "votes", "wanted", "complete", "code", "since")]
     seats = UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name)
     if not seats:
-        typer.echo(f"Nobody has come by an unsigned link of {name!r}; all commands: campaign --help", err=True)
+        typer.echo(f"Nobody has opened an unsigned link of {name!r}; for all commands: campaign --help", err=True)
     for row in seats:
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))

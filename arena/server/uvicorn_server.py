@@ -34,7 +34,7 @@ def listening(settings: Settings) -> partial[None]:
     except OSError as error:
         where = f"HOST {settings.host}, PORT {settings.port}"
         raise SettingError(f"{where}: cannot listen there ({error.strerror}); set others that are free") from error
-    # asyncio sets it for listeners of its own alone; without it a body waits 40 ms until its head is acknowledged
+    # asyncio sets this only on sockets that it binds itself; without it, a body waits 40 ms for the ACK of its head
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return partial(serve, listener)
 

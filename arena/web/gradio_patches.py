@@ -1,4 +1,4 @@
-"""Gradio patches: sessions without state, and no servers and configurations that nothing asks.
+"""Gradio patches: sessions without state, and no servers and configurations that are never used.
 
 For every session Gradio keeps a copy of the page's whole configuration: 370 kB and 19 ms here, for any session name
 that anyone invents. Our page has no state: battles are in the database, and a visitor's input comes with each call. So
@@ -51,8 +51,8 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 
 
 @contextmanager
-def nothing_between() -> Iterator[None]:
-    """Let Gradio make no server and no configuration at each step of a page; those that are asked are made after."""
+def without_interim_builds() -> Iterator[None]:
+    """Let Gradio build no server or configuration at each step of a page; mounting the page builds the ones in use."""
     server, configuration = App.create_app, Blocks.get_config_file
     App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
     Blocks.get_config_file = lambda _: {}  # pyright: ignore[reportAttributeAccessIssue]

@@ -129,4 +129,4 @@ def test_the_report_of_unsigned_links_is_as_before(arena, capsys):
 def test_a_mistyped_command_is_told_beside_its_empty_table(arena, capsys):
     code, out, err = campaign(capsys, "qualty")
     assert (code, out) == (0, "worker,votes,wanted,complete,code,since\n")
-    assert err == "Nobody has come by an unsigned link of 'qualty'; all commands: campaign --help\n"
+    assert err == "Nobody has opened an unsigned link of 'qualty'; for all commands: campaign --help\n"

@@ -96,7 +96,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
     rows = list(csv.DictReader(io.StringIO(arena("campaign", "sheet", "pets")[1])))
     assert [(row["person"], row["votes"]) for row in rows] == [(name, "1") for name in ("ann", "bob", "cem", "dot")]
     for word in ("quality", "votes"):
-        told = f"pets is a project in which people write items, without {word}: drafts board pets\n"
+        told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
     assert "pets (plain), ended: an operator ended it; 1 of 10" in arena("campaign", "list")[1]
