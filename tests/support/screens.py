@@ -57,7 +57,7 @@ def _leave(browser: Browser, page: Page) -> bool:
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
         context.new_page().goto(f"{address}/healthz")
-        if "native code" not in page.evaluate("String(Date)"):  # an installed clock stays on the context
+        if "native code" not in page.evaluate("String(setTimeout)"):  # an installed clock stays on the context
             return False
     except Error:  # its server is gone, or the page shows nothing
         return False
@@ -124,6 +124,7 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
 def see_both(page: Page) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
     expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
+    expect(page.locator("#answers[data-shown]")).to_be_attached()  # after the item, in a page just opened
     page.locator("#item [data-show=b]").dispatch_event("click")
     expect(page.locator("#choose-a")).to_be_enabled()
 
