@@ -75,7 +75,7 @@ def unrecognised(path: Path, option: str) -> ChoicesError:
         told = f"found a table of MM-Vet; score it with python -m scoring {edition}"
     elif VQA[0].fits(first):
         told = (
-            "found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            "found question, answer and prediction, as several benchmarks have; say which: "
             f"{option} {' or '.join(one.key for one in VQA)}. Multiple choice needs a column for each option: A, B, ..."
         )
     else:

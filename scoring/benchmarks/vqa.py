@@ -55,8 +55,8 @@ _OF_DATASET = {"answers", "fullanswer", "semantic"}
 """Columns of the datasets' own files, in which an answer is no model's."""
 _INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
-_TEXTVQA_VALIDATION = range(34602, 39602)
-"""Question ids of TextVQA's validation split, which tell its files from OK-VQA's."""
+_IDS: Mapping[Dataset, range] = {"TextVQA": range(34_602, 39_602), "OK-VQA": range(100_000, 5_819_300)}
+"""Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
 
 
 class VQAQuestion(NamedTuple):
@@ -233,12 +233,11 @@ def _unquoted(literal: str) -> str:
 
 
 def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
-    """The dataset that a file looks like: TextVQA has its own range of ids; many have one answer, GQA by its name."""
+    """The dataset that most ids or, with one answer to each question, the file's name tell; None if nothing does."""
     if all(len(row.answers) <= 1 for row in rows):
         return "GQA" if "gqa" in file.lower() else None
     ids = [int(row.id) for row in rows if row.id.isdecimal()]
-    inside = sum(id in _TEXTVQA_VALIDATION for id in ids)
-    return "TextVQA" if 2 * inside > len(rows) else "OK-VQA"
+    return next((name for name, own in _IDS.items() if 2 * sum(id in own for id in ids) > len(rows)), None)
 
 
 def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Grading:

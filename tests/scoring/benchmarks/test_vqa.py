@@ -170,6 +170,21 @@ def test_a_real_models_textvqa_file(data):
     assert report.consensus.mean == pytest.approx(62.11), "the toolkit's code over these 1,000; all 5,000: 60.162"
 
 
+@pytest.mark.parametrize(
+    ("ids", "dataset"),
+    [
+        (("2971475", "3397615", "17045"), "OK-VQA"),
+        (("262148000", "262148001", "393225000"), None),  # VQAv2
+        (("49153", "24580", "57349"), None),  # DocVQA
+        (("VizWiz_val_00000000.jpg", "VizWiz_val_00000001.jpg"), None),
+        (("0", "1", "2"), None),
+    ],
+)
+def test_ids_tell_ok_vqa_and_other_sets_of_several_answers_are_asked_about(ids, dataset):
+    rows = [VQAnswer(id, "what?", ("dog", "cat"), "dog", at) for at, id in enumerate(ids)]
+    assert vqa_marks.recognised(rows, "answers.csv") == dataset
+
+
 VET = [
     {"index": "1", "question": "What is x?", "answer": "x=-1<AND>x=-5", "category": "ocr,math", "prediction": "-1"},
     {"index": "2", "question": "What is this?", "answer": "a truck", "category": "rec", "prediction": "A truck."},

@@ -51,12 +51,12 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "vqa own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
             "--dataset GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, one answer each, as several benchmarks have; say which: "
+            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
             "--benchmark GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
         ),
         (

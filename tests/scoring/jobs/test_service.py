@@ -40,8 +40,8 @@ from tests.support.openai_server import OpenAIServer
 pytestmark = pytest.mark.locks_or_dialect
 
 MARKED = [
-    {"index": "1", "question": "what brand?", "answer": "['dakota', 'dakota digital']", "prediction": "Dakota"},
-    {"index": "2", "question": "what time?", "answer": "['noon', '12']", "prediction": "at night"},
+    {"index": "2971475", "question": "what brand?", "answer": "['dakota', 'dakota digital']", "prediction": "Dakota"},
+    {"index": "3397615", "question": "what time?", "answer": "['noon', '12']", "prediction": "at night"},
     {"index": "3", "question": "who?", "answer": "", "prediction": "nobody"},
 ]
 
@@ -274,7 +274,7 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
     benchmark = BENCHMARKS["OK-VQA"]
     tasks = benchmark.tasks(report, SPEC)
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
-    assert graded.grades == (Grade("1", 0, None, "content filter"), Grade("2", 0, None, "content filter"))
+    assert graded.grades == (Grade("2971475", 0, None, "content filter"), Grade("3397615", 0, None, "content filter"))
     assert read_record(benchmark.report, record_json(graded)) == graded and not graded.left
     assert benchmark.files(graded)["v_acc.csv"].splitlines()[1].endswith(b'"0"')
 

@@ -508,7 +508,12 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
 @pytest.mark.soak
 def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
     rows = [
-        {"index": str(at), "question": "What brand?", "answer": "['nikon', 'nikon', 'canon']", "prediction": said}
+        {
+            "index": str(2_971_475 + at),
+            "question": "What brand?",
+            "answer": "['nikon', 'nikon', 'canon']",
+            "prediction": said,
+        }
         for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
     ]
     upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
