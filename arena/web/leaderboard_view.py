@@ -25,8 +25,9 @@ COUNTED: Mapping[CountRule, str] = {
 }
 """Whose votes count, by the rules that leave some out."""
 CROWD = (
-    "Cookies are free: in simulations 100 new ones, with ten votes each for the last of six models beside 5,000 honest "
-    "votes, moved it by no place from ten networks, and unseen by up to four from a hundred within ten days."
+    "One person can vote under many new cookies. In simulations 100 of them, with ten votes each for the last of six "
+    "models beside 5,000 honest votes, moved it by no place from ten networks; from a hundred networks within ten days "
+    "they stayed unseen and moved it by up to four places."
 )
 """`python -m perf.fraud`."""
 ANY_TIME = (
