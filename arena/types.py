@@ -3,12 +3,15 @@
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = ("a", "b")
@@ -36,6 +39,14 @@ def folded(text: str) -> str:
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
     """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
     return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values by key, both in the order in which they came."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 @dataclass(frozen=True)

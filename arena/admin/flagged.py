@@ -10,6 +10,7 @@ from arena.battles.choices import ChoiceTables
 from arena.battles.tables import BANK, BATTLE, LIVE, LIVE_BATTLE, LIVE_VOTE, VOTE
 from arena.fraud.flags import FlagRow
 from arena.items.store import ITEM, MODEL
+from arena.types import grouped
 
 MOST_FLAGGED, MOST_CAST = 50, 30
 """Voters shown, those flagged last first, and votes of each."""
@@ -40,9 +41,7 @@ class FlaggedVoter(NamedTuple):
 
 def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
     """Return the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
-    of_voter: dict[int, list[FlagRow]] = {}
-    for flag in flags:
-        of_voter.setdefault(flag.voter, []).append(flag)
+    of_voter = grouped((flag.voter, flag) for flag in flags)
     latest = sorted(of_voter.items(), key=lambda one: max(flag.raised_at for flag in one[1]), reverse=True)
     return tuple(_with_votes(connection, voter, tuple(mine)) for voter, mine in latest[:MOST_FLAGGED])
 

@@ -22,6 +22,7 @@ from arena.database import Database, now, take_turn
 from arena.seats.campaigns import Campaign, Note
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
+from arena.types import grouped
 
 MOST_BROUGHT = 30
 """Pictures that a seat may bring for one draft."""
@@ -232,12 +233,9 @@ class DraftStore:
 
     def picture_hashes(self, but: int) -> dict[int, list[str]]:
         """Hashes of the pictures that were brought for other drafts, of every project."""
-        found: dict[int, list[str]] = {}
         columns = select(DRAFT_PICTURE.c.draft_id, DRAFT_PICTURE.c.hash)
         with self._database.read() as connection:
-            for draft, one in connection.execute(columns.where(DRAFT_PICTURE.c.draft_id != but)):
-                found.setdefault(draft, []).append(one)
-        return found
+            return grouped(connection.execute(columns.where(DRAFT_PICTURE.c.draft_id != but)))
 
 
 def _row(draft: int, value: AnyValue) -> dict[str, object]:
@@ -303,9 +301,8 @@ def _drafts(connection: Connection, campaign: Campaign, *where) -> list[Draft]:
     gone = gone.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
     withdrew = set(connection.scalars(gone))
     of_these = DRAFT_EVENT.c.draft_id.in_(select(DRAFT.c.id).where(DRAFT.c.campaign_id == campaign.id, *where))
-    events: dict[int, list[Row]] = {}
-    for row in connection.execute(select(DRAFT_EVENT).where(of_these).order_by(DRAFT_EVENT.c.id)):
-        events.setdefault(row.draft_id, []).append(row)
+    told = connection.execute(select(DRAFT_EVENT).where(of_these).order_by(DRAFT_EVENT.c.id))
+    events = grouped((row.draft_id, row) for row in told)
     rows = connection.execute(mine.order_by(DRAFT.c.id)).all()
     return [_draft(row, events.get(row.id, ()), withdrew, project_of(campaign.spec)) for row in rows]
 

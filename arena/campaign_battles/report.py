@@ -1,7 +1,7 @@
 """Campaign report: what each worker gave, how far workers agree, every vote with its worker. For operators."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -25,7 +25,7 @@ from arena.seats.overlap import agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
-from arena.types import UNRELATED
+from arena.types import UNRELATED, grouped
 
 _A, _B = ANSWER.alias("said_a"), ANSWER.alias("said_b")
 _UNKNOWN = Correlations(nan, nan, nan)
@@ -95,7 +95,8 @@ def seat_work(connection: Connection, campaign: Campaign, seats: Sequence[Seat])
     given = judgements(connection, campaign)
     withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
     agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
-    flags, last, mine = flags_in_words(connection), last_answers(connection, campaign), _by_seat(given)
+    mine = {seat.id: [] for seat in seats} | grouped((one.seat, one) for one in given)
+    flags, last = flags_in_words(connection), last_answers(connection, campaign)
     skipped = skipped_checks(connection, campaign)
     found = {}
     for seat in seats:
@@ -172,7 +173,7 @@ def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], l
     code = {seat.id: number for number, seat in enumerate(people)}
     given = [one for one in judgements(connection, campaign) if one.seat in code]
     out = left_out_seats(connection, campaign)
-    mine, answers = _by_seat(given), _answers(given)
+    mine, answers = {seat: [] for seat in code} | grouped((one.seat, one) for one in given), _answers(given)
     several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}
     agreement = agreement_with_rest(answers)
     rows = [
@@ -196,13 +197,6 @@ def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], l
     votes = counted_votes(connection, campaign, layout, out) if layout else None
     rho = measured_correlations(votes, _UNKNOWN) if votes and len(votes) else None
     return Quality(told, pairwise_agreement(counted), len(several), rho)
-
-
-def _by_seat(given: Iterable[Judgement]) -> Mapping[int, list[Judgement]]:
-    found: dict[int, list[Judgement]] = defaultdict(list)
-    for one in given:
-        found[one.seat].append(one)
-    return found
 
 
 def _answers(given: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:

@@ -15,7 +15,7 @@ from sqlalchemy import Boolean, Column, Connection, ForeignKey, Index, Integer, 
 from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
-from arena.types import Contestant, Image, Item, SourceKind
+from arena.types import Contestant, Image, Item, SourceKind, grouped
 
 SOURCE = Table(
     "source",
@@ -201,10 +201,9 @@ class ItemBank:
 
     def known_items(self) -> list[KnownItem]:
         """Every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
-        names: dict[int, list[str]] = {}
+        images = select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)
         with self._database.read() as connection:
-            for row in connection.execute(select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)):
-                names.setdefault(row.item_id, []).append(row.name)
+            names = grouped(connection.execute(images))
             items = select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction).join(SOURCE).where(SOURCE.c.kind != "check")
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
@@ -253,19 +252,17 @@ def sources_of(connection: Connection) -> tuple[Source, ...]:
 
 def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
     families = {row.id: row.name for row in connection.execute(select(FAMILY))}
-    images: dict[int, list[Image]] = {}
-    for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)):
-        image = Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence)
-        images.setdefault(row.item_id, []).append(image)
-    contestants: dict[int, list[Contestant]] = {}
+    images = grouped(
+        (row.item_id, Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence))
+        for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position))
+    )
     query = (
         select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.id)
         .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         .where(ANSWER.c.withdrawn_at.is_(None), MODEL.c.retired_at.is_(None))
         .order_by(ANSWER.c.item_id, ANSWER.c.model_id)
     )
-    for row in connection.execute(query):
-        contestants.setdefault(row.item_id, []).append(Contestant(row.model_id, row.id))
+    contestants = grouped((row.item_id, Contestant(row.model_id, row.id)) for row in connection.execute(query))
     hidden = frozenset(connection.scalars(select(HIDDEN_ITEM.c.item_id)))
     hidden_pictures = {image.sha256 for item in hidden for image in images.pop(item) if image.sha256}
     hidden_pictures.difference_update(image.sha256 for shown in images.values() for image in shown)

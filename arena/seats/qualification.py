@@ -20,6 +20,7 @@ from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.spec import QualifySpec
 from arena.seats.tables import SEAT_TRY
+from arena.types import grouped
 
 
 class QualificationError(VoterError):
@@ -69,12 +70,9 @@ class Qualification:
 
     def _tries(self, seat: Seat) -> dict[int, list[bool]]:
         """Whether each answer was right, by try."""
-        tries: dict[int, list[bool]] = {}
         mine = select(SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(SEAT_TRY.c.seat_id == seat.id)
         with self._database.read() as connection:
-            for attempt, is_right in connection.execute(mine):
-                tries.setdefault(attempt, []).append(is_right)
-        return tries
+            return grouped(connection.execute(mine))
 
     def question(self, seat: Seat, names: Sequence[str], attempt: int, number: int) -> str:
         """The name of a question. Raises QualificationError where a source has too few."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import (
@@ -67,9 +68,7 @@ def ungraded(report: Report) -> str:
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
-    found: dict[tuple[int, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), []).append(row)
+    found = grouped((tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), row) for row in rows)
     order = sorted(found, key=lambda places: (-len(found[places]), places))
     return {"_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order}
 

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator
 
+from arena.types import grouped
 from scoring.benchmarks.article import PublishedBoard, PublishedRow
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
@@ -266,9 +267,7 @@ def meta_task(question: ChoiceQuestion) -> str:
 
 
 def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> MMTBenchScores:
-    by_subtask: dict[str, list[Decided]] = {}
-    for row in rows:
-        by_subtask.setdefault(row.question.named_category, []).append(row)
+    by_subtask = grouped((row.question.named_category, row) for row in rows)
     metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
     metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
     lines = {

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
-from arena.types import folded
-from scoring.report import Filled, NoAnswersError, Question, QuestionSet, repeats
+from arena.types import folded, grouped
+from scoring.report import Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
     "id: text",
@@ -188,9 +188,7 @@ class _Index:
         times = Counter(number for number, _ in numbers)
         self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
         self._asked = {question.id: folded(question.text).partition("<image>")[0] for question in whole}
-        self._texts: dict[str, list[Question]] = {}
-        for question in whole:
-            self._texts.setdefault(folded(question.text), []).append(question)
+        self._texts = grouped((folded(question.text), question) for question in whole)
 
     def is_same(self, id: str, text: JSON) -> bool | None:
         """Whether a prompt holds the question of an id, up to its first picture; None where one is not known."""

@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.calibration.corrected_mean import LEAST, LEAST_OF_GROUP, CorrectedMean, MarkedScores, corrected_mean
 from scoring.calibration.files import JudgedFile, PersonMark
@@ -78,9 +79,7 @@ def calibrate(
     `again` are second marks by the same people; `strata` has the stratum of every answer within which those to be
     marked were drawn by lot, None: they were drawn from all.
     """
-    by_item: dict[str, list[float]] = {}
-    for mark in marks:
-        by_item.setdefault(mark.item, []).append(mark.score)
+    by_item = grouped((mark.item, mark.score) for mark in marks)
     items = [item for item in by_item if all(item in file.answers for file in files)]
     if len(items) < LEAST_MARKS:
         raise MarksError(f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}")
@@ -162,10 +161,8 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
 
 def _people(marks: Sequence[PersonMark]) -> Measures | None:
     """Each answer's first marker against its second."""
-    by_item: dict[str, list[PersonMark]] = {}
-    for mark in marks:
-        by_item.setdefault(mark.item, []).append(mark)
-    pairs = [(given[0].score, given[1].score) for given in by_item.values() if len(given) > 1]
+    by_item = grouped((mark.item, mark.score) for mark in marks)
+    pairs = [given[:2] for given in by_item.values() if len(given) > 1]
     if len(pairs) < LEAST_MARKS:
         return None
     first, second = np.array(pairs).T

@@ -11,6 +11,7 @@ from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Estimate, share
 from arena.ratings.intervals import percentiles
 from arena.ratings.shares import Share
 from arena.ratings.votes import Floats
+from arena.types import grouped
 from scoring.error_analysis.shares import KEYS
 from scoring.error_analysis.types import NO_ERRORS, ErrorKey, Label
 
@@ -105,11 +106,8 @@ def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQues
     for model, given in labels.items():
         for one in sorted(given, key=lambda label: label.round):
             last[one.item, one.labeller, model] = one
-    doubts: dict[str, list[tuple[str, Label]]] = {}
-    for (item, _, model), one in last.items():
-        if NO_ERRORS & {one.main, *one.further}:
-            doubts.setdefault(item, []).append((model, one))
-    found = [_doubted(item, given) for item, given in doubts.items()]
+    doubts = ((item, (model, one)) for (item, _, model), one in last.items() if NO_ERRORS & {one.main, *one.further})
+    found = [_doubted(item, given) for item, given in grouped(doubts).items()]
     several = [one for one in found if max(one.people, one.models) >= LEAST_DOUBTS]
     return sorted(several, key=lambda one: (-one.people, -one.models, -one.annotation, one.item))
 

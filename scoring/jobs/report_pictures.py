@@ -22,6 +22,7 @@ from arena.database import METADATA, Database, DatabaseError
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
 from arena.io.tables import JSON, PAGE, RowsError, read_records
+from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
 from scoring.benchmarks.base import FileBenchmark
 from scoring.jobs.store import JOB, Job, Jobs
@@ -86,11 +87,8 @@ class ReportPictures:
             with suppress(TooLateError):
                 waiting.result(_PATIENCE_SECONDS)
         query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(REPORT_PICTURE.c.link == link)
-        found: dict[str, list[int]] = {}
         with self._database.read() as connection:
-            for question, number in connection.execute(query.order_by(REPORT_PICTURE.c.number)):
-                found.setdefault(question, []).append(number)
-        return found
+            return grouped(connection.execute(query.order_by(REPORT_PICTURE.c.number)))
 
     def picture(self, link: str, number: int) -> bytes | None:
         """Return a picture of the report under this link; None if that has no such picture."""

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from arena.database import Database, now
 from arena.items.store import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
 from arena.leaderboard.service import Leaderboard
-from arena.types import REFERENCE, folded
+from arena.types import REFERENCE, folded, grouped
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
@@ -168,15 +168,14 @@ class Submissions:
 
     def _bank(self) -> Mapping[str, _Stored]:
         """Return every item by its key, also those without stored images: a judge may read captions."""
-        images: dict[int, list] = {}
+        shown = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
         answers: dict[int, dict[str, str]] = {}
         answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         items = select(ITEM, FAMILY.c.name.label("family"), SOURCE.c.name.label("source"))
         items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
         items = items.where(_NO_CHECK)
         with self._database.read() as connection:
-            for row in connection.execute(select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)):
-                images.setdefault(row.item_id, []).append(row)
+            images = grouped((row.item_id, row) for row in connection.execute(shown))
             for row in connection.execute(answered.where(_IN_USE)):
                 answers.setdefault(row.item_id, {})[row.name] = row.text
             rows = connection.execute(items.order_by(ITEM.c.id)).all()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.types import grouped
 from scoring.calibration.calibrate import Calibration, between_judges, calibrate
 from scoring.calibration.corrected_mean import LEAST_OF_GROUP, CorrectedMean, MarkedScores, difference
 from scoring.calibration.files import CANNOT, JudgedAnswer, JudgedFile, PersonMark
@@ -116,9 +117,8 @@ def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, Corre
 
 def _scored(marking: Marking, job: Job, file: JudgedFile) -> dict[str, tuple[float, float | None]]:
     """The judge's score and the median mark (None: unmarked) of each question that the judge scored."""
-    given: dict[str, list[float]] = {}
-    for mark in _person_marks(marking.store.of_report("marks", job.link, job.owner, file.answers), 1):
-        given.setdefault(mark.item, []).append(mark.score)
+    marks = _person_marks(marking.store.of_report("marks", job.link, job.owner, file.answers), 1)
+    given = grouped((mark.item, mark.score) for mark in marks)
     return {
         one.question.id: (one.score, median(given[key]) if key in given else None)
         for key, one in file.answers.items()

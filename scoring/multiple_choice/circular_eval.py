@@ -12,6 +12,7 @@ from operator import attrgetter
 from string import ascii_uppercase
 from typing import Literal, TypeVar
 
+from arena.types import grouped
 from scoring.multiple_choice.reader import Problem, plain_option
 from scoring.multiple_choice.types import ChoiceQuestion, Decided
 
@@ -76,9 +77,7 @@ def circles(
 
 def _by_base(rows: Iterable[T], index: Callable[[T], int]) -> Mapping[int, Sequence[T]]:
     """The passes of each question, in order."""
-    found: defaultdict[int, list[T]] = defaultdict(list)
-    for row in rows:
-        found[index(row) % PASS].append(row)
+    found = grouped((index(row) % PASS, row) for row in rows)
     return {base: sorted(passes, key=index) for base, passes in found.items()}
 
 

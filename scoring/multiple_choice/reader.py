@@ -15,6 +15,7 @@ from typing import Generic, Literal, TypeVar, get_args
 from pydantic import StrictInt
 
 from arena.io.tables import Record, RowsError
+from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
 from scoring.report import repeats
@@ -95,13 +96,11 @@ class _Reader:
         self._problems: list[Problem] = []
         self._columns: dict[str, str] = {}
         self._shared: dict[str, str] = {}
-        self._by_text: dict[str, list[int]] = {}
+        self._by_text = grouped((_folded(question.text), index) for index, question in (questions or {}).items())
         self._unnamed_options = 0
         self._unknown_answers = 0
         self._counted = False
         self._noted = 0
-        for index, question in (questions or {}).items():
-            self._by_text.setdefault(_folded(question.text), []).append(index)
 
     def take(self, record: Record) -> None:
         self._columns = columns_by_name(record, _PREDICTIONS)

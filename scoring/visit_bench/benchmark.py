@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.judges.run import Task
@@ -68,9 +69,7 @@ class VisitBench(Benchmark[MatchReport]):
         return _won(f"% of decided matches won against {against}", report, _counted(report))
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
-        families: dict[str, list[Match]] = {}
-        for match in _counted(report):
-            families.setdefault(report.by_item[match.item].family, []).append(match)
+        families = grouped((report.by_item[match.item].family, match) for match in _counted(report))
         return [_won(family_words(family), report, matches) for family, matches in families.items()]
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from arena.io.strict_json import parse_json
 from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
 from arena.items.importers import last_part
-from arena.types import folded, item_key
+from arena.types import folded, grouped, item_key
 from scoring.report import NoAnswersError
 
 PREDICTION = "prediction"
@@ -126,11 +126,9 @@ class ItemIndex:
 
     def __init__(self, items: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
         self._keys = items.keys()
-        self._by_names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        self._by_text: dict[str, list[str]] = {}
-        for key, (instruction, names) in items.items():
-            self._by_names.setdefault((folded(instruction), names), []).append(key)
-            self._by_text.setdefault(folded(instruction), []).append(key)
+        told = [(key, folded(instruction), names) for key, (instruction, names) in items.items()]
+        self._by_names = grouped(((instruction, names), key) for key, instruction, names in told)
+        self._by_text = grouped((instruction, key) for key, instruction, _ in told)
 
     def join(self, entry: Entry, found: dict[str, str]) -> str | None:
         """Add the entry's text to `found` under its item, or return the problem that it has with others."""
