@@ -8,25 +8,18 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-_MAKERS = "|".join(
-    (
-        *("openai", "anthropic", "google(?: deepmind)?", "deepmind", "meta(?: ai)?", "mistral(?: ai)?", "x\\.?ai"),
-        *("alibaba(?: cloud)?", "deepseek", "microsoft", "nvidia", "hugging ?face", "zhipu(?: ai)?", "openbmb"),
-        *("opengvlab", "shanghai ai lab(?:oratory)?", "salesforce", "cohere", "baidu", "tencent", "bytedance"),
-        *("moonshot(?: ai)?", "01\\.ai", "allen (?:institute|ai)", "ai2", "stability(?: ai)?", "reka", "amazon"),
-        *("阿里(?:巴巴|云)?", "百度", "腾讯", "智谱", "谷歌", "字节跳动", "月之暗面", "深度求索", "上海人工智能实验室"),
-    )
+_MAKERS = (
+    r"openai|anthropic|google(?: deepmind)?|deepmind|meta(?: ai)?|mistral(?: ai)?|x\.?ai|alibaba(?: cloud)?|deepseek"
+    r"|microsoft|nvidia|hugging ?face|zhipu(?: ai)?|openbmb|opengvlab|shanghai ai lab(?:oratory)?|salesforce|cohere"
+    r"|baidu|tencent|bytedance|moonshot(?: ai)?|01\.ai|allen (?:institute|ai)|ai2|stability(?: ai)?|reka|amazon"
+    r"|阿里(?:巴巴|云)?|百度|腾讯|智谱|谷歌|字节跳动|月之暗面|深度求索|上海人工智能实验室"
 )
-_MODELS = "|".join(
-    (
-        *("chat-?gpt", "gpt[ -]?[345][\\w.-]*", "claude", "gemini", "bard", "palm[ -]?2", "(?:pali-?)?gemma", "llama"),
-        *("llava", "vicuna", "alpaca", "qwen[\\w.-]*", "tongyi", "mini-?gpt-?4", "mini-?cpm[\\w.-]*", "instruct-?blip"),
-        *("blip-?2", "m?plug-?owl\\w*", "otter", "open-?flamingo", "idefics\\w*", "smolvlm", "intern-?(?:vl|lm)\\w*"),
-        *("cog-?vlm\\w*", "(?:chat-?)?glm[\\w.-]*", "deepseek[\\w.-]*", "pixtral", "mi[sx]tral", "grok", "molmo"),
-        *("fuyu", "phi-?[34][\\w.-]*", "kosmos\\S*", "panda-?gpt", "yi-?vl", "emu\\d", "aya", "command[ -]r", "nova"),
-        *("ernie", "doubao", "kimi", "hunyuan", "step-?1v", "bunny", "moondream\\d?", "florence-?2"),
-        *("通义千问", "文心一言", "豆包", "混元"),
-    )
+_MODELS = (
+    r"chat-?gpt|gpt[ -]?[345][\w.-]*|claude|gemini|bard|palm[ -]?2|(?:pali-?)?gemma|llama|llava|vicuna|alpaca"
+    r"|qwen[\w.-]*|tongyi|mini-?gpt-?4|mini-?cpm[\w.-]*|instruct-?blip|blip-?2|m?plug-?owl\w*|otter|open-?flamingo"
+    r"|idefics\w*|smolvlm|intern-?(?:vl|lm)\w*|cog-?vlm\w*|(?:chat-?)?glm[\w.-]*|deepseek[\w.-]*|pixtral|mi[sx]tral"
+    r"|grok|molmo|fuyu|phi-?[34][\w.-]*|kosmos\S*|panda-?gpt|yi-?vl|emu\d|aya|command[ -]r|nova|ernie|doubao|kimi"
+    r"|hunyuan|step-?1v|bunny|moondream\d?|florence-?2|通义千问|文心一言|豆包|混元"
 )
 _SORT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
 _KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
