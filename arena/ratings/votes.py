@@ -80,6 +80,12 @@ def summed(codes: Codes, weights: Floats, size: int) -> Floats:
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
 
 
+def mean_ranks(values: np.ndarray) -> Floats:
+    """Ranks from 1; equal values share their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
+
+
 def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int64]:
     """Rows of integers, such as a query's, as one array: rows x columns."""
     return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.votes import Floats
+from arena.ratings.votes import Floats, mean_ranks
 
 GRADES = 11
 """0.0, 0.1 ... 1.0."""
@@ -118,7 +118,7 @@ def _delta(distance: Floats, seed: int) -> Delta:
 
 def spearman(scores: Floats, marks: Floats) -> float | None:
     """Rank correlation, ties by their mean rank; None where one side is constant."""
-    one, other = _ranks(scores), _ranks(marks)
+    one, other = mean_ranks(scores), mean_ranks(marks)
     if one.std() == 0 or other.std() == 0:
         return None
     return float(np.corrcoef(one, other)[0, 1])
@@ -154,9 +154,3 @@ def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:
     """
     text = answer.casefold()
     return max(sum(part.casefold() in text for part in one) / len(one) for one in parts)
-
-
-def _ranks(values: Floats) -> Floats:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]

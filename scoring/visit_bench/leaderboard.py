@@ -19,6 +19,7 @@ from arena.formats.base import Battles, Vote, columns_of
 from arena.io.csv_text import csv_text
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
 from arena.ratings.shares import wilson
+from arena.ratings.votes import mean_ranks
 from arena.types import REFERENCE
 from scoring.visit_bench.matches import Winner
 
@@ -159,7 +160,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
     n = len(one)
     if n < 3:
         return None
-    x, y = (ranks - ranks.mean() for ranks in (_ranks(np.asarray(one)), _ranks(np.asarray(other))))
+    x, y = (ranks - ranks.mean() for ranks in (mean_ranks(np.asarray(one)), mean_ranks(np.asarray(other))))
     scale = math.sqrt(float(x @ x) * float(y @ y))
     if not scale:
         return None
@@ -197,10 +198,3 @@ def _win_rate(counts: Counter[str]) -> WinRate:
     wins, n = counts["wins"], counts["wins"] + counts["losses"]
     low, high = wilson(np.array([wins]), np.array([n]))
     return WinRate(wins, n, counts["ties"], float(low[0]), float(high[0]))
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1; equal values share their mean rank."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]
