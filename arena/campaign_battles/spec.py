@@ -4,11 +4,11 @@ import json
 from typing import Annotated, Literal
 
 from pydantic import Field
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from arena.seats.campaigns import Campaign, open_campaigns
+from arena.seats.campaigns import Campaign
 from arena.seats.spec import CampaignSpec, Share, SpecPart
-from arena.seats.tables import CAMPAIGN
+from arena.seats.tables import CAMPAIGN, CAMPAIGN_END
 from arena.validation import number, whole
 
 TASK = "battles"
@@ -64,5 +64,6 @@ def battle_spec(campaign: Campaign) -> BattleSpec:
 
 def closed_sources(connection: Connection) -> frozenset[str]:
     """Sources whose boards, counts and votes are closed to the public, since a campaign on them is running."""
-    rows = connection.execute(open_campaigns(CAMPAIGN.c.spec).where(CAMPAIGN.c.task == TASK))
-    return frozenset(json.loads(spec)["source"] for (spec,) in rows)
+    is_open = CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id))
+    specs = connection.scalars(select(CAMPAIGN.c.spec).where(CAMPAIGN.c.task == TASK, is_open))
+    return frozenset(json.loads(spec)["source"] for spec in specs)

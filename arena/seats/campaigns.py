@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, Select, Table, select
+from sqlalchemy import Connection, Row, select
 
 from arena.battles.tables import SEAT
 from arena.database import Database, now
@@ -103,13 +103,3 @@ class CampaignStore:
 _SELECT = select(CAMPAIGN, CAMPAIGN_END.c.ended_at, CAMPAIGN_END.c.reason).select_from(
     CAMPAIGN.outerjoin(CAMPAIGN_END, CAMPAIGN_END.c.campaign_id == CAMPAIGN.c.id)
 )
-
-
-def open_campaigns(*columns) -> Select:
-    """A SELECT of columns of the campaigns that have not ended."""
-    return select(*columns).where(CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id)))
-
-
-def note_once(connection: Connection, database: Database, table: Table, values: Mapping[str, object]) -> None:
-    """Add a row of what happens once; the first one stands."""
-    connection.execute(database.insert(table).values(values).on_conflict_do_nothing())

@@ -15,7 +15,6 @@ from sqlalchemy import Row, func, select
 from arena.battles.voters import lock
 from arena.database import Database, now
 from arena.errors import VoterError
-from arena.seats.campaigns import note_once
 from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.spec import QualifySpec
@@ -93,7 +92,7 @@ class Qualification:
             lock(connection, seat.voter)
             values = {"seat_id": seat.id, "attempt": stands.attempt, "number": stands.number, "question": question}
             values |= {"answer": answer, "is_right": is_right, "at": now()}
-            note_once(connection, self._database, SEAT_TRY, values)
+            connection.execute(self._database.insert(SEAT_TRY).values(values).on_conflict_do_nothing())
 
     def given(self, seat: Seat, attempt: int, number: int) -> Row | None:
         """The row of an answer; None if that question was not answered."""

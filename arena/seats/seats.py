@@ -18,7 +18,7 @@ from arena.battles.tables import SEAT, VOTER
 from arena.battles.unsigned_links import MOST_OF_NETWORK
 from arena.battles.voters import lock
 from arena.database import Database, now
-from arena.seats.campaigns import Campaign, Note, note_once
+from arena.seats.campaigns import Campaign, Note
 from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
 from arena.seats.tables import CAMPAIGN, PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
 
@@ -143,7 +143,8 @@ class SeatStore:
             lock(connection, seat.voter)
             ended = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id, SEAT_EVENT.c.kind.in_(ENDS))
             if connection.scalar(ended) is None:
-                note_once(connection, self._database, SEAT_EVENT, {"seat_id": seat.id, "kind": kind, "at": now()})
+                values = {"seat_id": seat.id, "kind": kind, "at": now()}
+                connection.execute(self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing())
             found = self._one(connection, seat.campaign, SEAT.c.id == seat.id)
             assert found
             return found
