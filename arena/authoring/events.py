@@ -12,7 +12,7 @@ EventKind = Literal["instruction", "caption", "answer", "failure", "blind", "ver
 Fault = Literal["caption", "answer", "instruction", "picture", "harm", "not told"]
 """Why an item is incorrect; VisIT-Bench's file has one without a reason."""
 Judged = Literal["correct", Fault]
-JUDGED: tuple[Judged, ...] = ("correct", *get_args(Fault))
+JUDGED: tuple[Judged, ...] = get_args(Judged)
 
 
 class EventValue(BaseModel):

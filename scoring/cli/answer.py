@@ -58,9 +58,10 @@ def answer(
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
         yield from asking.answered(_paper(benchmark, where, images, early_stop), out)
-        _kept(out).unlink(missing_ok=True)
     else:
         yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
+    for mode in chosen:
+        _kept(_file(out, mode)).unlink(missing_ok=True)
 
 
 class _Asking(NamedTuple):
@@ -92,8 +93,6 @@ class _Asking(NamedTuple):
         if len(papers) > 1:
             found = mode_differences(rows, frozenset().union(*(paper.changed for paper in papers)))
             yield from _compared(self.card.name, found, results, out)
-        for mode in modes:
-            _kept(_file(out, mode)).unlink(missing_ok=True)
 
 
 def _modes(benchmark: Asked, words: str) -> tuple[Mode, ...]:
