@@ -55,20 +55,11 @@ def mode_differences(rows: Mapping[Mode, Sequence[Decided]], changed: Collection
     right = {row.question.index: row.right for row in ones}
     found = []
     for other, members in others:
-        groups: dict[str, list[tuple[bool | None, bool | None]]] = {
-            ALL: [],
-            CHANGED: [],
-            **{key: [] for key in concerned},
-        }
+        groups: dict[str, list[tuple[bool | None, bool | None]]] = {name: [] for name in (ALL, CHANGED, *concerned)}
         for row in members:
-            index = row.question.index
-            if index in right:
-                pair = right[index], row.right
-                groups[ALL].append(pair)
-                if index in changed:
-                    groups[CHANGED].append(pair)
-                if named[index] in concerned:
-                    groups[named[index]].append(pair)
+            if (index := row.question.index) in right:
+                for name in groups.keys() & {ALL, named[index], *([CHANGED] if index in changed else [])}:
+                    groups[name].append((right[index], row.right))
         found += [_difference(first, other, name, pairs) for name, pairs in groups.items()]
     tests = [place for place, one in enumerate(found) if one.n and one.counts.name in concerned]
     for place, p in zip(tests, holm([found[place].counts.p for place in tests]), strict=True):
