@@ -248,11 +248,7 @@ MOST_LINES = len(_TONES)
 
 
 def lines_drawing(
-    title: str,
-    description: str,
-    moments: Sequence[str],
-    lines: Mapping[str, Sequence[float | None]],
-    least: float = 1,
+    title: str, description: str, moments: Sequence[str], lines: Mapping[str, Sequence[float | None]], least: float = 1
 ) -> Drawing:
     """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans."""
     values = [value for line in lines.values() for value in line if value is not None]

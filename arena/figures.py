@@ -242,10 +242,7 @@ def _rate_cell(cell: WinRateCell) -> GridCell:
 
 
 def _with_grid(
-    figure: Figure,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    drawn: Iterable[Iterable[tuple[Any, ...] | None]],
+    figure: Figure, rows: Sequence[str], columns: Sequence[str], drawn: Iterable[Iterable[tuple[Any, ...] | None]]
 ) -> Figure:
     """Return a heat map with its drawing and its table; a cell's values are those of a `GridCell`, None: blank."""
     cut = len(rows) > MOST_ROWS or len(columns) > MOST_COLUMNS

@@ -41,9 +41,7 @@ _NTH = select(func.count()).where(_EARLIER.c.person == ADOPTION.c.person, _EARLI
 
 
 def counting_voters(
-    who: CountSettings,
-    voter: ColumnElement[int] = VOTE.c.voter_id,
-    voted_at: ColumnElement = VOTE.c.voted_at,
+    who: CountSettings, voter: ColumnElement[int] = VOTE.c.voter_id, voted_at: ColumnElement = VOTE.c.voted_at
 ) -> ColumnElement[bool]:
     """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
 

@@ -28,17 +28,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import (
-    BANK,
-    BATTLE,
-    LIVE_BATTLE,
-    LIVE_VOTE,
-    SEAT,
-    VOTE,
-    VOTER,
-    VOTER_NETWORK,
-    ranked_votes,
-)
+from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, SEAT, VOTE, VOTER, VOTER_NETWORK, ranked_votes
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.fraud.cohorts import Cohort, in_cohorts

@@ -47,11 +47,7 @@ class Record(NamedTuple):
 
 
 def read_records(
-    path: Path,
-    limits: FileLimits = PAGE,
-    skip: Collection[str] = (),
-    name: str | None = None,
-    members: bool = False,
+    path: Path, limits: FileLimits = PAGE, skip: Collection[str] = (), name: str | None = None, members: bool = False
 ) -> Iterator[Record]:
     """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 

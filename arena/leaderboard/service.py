@@ -28,15 +28,7 @@ from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FLAGS_VERSION, FlagService
 from arena.imports.tables import imported_sources
 from arena.items.store import BANK_VERSION, FAMILY, MODEL
-from arena.leaderboard.board import (
-    NOTHING,
-    Board,
-    BoardKey,
-    Counts,
-    Entrant,
-    VoteKind,
-    board,
-)
+from arena.leaderboard.board import NOTHING, Board, BoardKey, Counts, Entrant, VoteKind, board
 from arena.leaderboard.board_state import BoardHealth, BoardState, Version
 from arena.leaderboard.queries import (
     LostBattle,

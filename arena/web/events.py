@@ -15,12 +15,7 @@ MOST_TEXT = 8_000
 MOST_NUMBER = 1e300
 """Larger numbers are refused, as are infinity and NaN; handlers check whether an index exists."""
 
-RAW: Mapping[str, Any] = {
-    "queue": False,
-    "api_visibility": "private",
-    "show_progress": "hidden",
-    "preprocess": False,
-}
+RAW: Mapping[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden", "preprocess": False}
 """Not queued, so that a vote never waits behind other events; handlers check the browser's values themselves, since
 Gradio would refuse a choice that an event added to a list."""
 PLAIN: Mapping[str, Any] = {**RAW, "postprocess": False}

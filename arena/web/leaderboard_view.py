@@ -35,11 +35,7 @@ ANY_TIME = (
     "order settled falsely."
 )
 """`python -m perf.campaigns`."""
-VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
-    "counted": ", counted voters",
-    "everyone": ", everyone",
-    None: "",
-}
+VOTES_SHOWN: Mapping[BoardVoters | None, str] = {"counted": ", counted voters", "everyone": ", everyone", None: ""}
 
 
 class Column(NamedTuple):

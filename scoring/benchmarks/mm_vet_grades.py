@@ -18,18 +18,7 @@ from arena.validation import one_line
 from scoring.benchmarks.mm_vet import model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
 from scoring.benchmarks.predictions import Missing, Prediction, Upload, UploadError, fill
-from scoring.report import (
-    Grade,
-    JudgeStamp,
-    Question,
-    QuestionSet,
-    Report,
-    Row,
-    ScoreLine,
-    csv_bytes,
-    line,
-    scores,
-)
+from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine, csv_bytes, line, scores
 
 PARSER = "grades of a file 1"
 _COLUMNS = ("model", "content", "score")

@@ -9,13 +9,7 @@ from typer import Argument, BadParameter, Context, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import MM_VET, Options
-from scoring.benchmarks.mm_vet_grades import (
-    differences,
-    differences_csv,
-    graded_report,
-    holds_grades,
-    read_grades,
-)
+from scoring.benchmarks.mm_vet_grades import differences, differences_csv, graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_tables import tabulate

@@ -40,11 +40,7 @@ _KINDS = {"type": "string", "enum": KEYS}
 _SCHEMA = json.dumps(
     {
         "type": "object",
-        "properties": {
-            "main": _KINDS,
-            "further": {"type": "array", "items": _KINDS},
-            "evidence": {"type": "string"},
-        },
+        "properties": {"main": _KINDS, "further": {"type": "array", "items": _KINDS}, "evidence": {"type": "string"}},
         "required": ["main", "further", "evidence"],
         "additionalProperties": False,
     }

@@ -26,13 +26,7 @@ from scoring.web.benchmark_views import (
     split_names,
 )
 from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
-from scoring.web.report_parts import (
-    REPORT,
-    TableRow,
-    folded_problems_html,
-    headline,
-    number,
-)
+from scoring.web.report_parts import REPORT, TableRow, folded_problems_html, headline, number
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300

@@ -14,11 +14,7 @@ OWN = "My own key"
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
 RUNS = {"1 run": (1, False), "5 samples": (5, True), "5 runs": (5, False)}
 """Ways to judge by label, as below: the cheapest first."""
-OPPONENTS: Mapping[str, Opponents] = {
-    "The reference alone": "reference",
-    "3 models an item": 3,
-    "All models": "all",
-}
+OPPONENTS: Mapping[str, Opponents] = {"The reference alone": "reference", "3 models an item": 3, "All models": "all"}
 ALL = "All that is open"
 """The one way to judge a file of a benchmark without such a choice."""
 GIVES = {

@@ -14,14 +14,7 @@ from arena.web.events import LATEST, RAW, Updates, offered
 from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
-from scoring.visit_bench.leaderboard import (
-    ORDERS,
-    AutomaticBoard,
-    BoardLine,
-    Correlation,
-    WinRate,
-    rank_correlation,
-)
+from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine, Correlation, WinRate, rank_correlation
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
 from scoring.web.citations import citations
 from scoring.web.judge_board_view import board_chart, board_sentence

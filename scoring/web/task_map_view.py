@@ -15,16 +15,7 @@ from scoring.benchmarks.mmt_bench import ClusterScores, MMTBenchScores, meta_tas
 from scoring.task_map.groups import domain_of, group_scores, predicted
 from scoring.task_map.orders import tau_curve
 from scoring.task_map.published import PublishedCluster, clusters, published_clusters, published_curve
-from scoring.task_map.tree import (
-    CLUSTERS,
-    MOST_CLUSTERS,
-    Branch,
-    Linkage,
-    TaskTree,
-    adjusted_rand,
-    mantel,
-    task_tree,
-)
+from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Branch, Linkage, TaskTree, adjusted_rand, mantel, task_tree
 from scoring.task_map.types import Accuracies, ModelAccuracies, TaskMap, TaskMapError
 from scoring.web.report_parts import PARTS, REPORT, TableRow, number
 
