@@ -23,6 +23,7 @@ from scoring.multiple_choice.circular_eval import (
     missing_bases,
     rotation_problems,
 )
+from scoring.multiple_choice.extract import language
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
     Compared,
@@ -73,7 +74,6 @@ L3: Mapping[str, tuple[str, ...]] = {
 """The 20 abilities of the third level (Figure 2), as spelled in the files."""
 
 _L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
-_CJK = re.compile(r"[\u4e00-\u9fff]")
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
@@ -130,7 +130,7 @@ def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     if not _are_mostly(questions, lambda question: ability(question) in L3):
         return "Multiple choice"
     highest = max(question.index % PASS for question in questions)
-    chinese = _are_mostly(questions, lambda question: bool(_CJK.search(question.text)))
+    chinese = _are_mostly(questions, lambda question: language(question) == "Chinese")
     if highest < 3000 and not _V11.search(file):
         return "MMBench-CN" if chinese else "MMBench"
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"

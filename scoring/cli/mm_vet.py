@@ -36,7 +36,7 @@ def score(
         Path, Argument(dir_okay=False, help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json")
     ],
     out: progress.Out,
-    judge: Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")] = "",
+    judge: progress.JudgeModel = "",
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,

@@ -23,7 +23,6 @@ from scoring.report import AnyReport, ScoreLine, bounds, file_stem
 
 app = Typer(rich_markup_mode=None)
 File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
-JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
 NoJudge = Annotated[bool, Option("--no-judge", help="rules alone")]
 
 
@@ -33,7 +32,7 @@ def score(
     out: progress.Out,
     benchmark: Annotated[str | None, Option(metavar="NAME", help="recognised from the file without")] = None,
     protocol: Annotated[str | None, Option(metavar="NAME", help="the benchmark's first without")] = None,
-    judge: JudgeModel = "",
+    judge: progress.JudgeModel = "",
     no_judge: NoJudge = False,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
@@ -57,7 +56,7 @@ def score_choices(
     file: File,
     out: progress.Out,
     protocol: Protocol = "strict",
-    judge: JudgeModel = "",
+    judge: progress.JudgeModel = "",
     no_judge: NoJudge = False,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
@@ -96,7 +95,7 @@ def mark(
     file: File,
     out: progress.Out,
     protocol: MarkProtocol = "strict",
-    judge: JudgeModel = "",
+    judge: progress.JudgeModel = "",
     no_judge: NoJudge = False,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 from scoring.judges.injection import neutralise
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
+from scoring.multiple_choice.phrases import HAN
 from scoring.multiple_choice.strict import strict
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
 
@@ -37,7 +38,6 @@ _READINGS: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
     "mmt-paper": mmt_paper,
 }
 _WORD = re.compile(r"\w+")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _REPLY = re.compile(
     r"[\s\"'`*(\[]*+(?:(?:your )?(?:output|answer|choice|option)\s*+(?:is|:)?\s*+[\"'`*(\[]*+)?([A-Z])[\"'`*)\].\s]*+",
     re.IGNORECASE,
@@ -100,7 +100,7 @@ def assigned(options: Mapping[str, str], index: int, seed: int = SEED) -> str:
 
 def language(question: ChoiceQuestion) -> Language:
     """The prompt's language: Chinese if the question has a Chinese character, as in public tools."""
-    return "Chinese" if _HAN.search(question.text) else "English"
+    return "Chinese" if HAN.search(question.text) else "English"
 
 
 def prompt_digest(of: Language = "English") -> str:

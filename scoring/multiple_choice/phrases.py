@@ -7,13 +7,13 @@ import re
 
 IN_A_WORD = r"(?:[^\W\u3400-\u9fff]|['’&+#])"
 """A character that makes an adjacent letter part of something longer; a Chinese character does not."""
-_HAN = re.compile(r"[\u4e00-\u9fff]")
+HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
 
 
 def words_of(lower: str) -> frozenset[str]:
     """English words of a lower-case text, and "汉" for any Chinese: they tell which patterns are worth trying."""
-    return frozenset(_WORDS.findall(lower)) | ({"汉"} if _HAN.search(lower) else frozenset())
+    return frozenset(_WORDS.findall(lower)) | ({"汉"} if HAN.search(lower) else frozenset())
 
 
 def one_of(phrases: str) -> str:

@@ -18,7 +18,7 @@ from arena.io.strict_json import RowsError
 from arena.templates import plural
 from arena.web.cookies import NO_STORE
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.task_map.files import map_files, read_distances
+from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.orders import performance_map
 from scoring.task_map.published import paper_accuracies
 from scoring.task_map.reports import PooledReport, ReportAccuracies
@@ -30,7 +30,6 @@ from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
 TASK_MAP = "/task-map"
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
-_FILES = ("distances.csv", "clusters.csv", "tree.nwk")
 _PAPER = {"20": "the paper's 20, columns as headed", "32": "the paper's 32, columns put back", "0": "none of the paper"}
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
@@ -90,12 +89,12 @@ class TaskMapPages:
         except TaskMapError as error:
             return page_html(replace(shown, problem=f"There is no map: {error}."))
         address = urlencode({name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")})
-        files = {name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in _FILES}
+        files = {name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES}
         return page_html(replace(shown, found=found, tree=tree, downloads=files))
 
     def file(self, name: str, query: Mapping[str, str], link: str = "") -> str | None:
         """A download; None where there is none. Raises DatabaseError and TaskMapError."""
-        asked = self._asked(query, link) if name in _FILES else None
+        asked = self._asked(query, link) if name in FILES else None
         if asked is None:
             return None
         found, tree = self._mapped(asked.chosen.paper, asked.reports, asked.chosen.linkage)
@@ -110,7 +109,7 @@ class TaskMapPages:
         tree, accuracies = task_tree(found), paper_accuracies()
         clusters = min(CLUSTERS, len(tree.tasks))
         files = map_files(found, tree, clusters, accuracies)
-        inside = {name: base64.b64encode(files[name].encode()).decode() for name in _FILES[1:]}
+        inside = {name: base64.b64encode(files[name].encode()).decode() for name in FILES[1:]}
         shown = MapPage(
             accuracies,
             found,
