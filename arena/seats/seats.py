@@ -101,9 +101,7 @@ class SeatStore:
                     )
                 sitting = {"session": arrival.session, "reply_to": arrival.reply_to}
                 connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == known.id).values(sitting))
-            found = self._one(connection, campaign, SEAT.c.id == known.id)
-            assert found
-            return found
+            return _seats(connection, campaign, SEAT.c.id == known.id)[0]
 
     def _take(
         self, connection: Connection, campaign: Campaign, arrival: Arrival, voter: int, network: str | None
@@ -121,9 +119,7 @@ class SeatStore:
         entry = {"seat_id": seat, "campaign_id": campaign.id, "person": arrival.person, "arrived_at": now()}
         entry |= {"session": arrival.session, "reply_to": arrival.reply_to}
         connection.execute(insert(SEAT_ENTRY).values(entry))
-        found = self._one(connection, campaign, SEAT.c.id == seat)
-        assert found
-        return found
+        return _seats(connection, campaign, SEAT.c.id == seat)[0]
 
     def _voter(self, connection: Connection, platform: str, person: str) -> int:
         """The voter of a platform's worker, in every campaign, also of before a restore; no cookie has such a hash."""
@@ -145,9 +141,7 @@ class SeatStore:
             if connection.scalar(ended) is None:
                 values = {"seat_id": seat.id, "kind": kind, "at": now()}
                 connection.execute(self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing())
-            found = self._one(connection, seat.campaign, SEAT.c.id == seat.id)
-            assert found
-            return found
+            return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
         """A campaign's seats in order of arrival."""

@@ -52,16 +52,17 @@ class ExamQuestion(NamedTuple):
 
 
 class SeatTask(Protocol):
-    """What every task does for a seat."""
+    """What every task does for a seat; by itself it has no words, checks and practice of its own."""
 
     @property
     def words(self) -> Mapping[str, Words]:
         """What the pages of this task say otherwise, by language."""
-        ...
+        return {}
 
     def progress(self, seat: Seat) -> SeatProgress: ...
 
-    def checks_wanted(self, seat: Seat) -> int: ...
+    def checks_wanted(self, seat: Seat) -> int:
+        return 0
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
@@ -69,7 +70,7 @@ class SeatTask(Protocol):
 
     def waits(self, seat: Seat) -> bool:
         """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""
-        ...
+        return False
 
     def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
         """The form under a piece, which is sent to `action`; its buttons are what may be answered.
@@ -90,6 +91,7 @@ class SeatTask(Protocol):
 
     def exam_names(self, source: str) -> Sequence[str]:
         """The questions of a source, by name, in an order that stays."""
-        ...
+        return ()
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None: ...
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+        return None

@@ -9,7 +9,7 @@ from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
 from arena.seats.links import signature
 from arena.seats.seats import Seat
-from arena.seats.task import ExamQuestion, Piece, SeatProgress
+from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.types import SIDES, Battle, Phase, SkipReason
 from arena.web.pictures import shown_images
@@ -19,8 +19,8 @@ HTML = macros("campaign.html")
 
 
 @dataclass(frozen=True)
-class BattleTask:
-    """Draws, shows and takes battles; see `seats.task.SeatTask`."""
+class BattleTask(SeatTask):
+    """Draws, shows and takes battles."""
 
     work: BattleWork
     scaled: ScaledPictures
@@ -53,10 +53,6 @@ class BattleTask:
 
     def waits(self, seat: Seat) -> bool:
         return self.work.waits(seat)
-
-    @property
-    def words(self) -> Mapping[str, Words]:
-        return {}
 
     def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
         state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)

@@ -18,7 +18,7 @@ from arena.io.images import MAX_BYTES
 from arena.io.scaled_pictures import ScaledPictures
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
-from arena.seats.task import ExamQuestion, Piece, SeatProgress
+from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.types import Image
 from arena.web.battle_task import BattleTask
@@ -48,8 +48,8 @@ class WarnedError(DraftError):
 
 
 @dataclass(frozen=True)
-class WritingTask:
-    """Draws, shows and takes the steps of items; see `seats.task.SeatTask`. Practice questions are those of battles."""
+class WritingTask(SeatTask):
+    """Draws, shows and takes the steps of items. Practice questions are those of battles."""
 
     writing: Writing
     scaled: ScaledPictures
@@ -63,9 +63,6 @@ class WritingTask:
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
-
-    def checks_wanted(self, seat: Seat) -> int:
-        return 0
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         found = self.writing.next(seat)

@@ -101,9 +101,8 @@ def between_judges(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Meas
                 for item, here in one.answers.items()
                 if (there := other.answers.get(item)) and here.score is not None and there.score is not None
             ]
-            if len(pairs) >= LEAST_MARKS:
-                first, second = np.array(pairs).T
-                found[one.name, other.name] = compared(first, second)
+            if measures := _paired(pairs):
+                found[one.name, other.name] = measures
     return found
 
 
@@ -162,20 +161,17 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
 def _people(marks: Sequence[PersonMark]) -> Measures | None:
     """Each answer's first marker against its second."""
     by_item = grouped((mark.item, mark.score) for mark in marks)
-    pairs = [given[:2] for given in by_item.values() if len(given) > 1]
-    if len(pairs) < LEAST_MARKS:
-        return None
-    first, second = np.array(pairs).T
-    return compared(first, second)
+    return _paired([given[:2] for given in by_item.values() if len(given) > 1])
 
 
 def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
     first = {(mark.item, mark.marker): mark.score for mark in marks}
-    pairs = [(mark.score, first[mark.item, mark.marker]) for mark in again if (mark.item, mark.marker) in first]
-    if len(pairs) < LEAST_MARKS:
-        return None
-    second, before = np.array(pairs).T
-    return compared(second, before)
+    return _paired([(mark.score, first[mark.item, mark.marker]) for mark in again if (mark.item, mark.marker) in first])
+
+
+def _paired(scores: Sequence[Sequence[float]]) -> Measures | None:
+    """The first of each pair against the second; None from too few."""
+    return compared(*np.array(scores).T) if len(scores) >= LEAST_MARKS else None
 
 
 def _panel(files: Sequence[JudgedFile], truth: Mapping[str, float]) -> Panel | None:

@@ -1,13 +1,13 @@
 """Marking task: answers to be marked or labelled as people's pages show them: no model, no judge, no report's name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.seats.seats import Seat
-from arena.seats.task import ExamQuestion, Piece, SeatProgress
+from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
@@ -26,8 +26,8 @@ TENTHS = range(11)
 
 
 @dataclass(frozen=True)
-class MarkingTask:
-    """Draws, shows and takes marks and labels; see `seats.task.SeatTask`. What is said may be changed until the end."""
+class MarkingTask(SeatTask):
+    """Draws, shows and takes marks and labels. What is said may be changed until the end."""
 
     kind: MarkKind
     marking: Marking
@@ -40,9 +40,6 @@ class MarkingTask:
     def progress(self, seat: Seat) -> SeatProgress:
         votes, last = self.marking.store.given(seat)
         return SeatProgress(votes, 0, 0, last=last)
-
-    def checks_wanted(self, seat: Seat) -> int:
-        return 0
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         if self.marking.store.given(seat)[0] >= seat.campaign.spec.seat.votes:
@@ -57,9 +54,6 @@ class MarkingTask:
         pictures = [Shown(address, address, "") for address in addresses]
         html = HTML.shown(shown.token, answer, pictures, max(len(answer.pictures), len(found)), shown.round > 1, words)
         return Piece(shown.token, html, shown.token, "open")
-
-    def waits(self, seat: Seat) -> bool:
-        return False
 
     def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
         last = self.marking.store.last(seat)
@@ -91,12 +85,6 @@ class MarkingTask:
         if reason not in CANNOT_REASONS:
             raise MarkError("Say why it cannot be judged.")
         self.marking.store.say(seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)]))
-
-    def exam_names(self, source: str) -> Sequence[str]:
-        return ()
-
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return None
 
 
 def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:
