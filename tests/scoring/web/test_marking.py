@@ -64,6 +64,7 @@ def owner(browser, app) -> Iterator[Page]:
 
 def begin(page: Page, label: str) -> None:
     page.get_by_role("button", name=label).click()
+    expect(page.locator(".consent, #marked").first).to_be_visible()
     if page.locator(".consent").count():
         page.locator(".consent input").check()
         page.get_by_role("button", name="Begin").click()
