@@ -91,11 +91,11 @@ def _jaccard(one: set[str], other: set[str]) -> float:
 def similar_pictures(hashes: Sequence[str], known: Mapping[int, Sequence[str]]) -> dict[int, list[int]]:
     """Of each picture, by its number from 1, the drafts that have one that looks alike; `known`: hashes by draft."""
     found = {
-        number: [draft for draft, theirs in known.items() if any(_bits(one, other) for other in theirs)]
+        number: [draft for draft, theirs in known.items() if any(_look_alike(one, other) for other in theirs)]
         for number, one in enumerate(hashes, 1)
     }
     return {number: drafts for number, drafts in found.items() if drafts}
 
 
-def _bits(one: str, other: str) -> bool:
+def _look_alike(one: str, other: str) -> bool:
     return (int(one, 16) ^ int(other, 16)).bit_count() <= SIMILAR_PICTURE

@@ -109,7 +109,8 @@ class Leaderboard:
         self._imported: dict[BoardKey, Table] = {}
         """The imported votes of whole boards, as rows of `imported_counts`, since the bank last changed."""
         self._entrants: Mapping[int, Entrant] = {}
-        self._families: Mapping[int, str] = {}
+        self.families: Mapping[int, str] = {}
+        """Names by code, as of the last board."""
         self._flag_services = {rule: FlagService(database, rule) for rule in (who, EVERYONE)}
         self._finder = ThreadPoolExecutor(1, "boards")
 
@@ -147,7 +148,7 @@ class Leaderboard:
             unflagged = voters != "all" or chosen.kind == "imported"
             multi, everyone = images == "multiple", shown == "everyone"
             whole = BoardKey(chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone)
-            voted = {self._families[code]: code for code in self._voted_families(connection, whole)}
+            voted = {self.families[code]: code for code in self._voted_families(connection, whole)}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
@@ -212,14 +213,14 @@ class Leaderboard:
         with self._turn(made.key, read_at), kept.turn:
             if kept.families_of is not made.statistics:
                 kept.families, kept.families_of = family_ratings(made.statistics.of), made.statistics
-            return {self._families[one.family]: one for one in kept.families if one.family in self._families}
+            return {self.families[one.family]: one for one in kept.families if one.family in self.families}
 
     def reference_shares(self, made: Board) -> Mapping[str, Mapping[int, Share]]:
         """Return the shares won against the reference by family name and model; empty until there are statistics."""
         if made.statistics is None or made.statistics.against is None:
             return {}
         codes, found = made.statistics.codes, made.statistics.against.families
-        known = {self._families[code]: rates for code, rates in found.items() if code in self._families}
+        known = {self.families[code]: rates for code, rates in found.items() if code in self.families}
         return {name: dict(zip(codes, rates, strict=True)) for name, rates in known.items()}
 
     def lost_battles(self, key: BoardKey, model: int, before: int | None, most: int) -> list[LostBattle]:
@@ -238,10 +239,6 @@ class Leaderboard:
             kept = list(self._kept.items())
         found = [one.health(labels.get((key.kind, key.source), "gone"), key) for key, one in kept if one.counts.votes]
         return sorted(found, key=lambda one: -one.votes)
-
-    def family_names(self) -> Mapping[int, str]:
-        """Return the families by code, as of the last board."""
-        return self._families
 
     def _keep(self, key: BoardKey) -> BoardState:
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
@@ -358,7 +355,7 @@ class Leaderboard:
             self._entrants = {
                 row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
             }
-            self._families = {row.id: row.name for row in connection.execute(select(FAMILY))}
+            self.families = {row.id: row.name for row in connection.execute(select(FAMILY))}
             self._imports_count = any(source.into_live for source in imported_sources(connection))
             self._imported.clear()
             self._bank = version

@@ -54,7 +54,7 @@ class ModelPages:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
-        found = model_results(board, name, self._leaderboard.family_names())
+        found = model_results(board, name, self._leaderboard.families)
         where, back = f"{selection.source}, {PICTURES[query['images']].lower()}", board_address(query)
         elsewhere = [
             (f"{one.source}, {PICTURES[one.images].lower()}", address)

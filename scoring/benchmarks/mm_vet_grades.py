@@ -18,7 +18,7 @@ from arena.validation import one_line
 from scoring.benchmarks.mm_vet import model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
 from scoring.benchmarks.predictions import Missing, Prediction, Upload, UploadError, fill
-from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row, ScoreLine, csv_bytes, line, scores
+from scoring.report import Grade, JudgeStamp, QuestionSet, Report, Row, ScoreLine, csv_bytes, line, scores
 
 PARSER = "grades of a file 1"
 _COLUMNS = ("model", "content", "score")
@@ -149,10 +149,11 @@ def differences(first: Report, second: Report) -> tuple[ScoreLine, ...]:
     means = ({row.question.id: mean for row, mean in _means(report)} for report in (first, second))
     one, other = means
     shared = {id: one[id] - other[id] for id in one.keys() & other.keys()}
+    groups = {row.question.id: ("total", *row.question.groups) for row in first.rows if row.question.id in shared}
     lines = []
     for found in tabulate(first)[0].lines:
-        ids = [row.question.id for row in first.rows if row.question.id in shared and _tests(row.question, found.name)]
-        lines.append(line(found.name, np.array([[shared[id]] for id in ids]).reshape(-1, 1)))
+        own = [shared[id] for id, names in groups.items() if found.name in names]
+        lines.append(line(found.name, np.array(own).reshape(-1, 1)))
     return tuple(lines)
 
 
@@ -161,10 +162,6 @@ def _means(report: Report) -> Iterator[tuple[Row, float]]:
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
         if not np.isnan(given).all():
             yield row, float(np.nanmean(given))
-
-
-def _tests(question: Question, name: str) -> bool:
-    return name == "total" or name in question.groups
 
 
 def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:

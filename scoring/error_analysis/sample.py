@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
 
 PER_GROUP = 5
@@ -48,19 +49,9 @@ class DrawnError(NamedTuple):
 
 def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
     """The wrong answers by group. An unscored answer, and one whose score was assigned, is no error of the model."""
-    scores: list[float] = []
-    wrong: dict[str, list[ScoredAnswer]] = {}
-    for one in answers:
-        if one.score is None or one.assigned:
-            continue
-        scores.append(one.score)
-        if one.score <= WRONG_AT_MOST:
-            wrong.setdefault(group_of(one), []).append(one)
-    return KnownErrors(wrong, len(scores), sum(scores) / len(scores) if scores else None)
-
-
-def group_of(one: ScoredAnswer) -> str:
-    return one.subtask or ", ".join(one.groups)
+    scored = [(one, one.score) for one in answers if one.score is not None and not one.assigned]
+    wrong = grouped((one.subtask or ", ".join(one.groups), one) for one, score in scored if score <= WRONG_AT_MOST)
+    return KnownErrors(wrong, len(scored), sum(score for _, score in scored) / len(scored) if scored else None)
 
 
 def draw(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:

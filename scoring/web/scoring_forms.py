@@ -65,11 +65,7 @@ def price_text(cost: Quote) -> str:
         return "price unknown"
     if cost.dollars == 0:
         return "free: all known already"
-    return dollars_text(cost.dollars)
-
-
-def dollars_text(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 0.005 else "under $0.01"
+    return f"${cost.dollars:,.2f}" if cost.dollars >= 0.005 else "under $0.01"
 
 
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:

@@ -80,7 +80,7 @@ def numbers(pages: ModelPages) -> dict[str, str]:
 def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
     with closing(Leaderboard(database)) as leaderboard:
         board = leaderboard.board(leaderboard.choose("test", "single").key, 60)
-        found = model_results(board, "alpha", leaderboard.family_names())
+        found = model_results(board, "alpha", leaderboard.families)
     assert (found.wins, found.losses, found.votes) == (32, 23, 55)
     assert {name: (share.hits, share.n) for name, share in found.opponents.items()} == {
         "beta": (20, 30),
