@@ -1,9 +1,10 @@
 """Vote format types: battles as aligned columns, and what defines a format."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from arena.types import grouped
 
 Winner = Literal["a", "b", "tie", "both_bad"]
 BothBad = Literal["half", "out"]
@@ -104,9 +105,7 @@ class Battles:
 
     def lines(self) -> Iterator[VoteLine]:
         """Yield all rows in file order, also those that are no votes."""
-        beside: defaultdict[int, list[VoteLine]] = defaultdict(list)
-        for before, row in self.others:
-            beside[before].append(VoteLine(row, None))
+        beside = grouped((before, VoteLine(row, None)) for before, row in self.others)
         for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
             yield from beside.get(number, ())
             yield VoteLine(row, vote)

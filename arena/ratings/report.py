@@ -166,10 +166,8 @@ def repeats(battles: Battles) -> dict[int, int]:
     """
     if set(battles.conversation) <= {None}:
         return {}
-    last: dict[tuple, int] = {}
     keys = list(zip(battles.conversation, battles.voter, battles.model_a, battles.model_b, strict=True))
-    for number, key in enumerate(keys):
-        last[key] = number
+    last = {key: number for number, key in enumerate(keys)}
     return {number: last[key] for number, key in enumerate(keys) if None not in key[:2] and last[key] != number}
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, del
 from arena.battles.tables import VOTER
 from arena.budget import spend_reserved
 from arena.database import META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now, take_turn
+from arena.types import grouped
 
 OUTBOX = Table(
     "outbox",
@@ -154,10 +155,8 @@ class ChangeLog:
         head, last = _merged(contents, names)
         if unknown := ", ".join(sorted({name for name, _ in last} - self._tables.keys())):
             raise ChangeLogError(f"the copy holds rows of {unknown}, which this program does not know")
-        rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self._tables}
-        for (name, _), line in last.items():
-            if line["row"]:
-                rows[name].append(line["row"])
+        kept = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
+        rows = {name: kept.get(name, []) for name in self._tables}
         pictures = (_pictures(row) for name in _WITH_PICTURES for row in rows.get(name, ()))
         return Unpacked(head["copy"], rows, frozenset().union(*pictures))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from arena.types import grouped
 from scoring.benchmarks.article import PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
@@ -298,9 +299,8 @@ _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
 
 def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
-    by_l3: dict[tuple[str, str], list[bool | None]] = {key: [] for key in missing}
-    for question, right in outcomes:
-        by_l3.setdefault((ability(question), question.named_category), []).append(right)
+    by_l3 = {key: [] for key in missing}
+    by_l3 |= grouped(((ability(question), question.named_category), right) for question, right in outcomes)
 
     def over(
         name: str,

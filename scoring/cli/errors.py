@@ -262,10 +262,8 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
 
 
 def _row(found: ErrorShares, key: ErrorKey) -> str:
-    one, papers = found.kinds[key], []
-    for model, shares in PAPER_SHARES.items():
-        if key in shares:
-            papers.append(f"{model} {shares[key]:.1%}")
+    one = found.kinds[key]
+    papers = [f"{model} {shares[key]:.1%}" for model, shares in PAPER_SHARES.items() if key in shares]
     sample = f"{one.sample.low or 0:.1%} to {one.sample.high or 0:.1%}"
     weighted = f"{one.weighted.low:.1%} to {one.weighted.high:.1%}"
     return (

@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -18,6 +17,7 @@ from arena.database import METADATA, Database, Moment, now
 from arena.inference.endpoint import Endpoint
 from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
+from arena.types import grouped
 from scoring.judges.client import Judge, JudgeAnswer, JudgeFailed, JudgeStopped, final, read_answer
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import JudgeSpec, Price
@@ -126,9 +126,7 @@ class BatchJudge(Judge):
                     waiting.reply.set_result(Trouble("hopeless", self._stopped))
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
-        places: dict[str, list[_Waiting]] = defaultdict(list)
-        for waiting in asked:
-            places[_digest(waiting.body)].append(waiting)
+        places = grouped((_digest(waiting.body), waiting) for waiting in asked)
         for row in self._left(frozenset(places)):
             self._names.append(row.name)
             if any(places.get(digest) for digest in json.loads(row.asked)):

@@ -9,6 +9,8 @@ import unicodedata
 from bisect import bisect_left
 from typing import NamedTuple
 
+from arena.types import grouped
+
 
 class Plain(NamedTuple):
     """An answer without its surroundings."""
@@ -104,9 +106,7 @@ def _without_reasoning(text: str) -> str:
 
 def _without_closed_reasoning(text: str) -> str:
     """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
-    closes: dict[str, list[re.Match[str]]] = {}
-    for close in _REASONING_CLOSES.finditer(text):
-        closes.setdefault(close[0].lower(), []).append(close)
+    closes = grouped((close[0].lower(), close) for close in _REASONING_CLOSES.finditer(text))
     kept, place, opening = [], 0, _REASONING_OPENS.search(text)
     while opening:
         close_mark = f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")

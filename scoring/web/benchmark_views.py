@@ -160,10 +160,9 @@ class MMTBenchView:
         ]
 
     def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:
-        lines = []
-        for scores in (here.splits[-1], there.splits[-1]):
-            lines.append([*scores.overall, *(node.line for node in scores.tree.find("meta-task"))])
-        return list(zip(lines[0], lines[1], strict=True))
+        both = (here.splits[-1], there.splits[-1])
+        lines = ([*scores.overall, *(node.line for node in scores.tree.find("meta-task"))] for scores in both)
+        return list(zip(*lines, strict=True))
 
     def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> tuple[str, str, str]:
         scores = found.splits[place]
