@@ -96,9 +96,8 @@ def corrected_mean(
 def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
     """The difference of two models' means over the same questions, by those that both have marks for."""
     both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
-    return corrected_mean(
-        MarkedScores(one.scores - other.scores, both, one.marks[first] - other.marks[second], one.strata), seed
-    )
+    marks = one.marks[first] - other.marks[second]
+    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata), seed)
 
 
 def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
