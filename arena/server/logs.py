@@ -70,7 +70,7 @@ class JsonLines(logging.Formatter):
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "room": record.name,
+            "logger": record.name,
             "text": self._cleaned(record.getMessage()),
         }
         if record.exc_info:

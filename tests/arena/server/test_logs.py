@@ -46,7 +46,7 @@ def test_a_record_says_when_where_and_what():
         logging.getLogger("arena.database").info("nobody needs this")
     (record,) = records(written)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", record.pop("time"))
-    assert record == {"level": "warning", "room": "arena.database", "text": "write refused: disk full"}
+    assert record == {"level": "warning", "logger": "arena.database", "text": "write refused: disk full"}
 
 
 @given(st.text(max_size=200))

@@ -227,7 +227,7 @@ def assert_log_is_whole(server: AppServer) -> None:
     lines = server.log.read_text("utf-8").split("\n")
     begun = next((number for number, line in enumerate(lines) if line.startswith("{")), len(lines))
     for line in filter(None, lines[begun:]):
-        assert set(json.loads(line)) <= {"time", "level", "room", "text", "error"}
+        assert set(json.loads(line)) <= {"time", "level", "logger", "text", "error"}
         assert line.isascii() and line.isprintable()
 
 
