@@ -129,6 +129,24 @@ def see_both(page: Page) -> None:
     expect(page.locator("#choose-a")).to_be_enabled()
 
 
+def takes_a_tap_at_once(page: Page, pressed: str, came: str) -> bool:
+    """Press a button; return whether the one that comes instead could be pressed in the moment when it comes."""
+    return page.evaluate(_PRESSED, [pressed, came])
+
+
+_PRESSED = """([pressed, came]) => new Promise((told, failed) => {
+  const look = () => {
+    if (performance.now() > latest) failed(`${came} does not come`);
+    const button = document.getElementById(came), { x, y, width, height } = button.getBoundingClientRect();
+    if (width) told(button.contains(document.elementFromPoint(x + width / 2, y + height / 2)));
+    else requestAnimationFrame(look);
+  };
+  const latest = performance.now() + 20_000;
+  document.getElementById(pressed).click();
+  look();
+})"""
+
+
 class Late:
     """The first answer to a request that fits is kept back until it is let come."""
 

@@ -22,7 +22,18 @@ from arena.web.cookies import COOKIE
 from arena.web.pictures import BATTLE_BYTES
 from arena.web.words import CHINESE, ENGLISH
 from tests.support.leaderboard_page import choose
-from tests.support.screens import DESK, PHONE, TABLET, Late, assert_fits, fresh_page, see_both, shoot, turn
+from tests.support.screens import (
+    DESK,
+    PHONE,
+    TABLET,
+    Late,
+    assert_fits,
+    fresh_page,
+    see_both,
+    shoot,
+    takes_a_tap_at_once,
+    turn,
+)
 from tests.support.visitors import Visitor
 from tests.support.voter import SKIPS, Voter
 
@@ -95,6 +106,19 @@ def test_the_first_battle_is_visible_within_three_seconds(browser, server):
         times.append(time.monotonic() - started)
         context.close()
     assert min(times) < 3, times
+
+
+def test_a_second_tap_on_a_button_is_no_tap_on_the_next_one(page, server):
+    open_battle(page, server.address)
+    assert not takes_a_tap_at_once(page, "choose-a", "undo")
+    assert "undo-time" in page.locator("#undo").evaluate("undo => getComputedStyle(undo).animationName"), (
+        "its time is shown"
+    )
+    page.click("#undo")
+    see_both(page)
+    assert not takes_a_tap_at_once(page, "skip", "skip-rude")
+    page.click("#skip-not")
+    assert not takes_a_tap_at_once(page, "choose-b", "reveal")
 
 
 def test_undo_gives_the_choice_back_once(page, server):
