@@ -5,6 +5,7 @@
   const { word } = stereoscopeVote;
 
   class Refused extends Error {}
+  class Unreached extends Refused {}  // the server may have done it all the same
 
   // Every request goes to our own routes; what they refuse they say in plain text.
   const ask = async (path, body) => {
@@ -17,7 +18,7 @@
         body: binary ? body : JSON.stringify(body),
       });
     } catch {
-      throw new Refused(word("no_answer"));
+      throw new Unreached(word("no_answer"));
     }
     if (!answer.ok) throw new Refused((await said(answer)) || word("refused", answer.status));
     return answer.json();
@@ -75,6 +76,7 @@
       return sent;
     }
     async sent(image) {
+      image.note = word("checking");
       try {
         const kept = await ask("live/images", image.file);
         image.token = kept.image;
@@ -82,11 +84,19 @@
         image.note = kept.still ? word("still") : "";
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        this.images = this.images.filter((other) => other !== image);
+        image.note = "";
+        if (!(error instanceof Unreached)) this.images = this.images.filter((other) => other !== image);
         this.say(`${image.file.name || word("the_picture")}: ${error.message}`);
       }
     }
     async checked() { while (this.sending.size) await Promise.all(this.sending); }
+    // Pictures that did not reach the server are still here, and are sent once more.
+    async complete() {
+      await this.checked();
+      this.images.filter(({ token }) => !token).forEach((image) => this.send(image));
+      await this.checked();
+      if (this.images.some(({ token }) => !token)) throw new Unreached(word("no_answer"));
+    }
     take(place) {
       const [image] = this.images.splice(place, 1);
       if (image?.token) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
@@ -105,10 +115,11 @@
       this.show();
     }
     async again() {
-      // What a battle took is gone on the server; the files are still here.
-      for (const image of this.images) { image.token = null; this.send(image); }
-      await this.checked();
+      this.taken();
+      await this.complete();
     }
+    // What a battle took is gone on the server.
+    taken() { for (const image of this.images) image.token = null; }
     show() {
       const list = this.part("thumbs");
       list.replaceChildren(...this.images.map((image, place) => {
@@ -117,7 +128,7 @@
         const out = Object.assign(document.createElement("button"), { type: "button", textContent: "\u00d7", title: word("take_out") });
         out.dataset.place = place;
         out.setAttribute("aria-label", `${word("take_out")} ${place + 1}`);
-        const note = Object.assign(document.createElement("small"), { textContent: image.token ? image.note : word("checking") });
+        const note = Object.assign(document.createElement("small"), { textContent: image.note });
         row.append(picture, out, note);
         return row;
       }));
@@ -183,11 +194,14 @@
       }
     }
     async begin() {
-      await this.form.checked();
+      await this.form.complete();
       this.form.part("send").disabled = true;
       try {
         const begun = await ask(this.routes, this.wish());
         this.open(begun[this.noun]);
+      } catch (error) {
+        if (error instanceof Unreached) this.form.taken();
+        throw error;
       } finally {
         this.form.show();
       }
@@ -206,7 +220,7 @@
       this.show(scene);
     }
 
-    open(token) {
+    open(token, problem = "") {
       this.close();
       this.watched(token);
       this.told = ++this.asked;
@@ -214,7 +228,7 @@
       this.stream = new EventSource(this.path());
       this.stream.onmessage = (event) => this.show(JSON.parse(event.data));
       this.stream.onerror = () => this.lost(token);
-      this.stream.onopen = () => this.say("");
+      this.stream.onopen = () => this.say(problem);
     }
     // A browser comes back by itself where a connection breaks off, but not where a server or a proxy refuses it.
     async lost(token) {
@@ -276,6 +290,7 @@
 
     scene(scene) {
       if (scene.phase !== "growing") this.close();
+      if (scene.phase !== this.root.dataset.phase && this.part("problem").textContent === word("no_answer")) this.say("");
       const first = this.part("head").dataset.of !== scene.about;
       if (first) {
         this.part("head").dataset.of = scene.about;
@@ -317,8 +332,8 @@
     noun = "battle";
     constructor() {
       super("live", "live/battles");
-      this.on("a", () => this.act("choice", { choice: "a" }));
-      this.on("b", () => this.act("choice", { choice: "b" }));
+      this.on("a", () => this.decide("choice", { choice: "a" }));
+      this.on("b", () => this.decide("choice", { choice: "b" }));
       this.on("undo", () => this.undo());
       // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
       this.seen = new Set();
@@ -353,7 +368,17 @@
     wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }
     async undo() {
       clearTimeout(this.timer);
-      await this.act("undo");
+      await this.decide("undo");
+    }
+    // What was refused or got no answer: the battle is shown as it stands on the server.
+    async decide(what, body) {
+      const token = this.token;
+      try {
+        await this.act(what, body);
+      } catch (error) {
+        if (this.token === token) this.open(token, error.message);
+        throw error;
+      }
     }
     async again() {
       this.phase("form");

@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.web.chinese import CHINESE
+from arena.web.words import CHINESE, ENGLISH
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
-from tests.support.screens import PHONE, assert_fits, fresh_page, shoot, turn_tab
+from tests.support.screens import PHONE, assert_fits, fresh_page, shoot, takes_a_tap_at_once, turn_tab
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +221,77 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
     wide.reload()
     turn_tab(wide, "With your own picture")
     phase(wide, "form")
+
+
+def lose(page: Page, path: str, arrives: bool) -> None:
+    """Lose the next request of this path, or only its answer."""
+
+    def handle(route: Route) -> None:
+        if arrives:
+            route.fetch()
+        route.abort("connectionreset")
+
+    page.route(f"**/{path}", handle, times=1)
+
+
+def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
+    wide.emulate_media(reduced_motion="reduce")
+    send(wide)
+    phase(wide, "open")
+    lose(wide, "choice", arrives=True)
+    assert not takes_a_tap_at_once(wide, "live-a", "live-undo")
+    expect(wide.locator("#live-status")).to_contain_text("You chose A")
+    lose(wide, "undo", arrives=True)
+    wide.click("#live-undo")
+    phase(wide, "open")
+    expect(wide.locator("#live-status")).to_contain_text("Taken back")
+    expect(wide.locator("#live-problem")).to_have_text("")
+    lose(wide, "choice", arrives=False)
+    wide.click("#live-b")
+    expect(wide.locator("#live-problem")).to_have_text(ENGLISH["no_answer"])
+    phase(wide, "open")
+    wide.click("#live-b")
+    phase(wide, "revealed")
+    expect(wide.locator("#live-status")).to_contain_text("You chose B")
+
+
+def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
+    send(wide)
+    phase(wide, "open")
+    wide.click("#live-a")
+    lose(wide, "undo", arrives=False)
+    wide.click("#live-undo")
+    expect(wide.locator("#live-problem")).not_to_be_empty()
+    phase(wide, "revealed")
+    expect(wide.locator("#live-problem")).to_have_text("")
+
+
+def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
+    send(wide)
+    phase(wide, "open")
+    second = wide.context.new_page()
+    second.goto(wide.url)
+    turn_tab(second, "With your own picture")
+    phase(second, "open")
+    second.locator("#live-title-b").scroll_into_view_if_needed()
+    second.click("#live-a")
+    phase(second, "voted")
+    wide.click("#live-b")
+    expect(wide.locator("#live-problem")).to_contain_text("You already chose A")
+    expect(wide.locator("#live-status")).to_contain_text("You chose A")
+
+
+def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page):
+    page.fill("#live-text", "What do you see here?")
+    lose(page, "live/images", arrives=False)
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    lose(page, "live/battles", arrives=True)
+    page.click("#live-send")
+    expect(page.locator("#live-form-problem")).to_have_text(ENGLISH["no_answer"])
+    page.click("#live-send")
+    phase(page, "growing")
+    expect(page.locator("#live-head img")).to_have_count(1)
 
 
 @pytest.mark.soak
