@@ -184,7 +184,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
 }
 
 EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
-    *("enlarged", "previous", "following", "close", "picture_of"),
+    *("enlarged", "previous", "following", "close", "picture_of", "error", "no_answer"),
 )
 """Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}

@@ -7,9 +7,10 @@
     line.textContent = text;
     line.dataset.state = state;
   };
+  const fieldOf = (zone) => document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
   const tell = (zone, request, token) => {
     if (zone.sending !== request) return;
-    const field = document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
+    const field = fieldOf(zone);
     const button = document.getElementById(zone.dataset.press);
     if (!field || !button) { setTimeout(tell, 100, zone, request, token); return; }  // Gradio is still building the page
     field.value = token;
@@ -34,6 +35,31 @@
     say(zone, `${file.name}: sending`);
     request.send(file);
   };
+  // After a lost connection Gradio loads the page again: the server still has the file.
+  const kept = (zone, value) => {
+    try {
+      return value ? sessionStorage.setItem(zone.dataset.token, value) : sessionStorage.getItem(zone.dataset.token);
+    } catch { return null; /* a browser may refuse storage */ }
+  };
+  addEventListener("pagehide", () => document.querySelectorAll(".upload").forEach((zone) => {
+    const { textContent: name, dataset: { state } } = zone.querySelector("[role=status]");
+    kept(zone, JSON.stringify(state === "ready" ? [name, fieldOf(zone)?.value] : []));
+  }));
+  const again = (zone) => {
+    const jobs = document.getElementById("mine");
+    if (!fieldOf(zone) || jobs?.textContent.trim() === "") return;  // it is not built, or does not know of a job yet
+    zone.dataset.again = "";
+    const [name, token] = JSON.parse(kept(zone) ?? "[]");
+    setTimeout(() => {  // Gradio shows an answer part by part
+      if (!token || zone.sending || document.querySelector(".progress")) return;  // a job stands in place of its file
+      say(zone, name, "ready");
+      tell(zone, undefined, token);
+    }, 300);
+  };
+  if (performance.getEntriesByType("navigation")[0].type === "reload") {
+    new MutationObserver(() => document.querySelectorAll(".upload:not([data-again])").forEach(again))
+      .observe(document, { childList: true, subtree: true });
+  }
   document.addEventListener("change", (event) => {
     const zone = event.target.closest?.(".upload");
     if (zone && event.target.files?.length) {

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from arena.web.words import ENGLISH
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
@@ -149,6 +150,43 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator(".progress[data-state=cancelled]")).to_be_visible()
     visitor.reload()
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
+
+
+def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
+    upload(visitor, SAMPLE_PREDICTIONS)
+    expect(visitor.locator("#offers")).to_contain_text("5 runs")
+    visitor.context.set_offline(True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".toast-body")).to_contain_text(ENGLISH["no_answer"])
+    visitor.context.set_offline(False)
+    expect(visitor.locator(".toast-body")).to_have_count(0)
+    expect(visitor.locator("#drop-state")).to_have_text(SAMPLE_PREDICTIONS.name)
+    expect(visitor.locator("#offers")).to_contain_text("5 runs")
+    visitor.locator("#check").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+    visitor.reload()
+    expect(visitor.locator("#mine")).not_to_be_empty()
+    expect(visitor.locator("#drop-state")).to_have_text("")
+
+
+def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(visitor, judge, monkeypatch, tmp_path):
+    monkeypatch.setattr(judge, "latency", 0.4)
+    upload(visitor, unjudged(tmp_path / "lost.json"))
+    expect(visitor.locator("#offers")).to_contain_text("5 runs")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort("connectionreset")
+
+    visitor.route("**/run/predict*", lose, times=1)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".toast-body")).to_be_visible()
+    expect(visitor.locator(".progress[data-state=judging]")).to_be_visible()
+    expect(visitor.locator("#mine")).not_to_be_empty()
+    visitor.wait_for_timeout(700)
+    expect(visitor.locator("#drop-state")).to_have_text("")
+    visitor.locator("#cancel").click()
+    expect(visitor.locator(".progress[data-state=cancelled]")).to_be_visible()
 
 
 def incomplete(folder: Path) -> Path:
