@@ -56,7 +56,7 @@
       tell(zone, undefined, token);
     }, 300);
   };
-  if (performance.getEntriesByType("navigation")[0].type === "reload") {
+  if (performance.getEntriesByType("navigation")[0]?.type === "reload") {
     new MutationObserver(() => document.querySelectorAll(".upload:not([data-again])").forEach(again))
       .observe(document, { childList: true, subtree: true });
   }
