@@ -105,7 +105,10 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.get_by_role("button", name="Compare a model of this bank").click()
     choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
     choice.click(timeout=20_000)
+    prices = visitor.locator("#told-prices textarea")
+    of_another = prices.input_value()
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
+    expect(prices).not_to_have_value(of_another)  # who starts before the price has come is asked once more
     visitor.get_by_label("The reference alone").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()
