@@ -6,12 +6,10 @@ that it is.
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 from xml.etree import ElementTree
-
-from latex2mathml import exceptions
-from latex2mathml.converter import convert_to_element
 
 MOST_FORMULA = 1_000
 """Most characters of a formula."""
@@ -34,11 +32,6 @@ ATTRIBUTES = {
 }
 """Attributes that are kept, with the values they may have; others, such as colours and addresses, are left out."""
 _ENVIRONMENTS = (("{aligned}", "{align*}"), ("{align}", "{align*}"), ("{gathered}", "{gather*}"))
-_FAILURES: tuple[type[Exception], ...] = (
-    *(kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception)),
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError, StopIteration),
-)
-"""How the converter fails on what is no LaTeX, and where it nests too deep."""
 
 
 class Formula(NamedTuple):
@@ -84,11 +77,22 @@ def mathml(formula: Formula) -> str | None:
         return None
     for name, known in _ENVIRONMENTS:
         latex = latex.replace(name, known)
+    convert, failures = _converter()
     try:
-        made = convert_to_element(latex, display="block" if formula.display else "inline")
+        made = convert(latex, display="block" if formula.display else "inline")
         return ElementTree.tostring(_copy(made, 0), "unicode")
-    except _FAILURES:
+    except failures:
         return None
+
+
+@cache
+def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Exception], ...]]:
+    """The converter, and how it fails on what is no LaTeX; loading it takes 60 ms, and most commands need none."""
+    from latex2mathml import converter, exceptions
+
+    own = (kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception))
+    builtin = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError)
+    return converter.convert_to_element, (*own, *builtin, StopIteration)
 
 
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:

@@ -342,7 +342,7 @@ def test_a_board_s_columns_are_those_that_were_promised():
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
     path = put(tmp_path / "votes.csv", frame(50, 3))
-    heavy = ("gradio", "sqlalchemy", "pandas", "plotly", "pyarrow", "tqdm", "torch", "PIL", "httpx")
+    heavy = ("gradio", "sqlalchemy", "pandas", "plotly", "pyarrow", "tqdm", "torch", "PIL", "httpx", "latex2mathml")
     program = (
         f"import sys; from arena.__main__ import main; main(['rate', {str(path)!r}, '--out', {str(tmp_path / 'o')!r}]);"
         f"print([name for name in {heavy!r} if name in sys.modules])"
