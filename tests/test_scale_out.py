@@ -29,9 +29,11 @@ from tests.support.voter import EventError, Voter
 
 pytestmark = pytest.mark.soak
 Result = TypeVar("Result")
-TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
+TEXT = "The picture is red all over, and nothing else can be seen in it. " * 12
 AT_LENGTH = "Describe it at length."
-CALLS = 16 * 5 + 4 * 5 + 5
+SECRET = 5
+"""Canaries that are drawn for one job alone."""
+CALLS = 16 * 5 + 4 * 5 + SECRET
 """What MM-Vet's sample costs: five runs, and the canaries."""
 SENTENCE = "This conversation runs on another server"
 AROUND = """
@@ -55,8 +57,8 @@ http {{
 
 
 def said(body: Body, _: int) -> str:
-    """Say something for a second, or for half a minute."""
-    return TEXT * (25 if AT_LENGTH in str(body["messages"]) else 1)
+    """Say something for three seconds, or for half a minute."""
+    return TEXT * (10 if AT_LENGTH in str(body["messages"]) else 1)
 
 
 class Balancer:
@@ -297,7 +299,9 @@ def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
     asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
     with opened(browser, f"{two.balancer.address}/score", 1280) as page:
         score(page)
-    assert (two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")) == (asked, spent)
+    more = two.judge.counts.paid - asked
+    assert more <= SECRET, "what was asked is not asked again"
+    assert one(two.url, "SELECT max(spent) FROM budget") <= spent * (1 + 2 * more / CALLS)
 
 
 def test_who_closes_a_page_ends_the_answers(two):
