@@ -31,7 +31,7 @@ from arena.battles.store import BattleStore
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
-from arena.web.cookies import COOKIE, cookie_hash, new_cookie
+from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.rate_limit import VOTER
 
 ROOT = Path(__file__).parent.parent
@@ -89,11 +89,11 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
-    store = BattleStore(database)
+    store, cookies = BattleStore(database), VoterCookies(database.secret_key("cookies"))
     coin = secrets.SystemRandom()
     opened = []
     for wanted in people:
-        cookie = new_cookie()
+        cookie = cookies.new()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
         for item in coin.sample(items, wanted):  # a voter may have an open battle on each item, as by links
