@@ -162,17 +162,18 @@ class Judge:
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
         """Ask with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
         content = json.dumps(body).encode()
-        attempt = 0
+        attempt = given_up = 0
         while True:
             attempt += 1
             async with self._slots:
                 await self._meter.turn(tokens)
                 if self._stopped:
                     raise JudgeStopped(self._stopped)
-                outcome = await self._paid(content, bound, attempt)
+                outcome = await self._paid(content, bound, given_up)
                 self._note(outcome)
             if isinstance(outcome, JudgeAnswer):
                 return outcome
+            given_up += outcome.kind == "slow"
             if not await self.pace.another(attempt, outcome):
                 raise final(outcome, f"{attempt} attempts")
 
@@ -191,12 +192,12 @@ class Judge:
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
             self._stopped = f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
 
-    async def _paid(self, content: bytes, bound: int, attempt: int) -> JudgeAnswer | Trouble:
+    async def _paid(self, content: bytes, bound: int, given_up: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
         call, outcome = Call(), Trouble("again", "nothing came")
         async with reserved(self._job_budget, bound) as held:
             try:
-                async with self._reply_times.limited(attempt):
+                async with self._reply_times.limited(given_up):
                     reply = await self._client.complete(content, call)
                 outcome = read_answer(reply)
             except Trouble as trouble:

@@ -47,33 +47,33 @@ class RateLimiter:
 class ReplyTimes:
     """How long one judge's replies take, so that a call that hangs is given up early.
 
-    Once enough came, a reply may take four times as long as the slowest so far, and each further attempt at a question
-    four times as long as the one before, up to the timeout.
+    Once enough came, a reply may take four times as long as the slowest so far, and after each attempt at the question
+    that this was too short for, four times as long as there, up to the timeout.
     """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._replies, self._slowest = 0, 0.0
         self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
-        """Start and attempt of the calls under way."""
+        """Start of the calls under way, and how many earlier attempts were given up as too slow."""
 
-    def limit(self, attempt: int) -> float:
+    def limit(self, given_up: int) -> float:
         known = self._replies >= _ENOUGH
-        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4 ** (attempt - 1) if known else math.inf)
+        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf)
 
     @asynccontextmanager
-    async def limited(self, attempt: int) -> AsyncIterator[None]:
+    async def limited(self, given_up: int) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        start, running = loop.time(), asyncio.timeout(self.limit(attempt))
-        self._running[running] = start, attempt
+        start, running = loop.time(), asyncio.timeout(self.limit(given_up))
+        self._running[running] = start, given_up
         try:
             async with running:
                 yield
         except TimeoutError as error:
-            raise Trouble("slow", f"no reply within {self.limit(attempt):.3g} seconds") from error
+            raise Trouble("slow", f"no reply within {self.limit(given_up):.3g} seconds") from error
         finally:
             del self._running[running]
         self._replies, self._slowest = self._replies + 1, max(self._slowest, loop.time() - start)
-        for other, (began, tried) in self._running.items():
+        for other, (began, times) in self._running.items():
             if not other.expired():
-                other.reschedule(began + self.limit(tried))
+                other.reschedule(began + self.limit(times))

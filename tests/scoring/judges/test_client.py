@@ -336,20 +336,36 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
         hanging = asyncio.create_task(hang())
         for _ in range(20):
             assert times.limit(1) == 60.0
-            async with times.limited(1):
+            async with times.limited(0):
                 await asyncio.sleep(0)
         return await hanging
 
     async def hang() -> str:
         with pytest.raises(Trouble, match="no reply within 0.2 seconds") as caught:
-            async with times.limited(1):
+            async with times.limited(0):
                 await asyncio.sleep(50)
         return caught.value.kind
 
     with monkeypatch.context() as short:
         short.setattr(rate_limit, "_LEAST_SECONDS", 0.2)
         assert asyncio.run(asyncio.wait_for(work(), 20)) == "slow"
-    assert [times.limit(attempt) for attempt in (1, 2, 3, 4)] == [2.0, 8.0, 32.0, 60.0]
+    assert [times.limit(given_up) for given_up in range(4)] == [2.0, 8.0, 32.0, 60.0]
+
+
+def test_a_call_may_take_longer_only_after_one_that_took_too_long(monkeypatch):
+    with OpenAIServer() as server:
+
+        async def work(judge: Judge) -> None:
+            for number in range(20):
+                await judge.ask(question(f"question {number}"))
+            server.answers = [http(503, {"error": {}}), http(503, {"error": {}})]
+            server.faults = Faults(1.0, kinds=("hang",), in_a_row=1000)
+            monkeypatch.setattr(rate_limit, "_LEAST_SECONDS", 0.2)
+            monkeypatch.setattr(judge._reply_times, "_slowest", 0.0)
+            await judge.ask(question())
+
+        with pytest.raises(JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 0.8 seconds"):
+            with_judge(server, work)
 
 
 def test_a_grade_takes_few_calls_under_faults():
