@@ -261,10 +261,14 @@ class Jobs:
             return tuple(map(_job, connection.execute(query)))
 
     def published(self, benchmark: str, most: int) -> tuple[Job, ...]:
-        """Return the newest published reports of a benchmark, of all owners."""
-        query = select(*_SHOWN).where(JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark)
+        """Return published reports of a benchmark, the newest first; of more than `most`, as many of each owner."""
+        newest = (JOB.c.finished.desc(), JOB.c.link)
+        of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=newest)
+        chosen = select(JOB.c.link).where(JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark)
+        chosen = chosen.order_by(of_owner, *newest).limit(most)
         with self._database.read() as connection:
-            return tuple(map(_job, connection.execute(query.order_by(JOB.c.finished.desc(), JOB.c.link).limit(most))))
+            query = select(*_SHOWN).where(JOB.c.link.in_(chosen)).order_by(*newest)
+            return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
         mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()

@@ -11,6 +11,7 @@ from scoring.jobs import store
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
+from tests.support.mmt_reports import mmt_report
 
 NOWHERE = "http://127.0.0.1:9/v1"
 FRESH = Progress(1, CALLS, 1)
@@ -68,6 +69,14 @@ def test_an_owner_keeps_so_many_jobs_without_a_report_and_they_go_by_age(databas
     assert bench.jobs.sweep() == 3
     assert {job.link for job in bench.jobs.of_owner(OWNER)} == set(stopped[3:])
     assert bench.quoted() and bench.jobs.find(judged) and bench.jobs.find(other)
+
+
+def test_published_reports_of_one_owner_leave_room_for_those_of_others(database):
+    jobs = Bench(database, NOWHERE).jobs
+    for owner, number in (("bob", 0), ("bob", 1), *((OWNER, number) for number in range(5))):
+        jobs.publish(owner, jobs.add_done(owner, mmt_report(f"{owner} {number}", 0.5)).link, True)
+    found = [job.title for job in jobs.published("mmt-bench", 4)]
+    assert found == [f"{OWNER} 4", f"{OWNER} 3", "bob 1", "bob 0"]
 
 
 def test_a_network_has_so_many_quotes_a_day(database, monkeypatch):
