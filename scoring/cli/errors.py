@@ -126,8 +126,8 @@ def gives_shares(
     yield from (_row(found, key) for key in ERROR_KINDS)
     if bounds := without_annotation_errors(found, known):
         yield (
-            f"Score {100 * bounds.none_dropped:.1f}; without the questions among its errors that are wrong "
-            f"{100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}"
+            f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} errors that "
+            f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}"
         )
     yield from _agreement(read.labels)
     if proposals:

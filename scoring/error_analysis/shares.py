@@ -159,7 +159,7 @@ def _variances(hits: Floats, n: Floats) -> Floats:
 
 
 class ScoreBounds(NamedTuple):
-    """A report's score, from 0 to 1, with wrong questions in it and without those among its errors."""
+    """A report's score, from 0 to 1, with wrong questions and without those among its errors in groups with labels."""
 
     none_dropped: float
     all_dropped: float
@@ -168,9 +168,9 @@ class ScoreBounds(NamedTuple):
 
 
 def without_annotation_errors(found: ErrorShares, known: KnownErrors) -> ScoreBounds | None:
-    """What a model would score if wrong questions among its errors were dropped; None if nothing is scored.
+    """What a model would score if wrong questions were dropped among its errors in groups with labels.
 
-    Wrong questions among its right answers are not known: the truth lies between. The mean is over questions.
+    None if nothing is scored. Wrong questions among its other answers are not known. The mean is over questions.
     """
     if known.mean is None:
         return None
@@ -178,9 +178,9 @@ def without_annotation_errors(found: ErrorShares, known: KnownErrors) -> ScoreBo
     points, lost = known.mean * known.scored, sum(wrong) / len(wrong) if wrong else 0.0
 
     def dropped(share: float) -> float:
-        number = share * len(wrong)
+        number = share * found.covered
         left = known.scored - number
         return (points - number * lost) / left if left > 0 else 1.0
 
     annotation = found.kinds["annotation"].weighted
-    return ScoreBounds(known.mean, dropped(annotation.value), dropped(annotation.high if found.labelled else 0.0))
+    return ScoreBounds(known.mean, dropped(annotation.value), dropped(annotation.high))

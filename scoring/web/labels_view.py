@@ -51,8 +51,8 @@ def _parts(found: LabelResults, mmt_bench: bool) -> Iterator[str]:
     if found.bounds:
         none, dropped, highest = (100 * one for one in found.bounds)
         yield HTML.said(
-            f"Score {none:.1f}; without the questions among its errors that are wrong {dropped:.1f}, at most "
-            f"{highest:.1f}. Wrong questions that it got right are not known."
+            f"Score {none:.1f}; without the questions among these {shares.covered:,} errors that are wrong "
+            f"{dropped:.1f}, at most {highest:.1f}. Wrong questions that it got right are not known."
         )
     yield from _groups(found)
     yield from _agreement(found)

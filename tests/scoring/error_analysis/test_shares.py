@@ -135,3 +135,12 @@ def test_wrong_questions_bound_the_score():
     assert bounds is not None and bounds.none_dropped == 0.6
     assert bounds.all_dropped == pytest.approx(60 / 90) and bounds.highest == bounds.all_dropped
     assert without_annotation_errors(error_shares([], known_errors([])), known_errors([])) is None
+
+
+def test_what_is_known_of_labelled_groups_is_not_said_of_others():
+    answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 80), ("ab"[n % 2],)) for n in range(100)]
+    known = known_errors(answers)
+    labels = [Label(str(n), "a", "a", "annotation") for n in range(0, 80, 2)]
+    bounds = without_annotation_errors(error_shares(labels, known), known)
+    assert bounds is not None and bounds.all_dropped == bounds.highest == pytest.approx(20 / 60)
+    assert without_annotation_errors(error_shares([], known), known) == (0.2, 0.2, 0.2)
