@@ -10,6 +10,7 @@ import numpy as np
 
 from arena.drawings import Drawing, GridCell, grid_drawing
 from arena.inference.offline import RunResult
+from arena.types import grouped
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.metrics import Comparison, compared, holm
 from scoring.multiple_choice.types import Decided, Mode
@@ -55,12 +56,11 @@ def mode_differences(rows: Mapping[Mode, Sequence[Decided]], changed: Collection
     right = {row.question.index: row.right for row in ones}
     found = []
     for other, members in others:
-        groups: dict[str, list[tuple[bool | None, bool | None]]] = {name: [] for name in (ALL, CHANGED, *concerned)}
-        for row in members:
-            if (index := row.question.index) in right:
-                for name in groups.keys() & {ALL, named[index], *([CHANGED] if index in changed else [])}:
-                    groups[name].append((right[index], row.right))
-        found += [_difference(first, other, name, pairs) for name, pairs in groups.items()]
+        pairs = {index: (right[index], row.right) for row in members if (index := row.question.index) in right}
+        by_name = grouped((named[index], pair) for index, pair in pairs.items())
+        groups = {ALL: [*pairs.values()], CHANGED: [pair for index, pair in pairs.items() if index in changed]}
+        groups |= {name: by_name.get(name, []) for name in concerned}
+        found += [_difference(first, other, name, group) for name, group in groups.items()]
     tests = [place for place, one in enumerate(found) if one.n and one.counts.name in concerned]
     for place, p in zip(tests, holm([found[place].counts.p for place in tests]), strict=True):
         found[place] = replace(found[place], holm=p)

@@ -36,14 +36,11 @@
     request.send(file);
   };
   // After a lost connection Gradio loads the page again: the server still has the file.
-  const kept = (zone, value) => {
-    try {
-      return value ? sessionStorage.setItem(zone.dataset.token, value) : sessionStorage.getItem(zone.dataset.token);
-    } catch { return null; /* a browser may refuse storage */ }
-  };
+  const keep = (zone, value) => { try { sessionStorage.setItem(zone.dataset.token, value); } catch { /* refused */ } };
+  const kept = (zone) => { try { return sessionStorage.getItem(zone.dataset.token); } catch { return null; } };
   addEventListener("pagehide", () => document.querySelectorAll(".upload").forEach((zone) => {
     const { textContent: name, dataset: { state } } = zone.querySelector("[role=status]");
-    kept(zone, JSON.stringify(state === "ready" ? [name, fieldOf(zone)?.value] : []));
+    keep(zone, JSON.stringify(state === "ready" ? [name, fieldOf(zone)?.value] : []));
   }));
   const again = (zone) => {
     const jobs = document.getElementById("mine");
