@@ -2,8 +2,9 @@
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -72,20 +73,19 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _files(self, job: Job, report: AnyReport, labels: LabelResults | None) -> Mapping[str, str]:
-        """The downloads, by name."""
+    def _files(self, job: Job, report: AnyReport, labels: LabelResults | None) -> Mapping[str, Callable[[], str]]:
+        """The downloads by name, each to be written when it is asked for."""
         files = {}
         if isinstance(report, Report):
             file, keys = by_item(report)
             marks = self.marking.store.of_report("marks", job.link, job.owner, set(keys.values()))
-            digests = {keys[id]: one.digest for id, one in file.answers.items()}
             if marks:
-                files["marks.csv"] = marks_csv(marks, digests)
+                digests = {keys[id]: one.digest for id, one in file.answers.items()}
+                files["marks.csv"] = partial(marks_csv, marks, digests)
         if labels:
-            answers = {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)}
-            files["labels.csv"] = labels_csv(labels.labels, answers)
+            files["labels.csv"] = partial(_labels_csv, report, labels)
         if labels and labels.doubted:
-            files["doubted.csv"] = doubted_csv(labels.doubted)
+            files["doubted.csv"] = partial(doubted_csv, labels.doubted)
         return files
 
     def file(self, link: str, name: str, owner: str) -> str | None:
@@ -93,7 +93,8 @@ class PeoplePages:
         if job is None or report is None:
             return None
         labels = label_results(self.marking, job, report, beside=job.owner == owner)
-        return self._files(job, report, labels).get(name)
+        written = self._files(job, report, labels).get(name)
+        return written() if written else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
@@ -121,6 +122,10 @@ class PeoplePages:
                 raise MarkError("A file of labels has the columns item and main; marks are of judged MM-Vet reports.")
             count, problems = bring_marks(self.marking, job, report, path)
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
+
+
+def _labels_csv(report: AnyReport, labels: LabelResults) -> str:
+    return labels_csv(labels.labels, {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)})
 
 
 class _Routes:
