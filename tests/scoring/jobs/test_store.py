@@ -71,6 +71,7 @@ def test_an_owner_keeps_so_many_jobs_without_a_report_and_they_go_by_age(databas
     assert bench.quoted() and bench.jobs.find(judged) and bench.jobs.find(other)
 
 
+@pytest.mark.locks_or_dialect
 def test_published_reports_of_one_owner_leave_room_for_those_of_others(database):
     jobs = Bench(database, NOWHERE).jobs
     for owner, number in (("bob", 0), ("bob", 1), *((OWNER, number) for number in range(5))):
