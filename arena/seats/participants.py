@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from arena.io.csv_text import plain_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
+from arena.types import grouped
 
 _PERSON, _STATUS = ("participantid", "workerid", "worker"), ("status", "assignmentstatus")
 _SESSION = ("submissionid", "assignmentid", "session")
@@ -54,5 +55,9 @@ def _person(values: Mapping[str, object], column: str) -> str:
 
 
 def _column(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:
-    plain = {_BETWEEN.sub("", name.lower()): name for name in values}
-    return next((plain[name] for name in wanted if name in plain), None)
+    """The first of the wanted columns that there is, in any spelling of case and signs. Raises RowsError for two."""
+    plain = grouped((_BETWEEN.sub("", name.lower()), name) for name in values)
+    named = next((plain[name] for name in wanted if name in plain), [])
+    if len(named) > 1:
+        raise RowsError(f"expected one such column, found {' and '.join(map(repr, named))}; delete one", column=named[0])
+    return named[0] if named else None

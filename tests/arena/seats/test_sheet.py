@@ -140,6 +140,10 @@ def test_the_lists_of_both_platforms_are_read():
     [
         ([], "found a header alone"),
         ([Record(2, {"name": "x"})], "expected Prolific's column 'Participant id', .* found 'name'; upload"),
+        (
+            [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
+            "column 'WorkerId': expected one such column, found 'WorkerId' and 'worker_id'; delete one",
+        ),
         ([Record(2, {"WorkerId": " "})], "row 2, column 'WorkerId'.* found an empty cell; delete the row"),
     ],
 )
