@@ -59,5 +59,6 @@ def _column(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None
     plain = grouped((_BETWEEN.sub("", name.lower()), name) for name in values)
     named = next((plain[name] for name in wanted if name in plain), [])
     if len(named) > 1:
-        raise RowsError(f"expected one such column, found {' and '.join(map(repr, named))}; delete one", column=named[0])
+        found = " and ".join(map(repr, named))
+        raise RowsError(f"expected one such column, found {found}; delete one", column=named[0])
     return named[0] if named else None
