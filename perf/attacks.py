@@ -128,7 +128,7 @@ async def vote(page: Page, number: int, seen: Seen, until: float, thinking: Call
         seen.seconds.append(time.monotonic() - began)
         return text
 
-    shown = await timed("on_load", "")
+    shown = await timed("on_load", "", "")
     while time.monotonic() < until:
         token = re.search(r'"([\w-]{20,}\.\d)"', shown)
         chosen = await timed("on_choose_a", token[1]) if token else shown

@@ -62,7 +62,7 @@ class Crowd:
         }
         session = f"honest {number}"
         await asyncio.sleep(random.uniform(0, pause))
-        shown = await self._called("on_load", [""], headers, session)
+        shown = await self._called("on_load", ["", ""], headers, session)
         for _ in range(votes):
             token = re.search(r'"([\w-]{20,}\.\d)"', shown)
             assert token, shown[:500]
@@ -92,7 +92,7 @@ class Crowd:
                 "cookie": f"stereoscope_voter={new_cookie()}",
                 "x-forwarded-for": f"11.{place % 250}.{number % 250}.1, 12.0.0.{place % 250}",
             }
-            body = {"fn_index": self._ids["on_load"], "session_hash": f"invented {place} {number}", "data": [""]}
+            body = {"fn_index": self._ids["on_load"], "session_hash": f"invented {place} {number}", "data": ["", ""]}
             ways: tuple[Callable[[], Awaitable[httpx.Response]], ...] = (
                 lambda body=body, headers=headers: attacks.post("/gradio_api/queue/join", json=body, headers=headers),
                 lambda body=body, headers=headers: attacks.post(PREDICT, json=body, headers=headers),

@@ -34,9 +34,10 @@ from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 ANY_FAMILY = ENGLISH["any_family"]
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
 _QUERY = (
-    '() => window.location.search || window.location.pathname.replace(/^\\/item\\//, "?item=").replace(/^\\/$/, "")'
+    '() => [window.location.search || window.location.pathname.replace(/^\\/item\\//, "?item=").replace(/^\\/$/, ""), '
+    'window.history.state?.battle ?? ""]'
 )
-"""In the browser: the page's query; of the address `/item/KEY`, that item's."""
+"""In the browser: the page's query, of the address `/item/KEY` that item's; and the chosen battle that stood on it."""
 RESULTS = 24
 """Most items in a search result."""
 
@@ -167,7 +168,7 @@ class BattleTab:
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
-        page.load(self.on_load, self.query, [self.query, self.search, *screen], js=_QUERY, **PLAIN)
+        page.load(self.on_load, [self.query, self.token], [self.query, self.search, *screen], js=_QUERY, **PLAIN)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
             chosen.then(None, js="() => stereoscope.focus('status')")
@@ -195,16 +196,20 @@ class BattleTab:
             **LATEST,
         )
 
-    def on_load(self, query: object, request: gr.Request) -> Updates:
-        """Show the voter's unfinished battle, the linked item's, or a new one; until then there is no "Next"."""
-        return {self.status: status_html(None), **self._loaded(query, request)}
+    def on_load(self, query: object, stood: object, request: gr.Request) -> Updates:
+        """Show the voter's unfinished battle, the linked item's, or a new one; until then there is no "Next".
+
+        In a page that is loaded again, as Gradio does after a lost answer: the chosen battle that `stood` on it.
+        """
+        return {self.status: status_html(None), **self._loaded(query, stood, request)}
 
     @_shows_errors
-    def _loaded(self, query: object, request: gr.Request) -> Updates:
+    def _loaded(self, query: object, stood: object, request: gr.Request) -> Updates:
         link, words = Link.parse(query), words_of(request.headers)
         if sent_cookie(request.headers) is None:
             return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
-        updates = self._next(link, BattleRequest(item=link.item), request)
+        again = self._again(stood, request) if stood else None
+        updates = again or self._next(link, BattleRequest(item=link.item), request)
         labels = {self.family: gr.update(label=words["family"]), self.search: gr.update(label=words["search"])}
         picks = gr.update(visible=link.campaign is None, label=words["pick"])
         return {self.query: query, **labels, self.pick: picks, **updates}
@@ -330,6 +335,16 @@ class BattleTab:
         if battle.phase is Phase.VOTED:
             battle = self._store.reveal(voter, battle.token)
         return self._battle(battle, voter, words)
+
+    def _again(self, name: object, request: gr.Request) -> Updates | None:
+        """Show a battle whose names may be shown already; None if it is none of the voter's."""
+        voter = self._voter(request)
+        try:
+            battle = self._store.find(voter, f"{name}.1")
+        except UnknownBattleError:
+            return None
+        is_shown = battle.phase is Phase.REVEALED and battle.item in self._items.bank().items
+        return self._battle(battle, voter, words_of(request.headers)) if is_shown else None
 
     def _seat(self, voter: int, link: Link, request: gr.Request) -> UnsignedSeat | None:
         """Return the voter's seat under a campaign's link. Raises UnsignedLinkError."""

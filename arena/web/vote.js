@@ -43,6 +43,8 @@ const stereoscopeVote = (() => {
     const status = document.querySelector("#status [data-phase]"), answers = byId("answers"), dock = byId("dock");
     if (!status || !dock) return;
     if ((status.dataset.battle ?? "") !== battle) begin(status.dataset.battle ?? "");
+    const stands = ["voted", "revealed"].includes(status.dataset.phase) ? battle : "";  // a page loaded again shows it
+    if ((history.state?.battle ?? "") !== stands) history.replaceState({ battle: stands }, "");
     pictures().forEach(watch);
     if (answers) {
       answers.dataset.shown = side;

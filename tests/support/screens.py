@@ -147,6 +147,16 @@ _PRESSED = """([pressed, came]) => new Promise((told, failed) => {
 })"""
 
 
+def lose_answer(page: Page, path: str) -> None:
+    """Let the next request that fits reach the server, and its answer no one."""
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort("connectionreset")
+
+    page.route(path, lose, times=1)
+
+
 class Late:
     """The first answer to a request that fits is kept back until it is let come."""
 

@@ -63,10 +63,10 @@ class Voter:
             self.token = outputs["token"]
         return outputs
 
-    def load(self, query: str = "") -> dict[str, Any]:
-        """Open the page under a query, as in `?item=...`."""
+    def load(self, query: str = "", stood: str = "") -> dict[str, Any]:
+        """Open the page under a query, as in `?item=...`, or again where a chosen battle `stood` on it."""
         self.query = query
-        return self.call("on_load", query)
+        return self.call("on_load", query, stood)
 
     def pictures(self) -> list[str]:
         """Fetch the battle's pictures and return their addresses."""

@@ -29,6 +29,7 @@ from tests.support.screens import (
     Late,
     assert_fits,
     fresh_page,
+    lose_answer,
     see_both,
     shoot,
     takes_a_tap_at_once,
@@ -632,3 +633,38 @@ def test_two_tabs_on_one_battle_leave_one_vote(page, server):
     second.keyboard.press("n")
     expect(second.locator(".answer .model")).to_have_count(2)
     expect(second.locator("#counter")).to_have_text("Your votes: 1")
+
+
+def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page, server):
+    open_battle(page, server.address)
+    page.keyboard.press("a")
+    expect(page.locator("#reveal")).to_be_visible()
+    name = token(page)
+    lose_answer(page, "**/run/predict*")
+    page.keyboard.press("n")
+    expect(page.locator(".toast-body")).to_contain_text(ENGLISH["no_answer"])
+    expect(page.locator(".answer .model")).to_have_count(2)
+    assert token(page) == name
+    page.click("#next")
+    see_both(page)
+    page.reload()
+    see_both(page)
+    assert token(page) != name and names(page) == []
+
+
+def test_a_page_that_is_loaded_again_shows_no_name_before_its_vote_is_final_and_none_of_others(server):
+    def is_named(shown: dict[str, str]) -> bool:
+        return "<b>" in shown["status"] or 'class="model"' in str(shown)
+
+    with Voter(server.address) as voter, Voter(server.address) as other:
+        voter.load()
+        name = voter.token.partition(".")[0]
+        assert not is_named(voter.load(stood=name))
+        voter.choose("a")
+        voter.undo()
+        assert not is_named(voter.load(stood=name))
+        voter.choose("b")
+        voter.wait_out_undo()
+        assert is_named(voter.load(stood=name)) and voter.token.startswith(name)
+        for shown in (other.load(stood=name), voter.load(), voter.load(stood="?")):
+            assert not is_named(shown)

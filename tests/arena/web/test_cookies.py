@@ -100,7 +100,7 @@ def test_a_malformed_cookie_makes_no_voter(server):
     """Nobody can choose a cookie that others have too, as the empty one."""
     with Voter(server.address) as voter:
         for value in MALFORMED:
-            answer = post(server, voter, "on_load", [""], f"{COOKIE}={value}".encode())
+            answer = post(server, voter, "on_load", ["", ""], f"{COOKIE}={value}".encode())
             assert "Open in a new tab" in answer.text, value
             answer = post(server, voter, "on_choose_a", ["x.1"], f"{COOKIE}={value}".encode())
             assert "cookie" in answer.text, value
@@ -113,7 +113,7 @@ def test_other_cookies_of_the_host_do_not_hide_ours(server):
         for other in ('settings={"a": [1, 2]}', "a=b c", "=", "ä=ö", 'x="unclosed', "a[1]=2", "token=a,b"):
             for line in (f"{other}; {COOKIE}={cookie_of(voter)}", f"{COOKIE}={cookie_of(voter)}; {other}"):
                 assert set_cookie(httpx.get(server.address, headers={"cookie": line.encode()})) is None, line
-                assert voter.token in post(server, voter, "on_load", [""], line.encode()).text, line
+                assert voter.token in post(server, voter, "on_load", ["", ""], line.encode()).text, line
 
 
 def test_the_database_and_the_log_hold_a_hash_of_the_cookie_alone(server):
@@ -266,7 +266,7 @@ def test_nobody_can_make_a_cookie(server, forge):
     fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
     forged = forge if isinstance(forge, str) else forge(fresh)
     with Voter(server.address) as voter:
-        assert "Open in a new tab" in post(server, voter, "on_load", [""], f"{COOKIE}={forged}").text
+        assert "Open in a new tab" in post(server, voter, "on_load", ["", ""], f"{COOKIE}={forged}").text
     given = set_cookie(httpx.get(server.address, headers={"cookie": f"{COOKIE}={forged}"}))
     assert re.match(rf"{COOKIE}={SIGNED};", given or "") and forged[:32] not in given
     both = f"{COOKIE}={forged}; {COOKIE}={fresh}; theme=dark"
@@ -280,7 +280,7 @@ def test_a_cookie_beside_a_signed_one_is_nobody(server):
     with Voter(server.address) as voter:
         for other in invented:
             for sent in (f"{COOKIE}={other}; {COOKIE}={fresh}", f"{COOKIE}={fresh}; {COOKIE}={other}"):
-                assert post(server, voter, "on_load", [""], sent).status_code == 200
+                assert post(server, voter, "on_load", ["", ""], sent).status_code == 200
                 assert httpx.get(f"{server.address}/live/unfinished", headers={"cookie": sent}).status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         known = {hashed for (hashed,) in database.execute("SELECT cookie_hash FROM voter")}
@@ -294,10 +294,11 @@ def test_a_voter_of_an_unsigned_cookie_keeps_the_battle_and_gets_it_signed(serve
         voter.load()
         old = cookie_of(voter)[:32]
         for known in (old, f"{old}{VoterCookies(b'lost').new()[32:]}"):
-            assert voter.token in post(server, voter, "on_load", [""], f"{COOKIE}={known}").text
+            assert voter.token in post(server, voter, "on_load", ["", ""], f"{COOKIE}={known}").text
             given = set_cookie(httpx.get(server.address, headers={"cookie": f"a=b; {COOKIE}={known}"}))
             signed = given.split(";")[0].partition("=")[2]
-            assert signed[:32] == old and voter.token in post(server, voter, "on_load", [""], f"{COOKIE}={signed}").text
+            shown = post(server, voter, "on_load", ["", ""], f"{COOKIE}={signed}").text
+            assert signed[:32] == old and voter.token in shown
             assert abs(cookie_since(signed).timestamp() - time.time()) < 60
         voter.choose("a")
         assert votes(server, voter.token) == [("a", cookie_hash(old))]
@@ -307,7 +308,7 @@ def test_a_voter_is_as_old_as_the_cookie(server):
     aged = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
     cookie = signer_of(server.data_dir).signed(new_cookie(), aged)
     with Voter(server.address) as voter:
-        assert post(server, voter, "on_load", [""], f"{COOKIE}={cookie}").status_code == 200
+        assert post(server, voter, "on_load", ["", ""], f"{COOKIE}={cookie}").status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         told = database.execute("SELECT since FROM voter WHERE cookie_hash = ?", (cookie_hash(cookie),)).fetchone()
     assert told == (int(aged.timestamp()) * 1_000_000,)

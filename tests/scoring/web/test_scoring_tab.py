@@ -8,14 +8,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from arena.web.words import ENGLISH
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
-from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.screens import DESK, PHONE, fresh_page, lose_answer, shoot
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
 
@@ -173,12 +173,7 @@ def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(visitor, 
     monkeypatch.setattr(judge, "latency", 0.4)
     upload(visitor, unjudged(tmp_path / "lost.json"))
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
-
-    def lose(route: Route) -> None:
-        route.fetch()
-        route.abort("connectionreset")
-
-    visitor.route("**/run/predict*", lose, times=1)
+    lose_answer(visitor, "**/run/predict*")
     visitor.locator("#check").click()
     expect(visitor.locator(".toast-body")).to_be_visible()
     expect(visitor.locator(".progress[data-state=judging]")).to_be_visible()
