@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -215,6 +215,12 @@ class ChoiceStore(Generic[AnyBattle]):
 def phase(row: Row) -> Phase:
     """The state of a battle that was not skipped."""
     return Phase.OPEN if row.choice is None else Phase.REVEALED if row.revealed else Phase.VOTED
+
+
+def undo_seconds(attempt: int, voted_at: datetime) -> int:
+    """For how long a page offers to undo a choice; 0 where `check_undo` would say that it is final."""
+    late = now() - voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)
+    return 0 if attempt == 2 or late else UNDO_SECONDS
 
 
 def token_parts(token: str) -> tuple[str, int]:

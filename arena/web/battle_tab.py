@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import gradio as gr
 
-from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.choices import ChoiceError, UnknownBattleError, undo_seconds
 from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, VoteRequest
@@ -72,9 +72,11 @@ def status_html(battle: Battle | None, names: Names | None = None, words: Words 
         text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
     elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
         phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
-        if battle.phase is Phase.VOTED and battle.attempt == 1:
+        if battle.phase is Phase.VOTED and battle.voted_at:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
-            seconds, text = UNDO_SECONDS, words["gap"].join([text, words["undo_once"].format(UNDO_SECONDS)])
+            seconds = undo_seconds(battle.attempt, battle.voted_at)
+        if seconds:
+            text = words["gap"].join([text, words["undo_once"].format(seconds)])
     elif battle.attempt == 2:
         text = words["taken_back"]
     return HTML.status(phase.value, text, seconds, name_of(battle), battle.choice)

@@ -4,8 +4,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from arena.battles.choices import undo_seconds
 from arena.campaign_battles.task import BattleWork
-from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
 from arena.seats.links import signature
 from arena.seats.seats import Seat
@@ -43,13 +43,13 @@ class BattleTask(SeatTask):
         texts = self.work.items.answer_texts((battle.answer_a, battle.answer_b))
         name = battle.token.partition(".")[0]
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts, name, words)
-        if battle.phase is not Phase.VOTED or battle.choice is None:
+        if battle.phase is not Phase.VOTED or battle.choice is None or battle.voted_at is None:
             said = words["taken_back"] if battle.attempt == 2 else ""
             return Piece(battle.token, html, name, "open", said)
-        can_undo = battle.attempt == 1
+        seconds = undo_seconds(battle.attempt, battle.voted_at)
         said = words["chose"].format(battle.choice.upper())
-        said = f"{said} {words['c_final'].format(UNDO_SECONDS)}" if can_undo else said
-        return Piece(battle.token, html, name, "voted", said, battle.choice, UNDO_SECONDS if can_undo else 0)
+        said = f"{said} {words['c_final'].format(seconds)}" if seconds else said
+        return Piece(battle.token, html, name, "voted", said, battle.choice, seconds)
 
     def waits(self, seat: Seat) -> bool:
         return self.work.waits(seat)

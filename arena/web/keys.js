@@ -91,7 +91,8 @@ const stereoscope = (() => {
     if (!voted === !asking) return;
     clearTimeout(asking);
     const reveal = () => { byId("reveal").click(); asking = setTimeout(reveal, 3000); };
-    asking = voted && setTimeout(reveal, 1000 * voted.dataset.seconds);
+    const read = document.querySelector("#problem .problem") ? 3 : 0;
+    asking = voted && setTimeout(reveal, 1000 * Math.max(voted.dataset.seconds, read));
   };
 
   // Switches, kept in the browser

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from itertools import combinations
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.battles.store import SKIPS_AT_LEAST
-from arena.clock import UNDO_SECONDS
+from arena.clock import UNDO_GRACE_SECONDS, UNDO_SECONDS
 from arena.database import Database, now
 from arena.items.store import ItemBank
 from arena.types import Battle, Names, Phase
@@ -65,6 +66,8 @@ def test_the_status_tells_the_choice_and_offers_one_undo():
     assert f'data-seconds="{UNDO_SECONDS}"' in status_html(chosen) and "You chose B. Undo" in status_html(chosen)
     again = status_html(replace(chosen, token="name.2", attempt=2))
     assert 'data-seconds="0"' in again and "Undo" not in again and 'data-battle="name"' in again
+    late = status_html(replace(chosen, voted_at=now() - timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)))
+    assert 'data-seconds="0"' in late and late.count("Undo") == 0, "the database would say that it is final"
     said = status_html(replace(chosen, phase=Phase.REVEALED), Names("Model <One>", "Model Two"))
     assert "You chose B: <b>Model Two</b>. A is <b>Model &lt;One&gt;</b>." in said
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import httpx
 import pytest
 from playwright.sync_api import Browser, Frame, Page, Route, expect
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS
 from arena.battles.tables import BATTLE, SEAT, VOTE
@@ -403,6 +403,26 @@ def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
         keys.choose("a")
         expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
         page.clock.fast_forward(3_000)
+        lead(keys.frame, f"2 of {PIECES}")
+
+
+def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browser, server):
+    """The page that says so stays for a moment, then the work goes on."""
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        keys = Keys(page, begin_plain(page, server, "late", "over"))
+        keys.consent()
+        keys.choose("a")
+        expect(page.locator(VOTED)).to_be_visible()
+        with database_of(server) as database, database.write() as connection:
+            connection.execute(update(VOTE).values(voted_at=now() - timedelta(seconds=9), tick=0))
+        page.click("#undo")
+        expect(page.locator("#problem")).to_contain_text("this one is final")
+        expect(page.locator("#undo")).to_be_hidden()
+        expect(page.locator("#status")).not_to_contain_text("Undo")
+        page.clock.fast_forward(1_000)
+        expect(page.locator("#problem")).to_contain_text("this one is final")
+        page.clock.fast_forward(2_000)
         lead(keys.frame, f"2 of {PIECES}")
 
 
