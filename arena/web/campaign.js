@@ -19,9 +19,17 @@
     if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
   });
   document.querySelector(".writing :is(.problem, .here)")?.scrollIntoView();
-  let sent = false;
-  document.addEventListener("submit", (event) => { if (sent) event.preventDefault(); sent = true; });
-  addEventListener("pageshow", () => { sent = false; });
+  // A form is sent once, and once more where no answer comes: the server takes nothing twice.
+  const PATIENCE = 15_000;
+  const say = (text) => byId("problem")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", textContent: text }));
+  let sent = false, waiting = null;
+  const free = () => { clearTimeout(waiting); sent = false; };
+  document.addEventListener("submit", (event) => {
+    if (sent) { event.preventDefault(); return; }
+    sent = true;
+    waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
+  });
+  addEventListener("pageshow", free);
 })();
 // Any button or box may name its keys: a digit, a letter, enter; a plus before it stands for Shift.
 (() => {

@@ -165,6 +165,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "the_picture": "The picture",
     "error": "Error",
     "no_answer": "The server does not answer. Check your connection and try again.",
+    "slow": "No answer has come yet. Wait, or send it once more: nothing counts twice.",
     "refused": "The server refused ({}). Try again.",
     "lost": "The connection was lost. Trying again …",
     "stopped_here": "(stopped here)",
@@ -184,7 +185,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
 }
 
 EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
-    *("enlarged", "previous", "following", "close", "picture_of", "error", "no_answer"),
+    *("enlarged", "previous", "following", "close", "picture_of", "error", "no_answer", "slow"),
 )
 """Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}

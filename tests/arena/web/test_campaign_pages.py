@@ -19,6 +19,7 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.types import RIGHT, UNRELATED
+from arena.web.words import ENGLISH
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
@@ -424,6 +425,32 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         expect(page.locator("#problem")).to_contain_text("this one is final")
         page.clock.fast_forward(2_000)
         lead(keys.frame, f"2 of {PIECES}")
+
+
+def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        keys = Keys(page, begin_plain(page, server, "unlucky", "over"))
+        keys.consent()
+        keys.see()
+        page.evaluate(HANGS)
+        page.keyboard.press("a")
+        page.keyboard.press("b")  # no second form while the first may be answered
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#problem")).to_have_text(ENGLISH["slow"])
+        assert page.evaluate("sent") == 1
+        page.evaluate("sent = 'let through'")
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text("You chose A")
+        expect(page.locator("#problem")).to_be_empty()
+
+
+HANGS = """addEventListener("submit", (event) => {
+    if (sent === "let through" || event.defaultPrevented) return;
+    event.preventDefault();
+    sent += 1;
+}); var sent = 0"""
+"""A form gets no answer, and the page waits."""
 
 
 def test_an_answer_stands_once_on_the_page(browser: Browser, server):
