@@ -59,6 +59,19 @@
     const stage = asked[Math.min(Math.floor(number / least), asked.length - 1)];
     count.textContent = `${number < least ? said(more, number, least - number) : said(words, number)} ${stage}`;
   };
+  // What is typed for a piece stays in the tab: a page that failed, was left or loaded again has it.
+  const form = document.querySelector(":is(.writing, .marking) form");
+  const typed = () => [...form.elements].filter(({ name, type }) => name && name !== "link" && !["hidden", "file", "submit"].includes(type));
+  const store = (work) => { try { return work(sessionStorage); } catch { return null; /* a browser may refuse storage */ } };
+  const piece = form?.elements.piece.value, [of, held] = JSON.parse(store((kept) => kept.getItem("typed")) ?? "[]");
+  for (const [name, value, checked] of of === piece && held || []) {
+    const same = (one) => one.name === name && (one.type !== "radio" || one.value === value);
+    typed().filter(same).forEach((one) => Object.assign(one, { value, checked }));
+  }
+  form?.addEventListener("input", () => {
+    const fields = typed().map(({ name, value, checked }) => [name, value, checked]);
+    store((kept) => kept.setItem("typed", JSON.stringify([piece, fields])));
+  });
   document.querySelectorAll(".writing textarea").forEach(tell);
   document.addEventListener("input", ({ target }) => target.matches?.(".writing textarea") && tell(target));
   const files = document.querySelector(".writing input[type=file]"), bring = document.querySelector(".bring button");

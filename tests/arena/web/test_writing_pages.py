@@ -221,3 +221,27 @@ def test_a_picture_that_is_pasted_or_dropped_is_brought(app, browser):
             expect(page.locator(".brought")).to_have_count(number)
         source = str(page.locator(".brought img").first.get_attribute("src"))
         assert re.fullmatch(r"pictures/[0-9a-f]{64}\.thumb\.jpg", source)
+
+
+def test_what_was_typed_is_there_after_a_form_that_did_not_arrive(app, browser):
+    with fresh_page(browser, DESK, locale="en") as page:
+        begin(page, app.link(app.pasted, "fay"))
+        bring(page, 61)
+        page.locator("[name=text]").fill("How many balls are there?")
+        credit(page, 1)
+        page.locator("[name=use-1]").uncheck()
+        page.route("**/c/~form*", lambda route: route.abort(), times=1)
+        send(page)
+        page.wait_for_url("chrome-error:**")
+        page.go_back()
+        expect(page.locator("[name=text]")).to_have_value("How many balls are there?")
+        expect(page.locator("[name=creator-1]")).to_have_value(FREE.creator)
+        expect(page.locator("[name=use-1]")).not_to_be_checked()
+        bring(page, 62)
+        expect(page.locator("[name=use-2]")).to_be_checked()
+        page.locator("[name=use-1]").check()
+        page.locator("[name=use-2]").uncheck()
+        with page.expect_navigation():
+            send(page)
+        assert step_of(page) == "instruction"
+        expect(page.locator("[name=text]")).to_be_empty()
