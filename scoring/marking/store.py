@@ -163,7 +163,7 @@ class MarkStore:
         with self._database.write() as connection:
             take_turn(connection, MARK)
             row = _mine(connection, seat, token)
-            if not said.value and not row.value:
+            if not said.value and row.value is None:
                 raise MarkError("There is nothing to take back yet.")
             if row.value is not None and said == _said(row):
                 return
