@@ -56,6 +56,8 @@ TEXT_FAULTS = [
     ("csv", "\n\n", 1, None, "header"),
     ("csv", b"\xff\xfea\x00,\x00b\x00", 1, None, "UTF-16"),
     ("csv", b"\xfe\xff\x00a\x00,\x00b", 1, None, "UTF-16"),
+    ("csv", b"\xff\xd8\xff\xe0\x00\x10JFIF", None, None, "is a picture named .csv; choose the file that holds"),
+    ("jsonl", b"%PDF-1.7\n%\xe2\xe3", None, None, "is a PDF named .jsonl"),
     ("csv", "a,b\n1,2\n3,é\n".encode("latin-1"), 3, None, "0xE9 at offset 10"),
     ("csv", b"\xef\xbb\xbfa,b\n1,\xe9\n", 2, None, "0xE9 at offset 9"),
     ("csv", "a,b\n1,\0\n", 2, "b", "NUL"),
