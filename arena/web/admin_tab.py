@@ -16,6 +16,8 @@ from arena.web.events import EACH, RAW, Updates, into_view
 PARTS = macros("parts.html")
 LOOK = "look"
 """The action that changes nothing; it is about what a route has done, in words."""
+_FOCUS = """() => document.activeElement === document.body && stereoscope.focus("operator-said")"""
+"""In the browser: the page that is looked at anew has no longer the button that was pressed."""
 
 
 class AdminTab:
@@ -36,7 +38,8 @@ class AdminTab:
         page.load(self.on_enter, self.about, [self.said, self.view], js="() => operatorEnter()", **RAW)
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
-        done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
+        looked = done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
+        looked.then(None, js=_FOCUS)
 
     def on_enter(self, problem: object, request: gr.Request) -> Updates:
         """`problem`: what the link's code did not open, if anything."""

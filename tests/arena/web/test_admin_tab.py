@@ -275,6 +275,7 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
     form.get_by_role("button", name="Make it").click()
     expect(said).to_contain_text("pilot: 3 models, 9 tuples, 9 votes at most", timeout=30_000)
     expect(said).to_be_in_viewport()
+    expect(said).to_be_focused()
     made = view.locator(".campaign", has_text="running since")
     expect(made).to_contain_text("pilot, plain links", timeout=30_000)
     for row in (
