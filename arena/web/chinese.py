@@ -143,6 +143,7 @@ CHINESE: Mapping[str, str] = {
     "most": "最多 {} 张图片；其余 {} 张未加入。",
     "the_picture": "图片",
     "error": "错误",
+    "toast_close": "关闭",
     "no_answer": "服务器没有响应。请检查网络后重试。",
     "slow": "还没有收到回应。请再等等，或再发送一次：不会重复计入。",
     "refused": "服务器拒绝了请求（{}）。请重试。",

@@ -164,6 +164,7 @@ const stereoscopeVote = (() => {
       if (name) part.textContent = words[name];
     }
     if (chosen === "en") return;
+    for (const part of fresh(".toast-close")) part.ariaLabel = words.toast_close;
     for (const part of fresh("[data-word]")) part.textContent = word(part.dataset.word, part.dataset.value);
     for (const part of fresh("[data-placeholder]")) {
       part.placeholder = words[part.dataset.placeholder];

@@ -164,6 +164,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "most": "At most {} pictures; {} left out.",
     "the_picture": "The picture",
     "error": "Error",
+    "toast_close": "Close",
     "no_answer": "The server does not answer. Check your connection and try again.",
     "slow": "No answer has come yet. Wait, or send it once more: nothing counts twice.",
     "refused": "The server refused ({}). Try again.",
@@ -185,7 +186,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
 }
 
 EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
-    *("enlarged", "previous", "following", "close", "picture_of", "error", "no_answer", "slow"),
+    *("enlarged", "previous", "following", "close", "picture_of", "error", "toast_close", "no_answer", "slow"),
 )
 """Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}

@@ -604,6 +604,7 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         page.context.set_offline(True)
         page.keyboard.press("a")
         expect(page.locator(".toast-body")).to_contain_text(CHINESE["no_answer"])
+        expect(page.locator(".toast-close")).to_have_accessible_name(CHINESE["toast_close"])
         page.context.set_offline(False)
         expect(page.locator(".toast-body")).to_have_count(0)
         see_both(page)
