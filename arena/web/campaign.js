@@ -24,10 +24,20 @@
   const say = (text) => byId("problem")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", textContent: text }));
   let sent = false, waiting = null;
   const free = () => { clearTimeout(waiting); sent = false; };
-  document.addEventListener("submit", (event) => {
+  document.addEventListener("submit", async (event) => {
+    const { target: form, submitter } = event;
     if (sent) { event.preventDefault(); return; }
     sent = true;
-    waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
+    if (navigator.onLine || form.reached) {
+      waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
+      return;
+    }
+    // The browser, which may be wrong, knows of no network: its own page would come in place of this one.
+    event.preventDefault();
+    form.reached = await fetch("/healthz").then(() => true, () => false);
+    free();
+    if (form.reached) form.requestSubmit(submitter);
+    else say(stereoscopeVote.word("no_answer"));
   });
   addEventListener("pageshow", free);
 })();

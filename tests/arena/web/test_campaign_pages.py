@@ -445,6 +445,20 @@ def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server
         expect(page.locator("#problem")).to_be_empty()
 
 
+def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: Browser, server):
+    with worker_page(browser, DESK) as page:
+        keys = Keys(page, begin_plain(page, server, "tunnel", "over"))
+        keys.consent()
+        keys.see()
+        page.context.set_offline(True)
+        page.keyboard.press("a")
+        expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
+        page.context.set_offline(False)
+        page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")  # some browsers are wrong
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text("You chose A")
+
+
 HANGS = """addEventListener("submit", (event) => {
     if (sent === "let through" || event.defaultPrevented) return;
     event.preventDefault();
