@@ -146,6 +146,7 @@ class BattleTab:
         with gr.Column(elem_id="dock"):
             self.status = gr.HTML(elem_id="status", padding=False)
             gr.HTML(HTML.waits(ENGLISH), elem_id="waits", padding=False)
+            gr.HTML(HTML.slow(ENGLISH), elem_id="slow", padding=False)
             self.saved = gr.HTML(elem_id="saved", padding=False)
             self.problem = gr.HTML(elem_id="problem", padding=False)
             with gr.Row(elem_id="controls"):

@@ -18,6 +18,8 @@ CHINESE: Mapping[str, str] = {
     "answer": "回答",
     "wait_pictures": "所有图片加载完成后即可选择。",
     "wait_answers": "请先看完两个回答，再选择。",
+    "page_slow": "还没有收到回应。您的选择不会丢失，也不会重复计入。",
+    "reload": "重新加载页面",
     "terms": "您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
     "terms_undo": "您可以在 {} 秒内撤回一次。",
     "terms_link": "保存和公开的内容",

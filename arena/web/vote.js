@@ -57,9 +57,12 @@ const stereoscopeVote = (() => {
       const button = byId(`choose-${which}`);
       if (button.disabled === !wait) button.disabled = wait !== "";
     }
-    if (!answers) return;
     const said = status.outerHTML + document.querySelector("#problem .problem")?.textContent;
-    if (said !== told) [told, pressed] = [said, null];
+    if (said !== told) {
+      [told, pressed] = [said, null];
+      if (status.dataset.phase !== "held") answered();
+    }
+    if (!answers) return;
     answers.dataset.chosen = status.dataset.choice || pressed || "";
     answers.classList.toggle("open", status.dataset.phase === "open" && !wait && !pressed);
     for (const button of document.querySelectorAll("[data-show]")) {
@@ -79,6 +82,20 @@ const stereoscopeVote = (() => {
     check();
     setTimeout(() => { if (pressed === which) { pressed = null; check(); } }, 5000);
   };
+  // Gradio takes no second tap while the first has no answer: where none comes, the page loaded again goes on.
+  const PATIENCE = 15_000;
+  let slow = null;
+  const answered = () => {
+    clearTimeout(slow);
+    slow = null;
+    byId("dock").classList.remove("slow");
+  };
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest?.("#controls button:not(#skip), #reasons button:not(#skip-not)")) {
+      slow ??= setTimeout(() => byId("dock").classList.add("slow"), PATIENCE);
+    }
+    if (target.closest?.("[data-reload]")) location.reload();
+  });
   const ask = (on) => {
     const dock = byId("dock");
     if (dock.classList.toggle("asking", on)) byId("skip-judge").focus();

@@ -27,6 +27,8 @@ ENGLISH: Words = {
     "answer": "Answer",
     "wait_pictures": "You can choose as soon as every picture is here.",
     "wait_answers": "Look at both answers, then choose.",
+    "page_slow": "No answer has come yet. Nothing you chose is lost, and nothing counts twice.",
+    "reload": "Load the page again",
     "terms": "Your choice is stored and published under CC BY 4.0, without your name.",
     "terms_undo": "You can take it back once, within {} seconds.",
     "terms_link": "What is stored and published",

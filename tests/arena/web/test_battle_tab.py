@@ -459,6 +459,25 @@ def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(brows
         expect(page.locator("#answers")).to_have_attribute("data-chosen", "")
 
 
+def test_a_choice_that_hangs_can_be_looked_after(browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        open_battle(page, server.address)
+        late = Late(page, "**/run/predict*")
+        page.keyboard.press("a")
+        late.wait()
+        expect(page.locator("#slow")).to_be_hidden()
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#slow")).to_contain_text(ENGLISH["page_slow"])
+        page.get_by_role("button", name=ENGLISH["reload"]).click()
+        expect(page.locator(".answer .model")).to_have_count(2)
+        expect(page.locator("#counter")).to_have_text("Your votes: 1")
+        page.click("#next")
+        see_both(page)
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#slow")).to_be_hidden()
+
+
 def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
     open_battle(page, server.address)
     for number in range(2):
