@@ -6,7 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records
+from arena.io.strict_json import row_errors
+from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, read_records
 from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
@@ -59,10 +60,8 @@ def open_upload(
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
         kind = type(one)
         if kind not in read:
-            try:
+            with row_errors(label):
                 read[kind], records = one.read(while_wanted(records, wanted, label), questions), rows()
-            except RowsError as error:
-                raise error.at(file=label) from error
         if benchmark or one.recognises(read[kind].rows, label):
             return OpenedFile(one, read[kind], label, wanted, questions)
     return None
@@ -98,10 +97,8 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
 
 def question_file(path: Path) -> Mapping[int, ChoiceQuestion]:
     """A benchmark's own questions by index. Raises RowsError, and ChoicesError with all problems."""
-    try:
+    with row_errors(path.name):
         found, problems = read_questions(read_records(path, ANSWERS, IMAGE_COLUMNS))
-    except RowsError as error:
-        raise error.at(file=path.name) from error
     check_scorable(path.name, problems)
     return found
 

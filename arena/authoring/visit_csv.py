@@ -25,7 +25,7 @@ from arena.authoring.events import (
 )
 from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, TextLicence, project_of
 from arena.authoring.store import Draft, DraftStore
-from arena.io.strict_json import RowsError
+from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
 from arena.items.importers import Row, captions_in, list_in, text_in
 from arena.seats.campaigns import Campaign, CampaignStore, Note
@@ -60,10 +60,8 @@ def read_visit(path: Path) -> list[FinishedDraft]:
     """The rows of a table. Raises RowsError, which names file, row and column."""
     found = []
     for record in read_records(path, COMMAND_LINE):
-        try:
+        with row_errors(path.name, record.row):
             found.append(_finished(record))
-        except RowsError as error:
-            raise error.at(path.name, record.row) from error
     if not found:
         raise RowsError("expected a row for each item, found none; choose VisIT-Bench's table", path.name)
     return found

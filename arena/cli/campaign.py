@@ -18,7 +18,7 @@ from arena.database import Database
 from arena.inference.catalogue import Models, read_catalogue
 from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
-from arena.io.strict_json import RowsError
+from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE as ANY_LENGTH
 from arena.io.tables import read_lines, read_records
 from arena.items.store import ItemBank
@@ -62,15 +62,6 @@ def _address(given: str | None) -> str:
 
 
 @contextmanager
-def _named(file: Path | None) -> Iterator[None]:
-    """Name the file in an error about its rows."""
-    try:
-        yield
-    except RowsError as error:
-        raise error.at(file=file.name if file else None) from error
-
-
-@contextmanager
 def named_spec(file: Path) -> Iterator[None]:
     """Name the TOML file in an error about what it asks for."""
     try:
@@ -106,7 +97,7 @@ def new(
 ) -> Iterator[str]:
     """Make a campaign of a TOML file."""
     admin, _ = admins()
-    with named_spec(file), _named(tuples):
+    with named_spec(file), row_errors(tuples.name if tuples else None):
         made = admin.make(COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None)
     yield from admin.summary(made)
     if made.spec.platform.kind == "plain":
@@ -133,7 +124,7 @@ def links(
         raise CampaignError(
             f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
         )
-    with _named(workers):
+    with row_errors(workers.name):
         yield from printed(admin.worker_links(found, read_lines(workers), here))
 
 
@@ -164,7 +155,7 @@ def end(name: str) -> Iterator[str]:
 @campaign.command()
 def participants(name: str, file: Path) -> Iterator[str]:
     """Bring in the platform's own list: Prolific's export, MTurk's batch results, or a table with `worker`."""
-    with _named(file):
+    with row_errors(file.name):
         yield _admin_of(name).bring_participants(COMMAND_LINE, name, read_records(file))
 
 

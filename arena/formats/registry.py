@@ -24,7 +24,7 @@ from arena.formats.visit_battles import VISIT_BATTLES
 from arena.formats.visit_bench import VISIT_BENCH
 from arena.formats.wildvision import WILDVISION
 from arena.io.csv_text import write_csv
-from arena.io.strict_json import RowsError
+from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records
 
 FORMATS: tuple[Format, ...] = (
@@ -83,10 +83,8 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     if suffix not in form.suffixes:
         raise RowsError(f"{name} is written to files that end in {', '.join(form.suffixes)}; name one", file=path.name)
     lost: Counter[str] = Counter()
-    try:
+    with row_errors(path.name):
         rows = list(_rows_out(battles, form, lost))
-    except RowsError as error:
-        raise error.at(file=path.name) from error
     _write_rows(path, rows, form)
     return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
 

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -57,6 +58,15 @@ class RowsError(ValueError):
     def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
         """The same error at this place; a part that is not given stays as it was."""
         return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
+
+
+@contextmanager
+def row_errors(file: str | None = None, row: int | None = None, column: str | None = None) -> Iterator[None]:
+    """Give a RowsError its place, as `RowsError.at` does."""
+    try:
+        yield
+    except RowsError as error:
+        raise error.at(file, row, column) from error
 
 
 def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from arena.formats.parquet import read_rows
 from arena.io.fetch import FetchError, fetch_all
 from arena.io.images import PictureError, PictureStore, read_picture
-from arena.io.strict_json import check_strings
+from arena.io.strict_json import check_strings, row_errors
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank, KeptPicture, KnownItem
@@ -144,10 +144,8 @@ class ItemImporter:
         """Read each record, showing progress; a RowsError gets its file and row."""
         found = []
         for record in self.progress(records, title):
-            try:
+            with row_errors(file.name, record.row):
                 found.append(read(record.values))
-            except RowsError as error:
-                raise error.at(file.name, record.row) from error
         return found
 
     def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind) -> ItemDraft:
@@ -312,15 +310,9 @@ def list_in(row: Row, column: str) -> list[str]:
     """List in a cell, as JSON text or as a single plain string."""
     value: Any = row.get(column)
     if isinstance(value, str):
-        value = _parsed(value, column) if value.lstrip().startswith("[") else [text_in(row, column)]
+        with row_errors(column=column):
+            value = parse_json(value) if value.lstrip().startswith("[") else [text_in(row, column)]
     return _strings(value, column)
-
-
-def _parsed(text: str, column: str) -> JSON:
-    try:
-        return parse_json(text)
-    except RowsError as error:
-        raise error.at(column=column) from error
 
 
 def _strings(value: JSON, column: str) -> list[str]:
@@ -387,7 +379,8 @@ def captions_in(row: Row, count: int) -> list[str]:
         # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
         filled = _STRING_OR_NAN.sub(lambda found: found[1] or "null", captions)
         listed = column.startswith("images") or _LIST_START.match(filled)
-        captions = _parsed(filled, column) if listed else [captions]
+        with row_errors(column=column):
+            captions = parse_json(filled) if listed else [captions]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
         raise RowsError(f"expected a list of {count} captions, one an image", column=column)
     return [str(caption or "") for caption in captions[:count]]

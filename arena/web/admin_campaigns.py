@@ -14,7 +14,7 @@ from arena.admin.seat_admin import SeatAdmin
 from arena.authoring.checks import DraftError
 from arena.database import DatabaseError
 from arena.io.csv_text import csv_text
-from arena.io.strict_json import PAGE, RowsError
+from arena.io.strict_json import PAGE, RowsError, row_errors
 from arena.io.tables import read_records
 from arena.seats.spec import CampaignError
 from arena.web.admin_auth import Operators
@@ -79,10 +79,8 @@ class _CampaignOrders:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"list{Path(file).suffix}"
                 path.write_bytes(body)
-                try:
+                with row_errors(file):
                     return self._of(campaign).bring_participants(who, campaign, read_records(path, PAGE, name=file))
-                except RowsError as error:
-                    raise error.at(file=file) from error
 
         return await run_in_threadpool(self._tried, request, act)
 

@@ -13,6 +13,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from arena.database import now
+from arena.io.strict_json import row_errors
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
 from arena.validation import one_line
 from scoring.benchmarks.mm_vet import model_stem, read_paper
@@ -73,10 +74,8 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     grades: dict[str, tuple[Grade, ...]] = {}
     predictions = []
     for record in read_records(path, limits, name=label, members=True):
-        try:
+        with row_errors(label, record.row):
             given = _grades(record)
-        except RowsError as error:
-            raise error.at(label, record.row) from error
         id = given[0].question
         grades[id] = given
         predictions.append(Prediction(id, "", record.row))

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
+from arena.io.strict_json import row_errors
 from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from arena.types import folded, grouped
 from scoring.report import Filled, NoAnswersError, QuestionSet, repeats
@@ -111,7 +112,7 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
     outside = 0
     models: set[str] = set()
     same: set[bool | None] = set()
-    try:
+    with row_errors(label):
         for found in read_records(path, limits, _SKIPPED, label, members=True):
             record = sample(found)
             columns = columns or _columns(found, record)
@@ -124,8 +125,6 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
             same.add(index.is_same(prediction.id, record.values.get(columns.question or "")))
             model = record.values.get(columns.model or "")
             models |= {model.strip()} if isinstance(model, str) else set()
-    except RowsError as error:
-        raise error.at(file=label) from error
     if columns is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from arena.inference.offline import Task, TaskError
 from arena.io.csv_text import csv_text
 from arena.io.fetch import FetchError, fetch
+from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
@@ -48,10 +49,8 @@ def _instance(record: Record, file: Path) -> _Instance:
         raise RowsError(f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row)
     cell, instruction = str(record.values[column]), str(record.values["instruction"])
     wanted = "expected the image's address, or a list of them"
-    try:
+    with row_errors(file.name, record.row):
         images = images_in(cell.strip(), column, wanted)
-    except RowsError as error:
-        raise error.at(file=file.name, row=record.row) from error
     if not images:
         raise RowsError(wanted, file.name, record.row, column)
     if not instruction.strip():

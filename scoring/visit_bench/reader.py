@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.io.strict_json import parse_json
+from arena.io.strict_json import parse_json, row_errors
 from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
 from arena.items.importers import last_part
 from arena.types import folded, grouped, item_key
@@ -105,10 +105,8 @@ def _entry(record: Record, column: str) -> Entry:
 
 def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
     """The names or addresses in a cell: a JSON list of texts, or one text. Raises RowsError, with what is `wanted`."""
-    try:
+    with row_errors(column=column):
         names = parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
-    except RowsError as error:
-        raise error.at(column=column) from error
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
     if not all(isinstance(part, str) and part for part in listed):
         raise RowsError(wanted, column=column)
