@@ -83,7 +83,7 @@ class CampaignAdmin(SeatAdmin):
         spec, layout = battle_spec(campaign), self.states.of(campaign).layout
         most, seat = int(layout.wanted.sum()), spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
-        checks = _check_items(self.items.bank(), spec.checks.items)
+        checks = len(self.items.bank().checks(spec.checks.items))
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"
             f", {plural(most, 'vote')} at most; it stops at {spec.stop.votes:,}.",
@@ -166,18 +166,12 @@ def _tuple(record: Record) -> dict[str, object]:
     return {column: str(values[column]).strip() for column in TUPLE}
 
 
-def _check_items(bank: Bank, source: str) -> int:
-    """How many check items there are, of a source or, if that is empty, of all."""
-    named = {one.id for one in bank.sources if one.kind == "check" and source in ("", one.name)}
-    return sum(item.source in named for item in bank.items.values())
-
-
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
     """Raise CampaignError for a source of check items that lacks what a campaign asks."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
     needs += [("qualify.items", spec.qualify.items, spec.qualify.asked)] if spec.qualify else []
     for key, name, least in needs:
-        there = _check_items(bank, name)
+        there = len(bank.checks(name))
         if there < least:
             known = ", ".join(one.name for one in bank.sources if one.kind == "check") or "none"
             raise CampaignError(

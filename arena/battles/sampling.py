@@ -144,10 +144,7 @@ class PairSampler:
         found = found and found.by(kind)
         if found is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
             return found
-        bank = self._items.bank()
-        checks = {source.id for source in bank.sources if source.kind == "check"}
-        grid = PairGrid(item for item in bank.items.values() if item.source in checks)
-        check = draw(grid, {}, taken, self._coin)
+        check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
         return check.by("check") if check else found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None) -> Draw | None:

@@ -14,7 +14,6 @@ from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, Given, holders, judged
-from arena.items.store import Bank
 from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
@@ -24,12 +23,6 @@ from arena.types import Contestant, Item
 PAIR_SHARE = 0.1
 """Most of a pair's votes that one worker may give; but always enough to fill a seat, twice over."""
 _COIN = random.SystemRandom()
-
-
-def check_items(spec: CampaignSpec, bank: Bank, asked: Sequence[str]) -> list[Item]:
-    """The check items of a campaign that were not asked in a seat's qualification."""
-    named = {one.id for one in bank.sources if one.kind == "check" and spec.checks.items in ("", one.name)}
-    return [item for item in bank.items.values() if item.source in named and item.key not in asked]
 
 
 def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], spec: CampaignSpec) -> Draw | None:

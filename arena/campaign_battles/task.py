@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import check_items, drawn_battle, drawn_check, may_still_come
+from arena.campaign_battles.draws import drawn_battle, drawn_check, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import Given, given_by, holders
 from arena.database import Database, now
@@ -97,10 +97,11 @@ class BattleWork:
         return wanted_checks(spec.checks, spec.seat.votes, len(self._checks(seat)))
 
     def _checks(self, seat: Seat) -> list[Item]:
-        """The check items that a seat may get."""
+        """The check items that a seat may get: those that its qualification did not ask."""
         with self._database.read() as connection:
             asked = connection.scalars(select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)).all()
-        return check_items(seat.campaign.spec, self.items.bank(), asked)
+        checks = self.items.bank().checks(seat.campaign.spec.checks.items)
+        return [item for item in checks if item.key not in asked]
 
     def unrelated(self) -> int | None:
         """Id of the model under whose name check items have their wrong answer."""
@@ -109,7 +110,5 @@ class BattleWork:
 
     def check_items(self, source: str) -> list[Item]:
         """The check items of a source in an order that stays."""
-        bank = self.items.bank()
-        named = {one.id for one in bank.sources if one.kind == "check" and one.name == source}
-        of_source = (item for item in bank.items.values() if item.source in named and len(item.contestants) == 2)
-        return sorted(of_source, key=lambda item: item.key)
+        pairs = (item for item in self.items.bank().checks(source) if len(item.contestants) == 2)
+        return sorted(pairs, key=lambda item: item.key)

@@ -157,6 +157,11 @@ class Bank:
     def by_key(self, key: str) -> Item | None:
         return next((item for item in self.items.values() if item.key == key), None)
 
+    def checks(self, source: str = "") -> list[Item]:
+        """The check items of a source or, without its name, of all."""
+        named = {one.id for one in self.sources if one.kind == "check" and source in ("", one.name)}
+        return [item for item in self.items.values() if item.source in named]
+
 
 class ItemBank:
     """Reader of one database's item bank; `image_hosts`: the hosts whose remote images a browser may load."""
