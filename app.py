@@ -61,7 +61,7 @@ from arena.web.battle_page import BattlePages
 from arena.web.battle_tab import BattleTab
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_setup import battle_task, build_campaigns
-from arena.web.cookies import VoterCookies
+from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import RAW, Argument, Updates
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
@@ -194,7 +194,7 @@ class AppContext:
 
 
 async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
-    return PlainTextResponse(str(error), status_code=503)
+    return PlainTextResponse(str(error), status_code=503, headers=NO_STORE)
 
 
 UPLOADS = {

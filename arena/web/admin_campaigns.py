@@ -12,7 +12,6 @@ from arena.admin.campaigns import CampaignAdmin
 from arena.admin.projects import ProjectAdmin
 from arena.admin.seat_admin import SeatAdmin
 from arena.authoring.checks import DraftError
-from arena.database import DatabaseError
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError, row_errors
 from arena.io.tables import read_records
@@ -100,8 +99,6 @@ class _CampaignOrders:
             if who is None:
                 return PlainTextResponse("There is nothing here.", status_code=404)
             return PlainTextResponse(act(who), headers=NO_STORE)
-        except DatabaseError as error:
-            return PlainTextResponse(str(error), status_code=503, headers=NO_STORE)
         except _ERRORS as error:
             return PlainTextResponse(str(error), status_code=422, headers=NO_STORE)
 

@@ -11,7 +11,7 @@ from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.budget import JUDGE, Budget, Ceilings
-from arena.database import Database, DatabaseError
+from arena.database import Database
 from arena.live.images import OwnImages
 from arena.server.hub_backup import HubBackup
 from arena.settings import Settings
@@ -70,10 +70,7 @@ def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
     def upload(image: str, request: Request) -> Response:
         """Return an image to an operator; anybody else gets 404."""
         number = int(image) if image.isascii() and image.isdigit() and len(image) < 10 else 0
-        try:
-            path = images.kept_path(number) if operators.of(request.headers) else None
-        except DatabaseError as error:
-            return PlainTextResponse(str(error), status_code=503)
+        path = images.kept_path(number) if operators.of(request.headers) else None
         if path is None:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)

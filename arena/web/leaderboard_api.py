@@ -12,7 +12,6 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from arena.database import DatabaseError
 from arena.drawing_png import png
 from arena.drawings import Drawing, TextMark, svg_file
 from arena.figures import PlotsError, page
@@ -124,7 +123,7 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
             return PlainTextResponse("There is no such file.", status_code=404)
         try:
             return await to_thread.run_sync(found, limiter=turns)
-        except (BoardBusyError, DatabaseError, PlotsError) as error:
+        except (BoardBusyError, PlotsError) as error:
             return PlainTextResponse(str(error), status_code=503)
         except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)

@@ -9,7 +9,6 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
-from arena.database import DatabaseError
 from arena.drawing_png import Photo, is_drawable, png
 from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
@@ -72,10 +71,7 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
 
     @router.get("/preview/{path:path}")
     async def preview(path: str) -> Response:
-        try:
-            found = await to_thread.run_sync(previews.picture, path, limiter=turns)
-        except DatabaseError as error:
-            return PlainTextResponse(str(error), status_code=503)
+        found = await to_thread.run_sync(previews.picture, path, limiter=turns)
         if found is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         return Response(found, media_type="image/png", headers={"cache-control": f"public, max-age={60 * _MINUTES}"})

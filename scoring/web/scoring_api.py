@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.datastructures import UploadFile
 
-from arena.database import DatabaseError
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.figures import Figure
@@ -139,8 +138,6 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
             return attachment(name, FIGURES[name](found))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
-        except DatabaseError as error:
-            return PlainTextResponse(str(error), status_code=503)
 
     return router
 
