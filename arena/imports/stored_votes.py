@@ -5,30 +5,30 @@ imported one as it came.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 from sqlalchemy import Connection
 
 from arena.battles.tables import LIVE_VOTE, VOTE
 from arena.clock import keep_time
-from arena.database import Database, DatabaseError
+from arena.database import Database
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
-from arena.imports.importer import ImportedVotesError, ImportRequest, VoteImporter
+from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ITEM, model_names, sources_of
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.live.votes import live_outside, live_sources, of_source
-from arena.settings import SettingError, Settings
+from arena.settings import Settings
 
 
-class StoredVotesError(OSError):
-    """This arena's votes cannot be read, or votes cannot be imported; says why."""
+class StoredVotesError(ValueError):
+    """It is not told whose votes are wanted; says whose there are."""
 
 
 def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
-    """Import votes into the database and yield a summary by lines. Raises StoredVotesError; then nothing counts."""
-    with _database() as database:
+    """Import votes into the database and yield a summary by lines. Raises ImportedVotesError; then nothing counts."""
+    with closing(Database(Settings.from_env().database_url)) as database:
         done = VoteImporter(database).add(battles, order)
     others = f" and {done.others:,} other rows" if done.others else ""
     yield f"new: {done.votes:,} votes{others}, rows already there: {done.known:,}"
@@ -43,9 +43,9 @@ def stored_votes(source: str | None) -> Battles:
     """Return the votes of a source in the order they came: the counted ones cast here, or all imported rows.
 
     Of live votes only ranked ones, without their texts and images. Sources are never mixed. Raises StoredVotesError if
-    there is no such source, if none is named and there are several, or for the database.
+    there is no such source, or none is named and there are several.
     """
-    with _database() as database:
+    with closing(Database(Settings.from_env().database_url)) as database:
         keep_time(database, VOTE, LIVE_VOTE)
         with database.read() as connection:
             return _votes(connection, source)
@@ -71,15 +71,6 @@ def _votes(connection: Connection, source: str | None) -> Battles:
         return _battles(votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ())
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"name the source of the votes with --source; there are: {listed}")
-
-
-@contextmanager
-def _database() -> Iterator[Database]:
-    try:
-        with closing(Database(Settings.from_env().database_url)) as database:
-            yield database
-    except (SettingError, DatabaseError, ImportedVotesError) as error:
-        raise StoredVotesError(str(error)) from error
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
