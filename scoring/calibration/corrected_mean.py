@@ -17,7 +17,7 @@ import numpy as np
 
 from arena.ratings.intervals import LEVEL
 from arena.ratings.votes import Codes, Floats
-from scoring.calibration.measures import MarksError
+from scoring.calibration.measures import Interval, MarksError
 
 PSEUDO = 0.3
 FOLDS = 5
@@ -48,25 +48,13 @@ class MarkedScores:
         return MarkedScores(self.scores[some], place[self.marked[here]], self.marks[here], strata)
 
 
-class Mean(NamedTuple):
-    """A mean with its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
-
 class CorrectedMean(NamedTuple):
     """What is known of the mean mark of all answers."""
 
     judge: float
     """Mean of the judge's scores."""
-    corrected: Mean
-    alone: Mean
+    corrected: Interval
+    alone: Interval
     """From the marks alone."""
     lam: float
     """Weight of the judge's scores, from 0 to 1."""
@@ -144,8 +132,8 @@ def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
     return found
 
 
-def _interval(value: float, variance: float, n: int) -> Mean:
+def _interval(value: float, variance: float, n: int) -> Interval:
     from scipy.special import stdtrit
 
     reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * variance**0.5
-    return Mean(value, value - reach, value + reach)
+    return Interval(value, value - reach, value + reach)

@@ -59,19 +59,24 @@ class MarksError(ValueError):
     """Scores and marks that cannot be compared; says why."""
 
 
-class Delta(NamedTuple):
-    """Mean distance to people, with the percentile interval of a bootstrap over the answers."""
+class Interval(NamedTuple):
+    """A number with its 95% interval."""
 
     value: float
     low: float
     high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
 
 
 class Measures(NamedTuple):
     """How far scores are from marks of the same answers."""
 
     answers: int
-    delta: Delta
+    delta: Interval
+    """Mean distance to people, with the percentile interval of a bootstrap over the answers."""
     bias: float
     """Mean of score - mark: positive where the judge is kinder."""
     near: float
@@ -109,11 +114,11 @@ def delta_of_median(scores: Floats, marks: Floats) -> float:
     return float(np.abs(np.median(scores, 0) - marks).mean())
 
 
-def _delta(distance: Floats, seed: int) -> Delta:
+def _delta(distance: Floats, seed: int) -> Interval:
     coin = np.random.default_rng(seed)
     drawn = distance[coin.integers(0, len(distance), (ROUNDS, len(distance)))].mean(1)
     low, high = np.quantile(drawn, (0.025, 0.975))
-    return Delta(float(distance.mean()), float(low), float(high))
+    return Interval(float(distance.mean()), float(low), float(high))
 
 
 def spearman(scores: Floats, marks: Floats) -> float | None:

@@ -20,6 +20,7 @@ import numpy as np
 from arena.ratings.intervals import LEVEL, NORMAL
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
+from scoring.calibration.measures import Interval
 from scoring.error_analysis.sample import KnownErrors
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 
@@ -31,21 +32,13 @@ class LabelsError(ValueError):
     """Labels and errors that do not belong together; says why."""
 
 
-class WeightedShare(NamedTuple):
-    """A share of all errors with its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 class KindShare(NamedTuple):
     """How often a kind of error is the main one."""
 
     key: ErrorKey
     sample: Share
     """Of the labelled answers; the interval counts groups, whose errors are alike, as clusters."""
-    weighted: WeightedShare
+    weighted: Interval
     """Of all errors in the groups with labels."""
 
 
@@ -105,7 +98,7 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(-1, len(KEYS))
     sample, weighted = _of_sample(one_each), _weighted(hits, n, of)
     found: dict[ErrorKey, KindShare] = {
-        key: KindShare(key, sample[key], WeightedShare(*weighted[place])) for place, key in enumerate(KEYS)
+        key: KindShare(key, sample[key], Interval(*weighted[place])) for place, key in enumerate(KEYS)
     }
     return ErrorShares(found, len(one_each), sum(sizes.values()), int(of.sum()))
 
