@@ -51,23 +51,28 @@ class QuestionsError(ValueError):
 
 def load_mm_vet(folder: Path | None) -> QuestionSet:
     """MM-Vet's questions from its folder or file; official if it is as published. Raises QuestionsError, RowsError."""
-    if folder is None:
-        raise QuestionsError(
-            "MM-Vet's questions are not here; give --questions, or set MM_VET_PATH to the folder that holds mm-vet.json"
-        )
-    path = folder / MM_VET_FILE if folder.is_dir() else folder
-    if not path.is_file():
-        raise QuestionsError(
-            f"{path} is not there; correct --questions, or set MM_VET_PATH to the folder that holds {MM_VET_FILE}"
-        )
+    path = question_path(folder, MM_VET_FILE, "MM-Vet", "MM_VET_PATH")
     official = file_sha256(path) == MM_VET_SHA256
     name = "MM-Vet" if official else "MM-Vet, changed (not the published file)"
-    return QuestionSet("mm-vet", name, *questions_of(path, official, _question, "v2_"))
+    digest, questions = questions_of(path, _question, "v2_")
+    return QuestionSet("mm-vet", name, digest, official, questions)
+
+
+def question_path(given: Path | None, file: str, name: str, setting: str) -> Path:
+    """An edition's question file, given itself or by its folder. Raises QuestionsError."""
+    mend = f"--questions, or set {setting} to the folder that holds {file}"
+    if given is None:
+        raise QuestionsError(f"{name}'s questions are not here; give {mend}")
+    path = given / file if given.is_dir() else given
+    if not path.is_file():
+        raise QuestionsError(f"{path} is not there; correct {mend}")
+    return path
 
 
 def own_sample() -> QuestionSet:
     """Our own questions about images of the arena's demo items, for trying it out without any download."""
-    return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", *questions_of(SAMPLE, False, _question))
+    digest, questions = questions_of(SAMPLE, _question)
+    return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", digest, False, questions)
 
 
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
@@ -107,12 +112,9 @@ def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[f
 
 
 def questions_of(
-    path: Path, official: bool, read: Callable[[str, Mapping[str, JSON], Path], Question], other: str = ""
-) -> tuple[str, bool, tuple[Question, ...]]:
-    """A file's digest, whether it is official, and its questions; `other` starts the ids of the other edition.
-
-    Raises RowsError.
-    """
+    path: Path, read: Callable[[str, Mapping[str, JSON], Path], Question], other: str = ""
+) -> tuple[str, tuple[Question, ...]]:
+    """A file's digest and its questions; `other` starts the ids of the other edition. Raises RowsError."""
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
         raise RowsError('expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1)
@@ -120,7 +122,7 @@ def questions_of(
         found = "mm-vet-v2" if other == "v2_" else "mm-vet"
         raise RowsError(f"holds questions of the other edition (ids {other}...); give it to {found}", path.name)
     questions = tuple(read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items())
-    return _digest(questions), official, questions
+    return _digest(questions), questions
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:

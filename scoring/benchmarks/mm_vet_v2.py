@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arena.io.tables import JSON, PAGE, Record, RowsError, read_records
 from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, QuestionsError, capabilities_of, questions_of
+from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, capabilities_of, question_path, questions_of
 from scoring.judges.spec import prompt_text
 from scoring.report import Question, QuestionSet
 
@@ -23,14 +23,8 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
 
     Raises QuestionsError and RowsError.
     """
-    if path is None:
-        raise QuestionsError("MM-Vet v2's questions are not here; give --questions, or set MM_VET_V2_PATH")
-    path = path / MM_VET_V2_FILE if path.is_dir() else path
-    if not path.is_file():
-        raise QuestionsError(
-            f"{path} is not there; correct --questions, or set MM_VET_V2_PATH to the folder that holds {MM_VET_V2_FILE}"
-        )
-    digest, _, questions = questions_of(path, False, _question, "v1_")
+    path = question_path(path, MM_VET_V2_FILE, "MM-Vet v2", "MM_VET_V2_PATH")
+    digest, questions = questions_of(path, _question, "v1_")
     official = {question.id for question in questions} == {f"v2_{number}" for number in range(QUESTIONS)}
     name = "MM-Vet v2" if official else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
     return QuestionSet("mm-vet-v2", name, digest, official, questions)
