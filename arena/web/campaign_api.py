@@ -32,7 +32,7 @@ from arena.seats.spec import CampaignError
 from arena.seats.task import ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
-from arena.web.cookies import NO_STORE, YEAR, cookie_hash, sent_cookie
+from arena.web.cookies import NO_STORE, YEAR, owner_of
 from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
 
 HTML = macros("campaign.html")
@@ -344,9 +344,8 @@ class CampaignRoutes:
 
     def _visit(self, request: Request) -> Visit:
         words, language = campaign_words(request.headers), language_of(request.headers)
-        cookie = cookie_hash(sent_cookie(request.headers) or "")
         address = f"{request.url.path}?{request.url.query}"
-        return Visit(words, language, self.pages.networks.of(request), cookie, address)
+        return Visit(words, language, self.pages.networks.of(request), owner_of(request.headers), address)
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""

@@ -75,6 +75,11 @@ def sent_cookie(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
     return next(_sent(headers, name), None)
 
 
+def owner_of(headers: Mapping[str, str]) -> str:
+    """Return the hash of a request's voter cookie; without one, nobody's, to whom nothing belongs."""
+    return cookie_hash(sent_cookie(headers) or "")
+
+
 def with_cookie(headers: list[tuple[bytes, bytes]], cookie: str | None) -> list[tuple[bytes, bytes]]:
     """Return a request's raw headers with this voter cookie in place of those it sent."""
     text = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")

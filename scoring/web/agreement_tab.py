@@ -7,6 +7,7 @@ import gradio as gr
 from arena.database import DatabaseError
 from arena.io.tables import RowsError
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
+from arena.web.cookies import owner_of
 from arena.web.events import LATEST, Updates, offered
 from arena.web.results_view import picture_html
 from scoring.agreement.people_agreement import PeopleAgreement
@@ -15,7 +16,6 @@ from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.citations import citations
 from scoring.web.report_parts import PARTS, REPORT
-from scoring.web.scoring_api import owner_of
 
 NO_SOURCE = (
     "There are no pictures to vote on yet. Once several people have chosen between the same two answers, it says here "

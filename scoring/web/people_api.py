@@ -16,7 +16,7 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records
 from arena.templates import plural
 from arena.web import campaign_api
-from arena.web.cookies import NO_STORE
+from arena.web.cookies import NO_STORE, owner_of
 from arena.web.words import EVERYWHERE, page_words
 from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
@@ -31,7 +31,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest, file_stem
 from scoring.web.labels_view import labels_html
 from scoring.web.people_view import HTML, marks_html
-from scoring.web.scoring_api import attachment, owner_of, sent_file
+from scoring.web.scoring_api import attachment, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000

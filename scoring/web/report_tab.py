@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import gradio as gr
 
 from arena.database import now
+from arena.web.cookies import owner_of
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
 from scoring.benchmarks.choice import ChoiceReport
@@ -38,7 +39,6 @@ from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS, REPORT
-from scoring.web.scoring_api import owner_of
 from scoring.web.tables_view import TablesView
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MatchesView

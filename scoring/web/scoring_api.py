@@ -1,6 +1,5 @@
 """Routes of scoring: upload a file; download a report, a judge's board, or how far people agree."""
 
-from collections.abc import Mapping
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -12,7 +11,7 @@ from arena.drawings import Drawing, svg_file
 from arena.figures import Figure
 from arena.io.tables import RowsError
 from arena.web.campaign_api import check_charset
-from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
+from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
@@ -140,11 +139,6 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
             return PlainTextResponse(str(error), status_code=400)
 
     return router
-
-
-def owner_of(headers: Mapping[str, str]) -> str:
-    """Return whose cookie a request has; without one, nobody's, whose no report is."""
-    return cookie_hash(sent_cookie(headers) or "")
 
 
 async def sent_file(request: Request) -> tuple[bytes, str]:

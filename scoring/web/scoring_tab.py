@@ -13,8 +13,8 @@ from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
 from arena.types import Secret
-from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, Updates, into_view, shows_errors, still_there
+from arena.web.visitor_api import NoVisitorError, sent_hash
 from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.predictions import UploadError
@@ -33,7 +33,10 @@ HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError)
-ERRORS = (*FILE_ERRORS, EndpointError, DatabaseError, JobServiceError, UploadStoreError, JobError, JudgeError)
+ERRORS = (
+    *(*FILE_ERRORS, NoVisitorError, DatabaseError, UploadStoreError),
+    *(JobServiceError, JobError, EndpointError, JudgeError),
+)
 
 
 def problem_html(error: Exception, *_: object) -> str:
@@ -204,7 +207,7 @@ class ScoringTab:
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        owner, benchmark = self._owner(request), _known(self._names, values[self.benchmark])
+        owner, benchmark = sent_hash(request.headers), _known(self._names, values[self.benchmark])
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
         token, title = str(values[self.token]), str(values[self.title] or "")
@@ -221,7 +224,7 @@ class ScoringTab:
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        owner, link = self._owner(request), str(values[self.link])
+        owner, link = sent_hash(request.headers), str(values[self.link])
         judge = self._own_judge(owner, values)
         hindrance = "" if judge else self._service.unlent(owner)
         if hindrance or (judge and not judge.model):
@@ -233,7 +236,7 @@ class ScoringTab:
 
     @_shows_errors
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
-        owner = self._owner(request)
+        owner = sent_hash(request.headers)
         job = self._service.jobs.find(str(link))
         own = self._endpoint(owner, url, key) if job and job.own_key else None
         if own and not own.key.reveal():
@@ -243,12 +246,12 @@ class ScoringTab:
 
     @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
-        self._service.jobs.cancel(self._owner(request), str(link))
+        self._service.jobs.cancel(sent_hash(request.headers), str(link))
         return self._shown(str(link), request)
 
     @_shows_errors
     def on_delete(self, link: object, request: gr.Request) -> Updates:
-        self._service.delete(self._owner(request), str(link))
+        self._service.delete(sent_hash(request.headers), str(link))
         return self._begun("", request)
 
     @_shows_errors
@@ -338,7 +341,7 @@ class ScoringTab:
         }
 
     def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
-        owner, token = self._owner(request), str(values[self.token])
+        owner, token = sent_hash(request.headers), str(values[self.token])
         found = self._service.recognise(owner, token, benchmark, still_there(request))
         form, sets = BENCHMARKS[benchmark or found.benchmark], {}
         if "questions" in form.parts:
@@ -365,7 +368,7 @@ class ScoringTab:
 
     def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
-        owner, form, operator = self._owner(request), BENCHMARKS[benchmark], self._service.operator
+        owner, form, operator = sent_hash(request.headers), BENCHMARKS[benchmark], self._service.operator
         named = [form.name, str(values[self.protocol] or "")]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
@@ -418,7 +421,7 @@ class ScoringTab:
         return {self.link: "", self.progress: "", self.clock: gr.Timer(active=False), **dict.fromkeys(buttons, HIDDEN)}
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
-        owner = self._owner(request)
+        owner = sent_hash(request.headers)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
@@ -469,12 +472,6 @@ class ScoringTab:
 
     def _endpoint(self, owner: str, url: object, key: object) -> Endpoint:
         return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
-
-    def _owner(self, request: gr.Request) -> str:
-        cookie = sent_cookie(request.headers)
-        if cookie is None:
-            raise JobServiceError("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
-        return cookie_hash(cookie)
 
 
 def _known(choices: Mapping[str, Any], word: object) -> Any:

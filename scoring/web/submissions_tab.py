@@ -1,6 +1,7 @@
 """Tab "Judge models": the automatic leaderboards by judge, with Figure 8, and a user's own submissions."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import gradio as gr
@@ -9,8 +10,8 @@ from arena.database import DatabaseError
 from arena.drawings import svg
 from arena.figures import Figure, WinRateCell, family_win_rate_figure
 from arena.templates import macros
-from arena.web.cookies import cookie_hash, sent_cookie
-from arena.web.events import LATEST, RAW, Updates, offered
+from arena.web.cookies import owner_of
+from arena.web.events import LATEST, RAW, Updates, offered, shows_errors
 from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
@@ -44,6 +45,7 @@ COLUMNS = {
     "left": ("People", "The rating that people's votes give on the same items, on the official board."),
 }
 """Heading and meaning of each column."""
+_shows_errors = partial(shows_errors, (SubmissionError, DatabaseError), lambda error, *_: REPORT.alert(error))
 
 
 class Beside(NamedTuple):
@@ -119,26 +121,22 @@ class SubmissionsTab:
         """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
         return bool(self._store.submissions() or self._store.board_keys())
 
+    @_shows_errors("board")
     def on_open(self, choice: object, request: gr.Request) -> Updates:
-        try:
-            return {**self._shown(choice), **self._own(request)}
-        except DatabaseError as error:
-            return {self.board: REPORT.alert(error)}
+        return {**self._shown(choice), **self._own(request)}
 
+    @_shows_errors("said")
     def on_withdraw(self, which: object, choice: object, request: gr.Request) -> Updates:
-        try:
-            known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
-            chosen = known.get(str(which))
-            if chosen is None:
-                return {self.said: REPORT.alert("Choose a submission of yours.")}
-            self._store.withdraw(chosen.owner, chosen.source, chosen.name)
-            told = (
-                f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until "
-                'you delete it under "Score a model".'
-            )
-            return {**self._shown(choice), **self._own(request), self.said: PARTS.note(told)}
-        except (SubmissionError, DatabaseError) as error:
-            return {self.said: REPORT.alert(error)}
+        known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
+        chosen = known.get(str(which))
+        if chosen is None:
+            return {self.said: REPORT.alert("Choose a submission of yours.")}
+        self._store.withdraw(chosen.owner, chosen.source, chosen.name)
+        told = (
+            f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until you "
+            'delete it under "Score a model".'
+        )
+        return {**self._shown(choice), **self._own(request), self.said: PARTS.note(told)}
 
     def _shown(self, choice: object) -> Updates:
         boards = self._boards()
@@ -176,8 +174,7 @@ class SubmissionsTab:
         }
 
     def _submitted(self, request: gr.Request) -> list[Submission]:
-        cookie = sent_cookie(request.headers)
-        owner = cookie and cookie_hash(cookie)
+        owner = owner_of(request.headers)
         return [one for one in self._store.submissions() if one.owner == owner]
 
 
