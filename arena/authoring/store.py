@@ -22,6 +22,7 @@ from arena.database import Database, now, take_turn
 from arena.seats.campaigns import Campaign, Note
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
+from arena.seats.task import SeatProgress
 from arena.types import grouped
 
 MOST_BROUGHT = 30
@@ -63,14 +64,6 @@ class BroughtPicture(NamedTuple):
     hash: str
 
 
-class GivenSteps(NamedTuple):
-    """What a seat did: steps, drafts left to others, and when it last did one."""
-
-    steps: int
-    passed: int
-    last: datetime | None
-
-
 class DraftStore:
     """The drafts of one database's projects."""
 
@@ -95,7 +88,7 @@ class DraftStore:
                     renewed = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign))
                     connection.execute(renewed.values(claimed_at=now()))
                     return held
-                if seat.campaign.ended_at or _given(connection, seat).steps >= seat.campaign.spec.seat.votes:
+                if seat.campaign.ended_at or _given(connection, seat).votes >= seat.campaign.spec.seat.votes:
                     return None
                 take_turn(connection, DRAFT)
                 if claim := self._first(connection, seat, drafts):
@@ -153,7 +146,8 @@ class DraftStore:
             if connection.scalar(fresh.returning(DRAFT_EVENT.c.id)) is None:
                 raise DraftError("You have acted on this item already; others go on with it.")
 
-    def given(self, seat: Seat) -> GivenSteps:
+    def given(self, seat: Seat) -> SeatProgress:
+        """The steps that a seat did; drafts that it left to others are skipped."""
         with self._database.read() as connection:
             return _given(connection, seat)
 
@@ -251,11 +245,12 @@ def _held(connection: Connection, where) -> Claim | None:
     return None if row is None else Claim(row.token, row.draft_id, row.step, row.claimed_at)
 
 
-def _given(connection: Connection, seat: Seat) -> GivenSteps:
+def _given(connection: Connection, seat: Seat) -> SeatProgress:
     mine = select(DRAFT_EVENT.c.kind, DRAFT_EVENT.c.at).where(DRAFT_EVENT.c.seat_id == seat.id)
     rows = connection.execute(mine).all()
-    passed = sum(row.kind == KIND_OF[Pass] for row in rows)
-    return GivenSteps(len(rows) - passed, passed, max((row.at for row in rows), default=None))
+    skipped = sum(row.kind == KIND_OF[Pass] for row in rows)
+    last = max((row.at for row in rows), default=None)
+    return SeatProgress(len(rows) - skipped, skipped=skipped, last=last)
 
 
 def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPicture]:

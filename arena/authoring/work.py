@@ -66,8 +66,7 @@ class Writing:
         self._decodes = BoundedSemaphore(DECODES)
 
     def progress(self, seat: Seat) -> SeatProgress:
-        given = self.store.given(seat)
-        return SeatProgress(given.steps, 0, 0, given.passed, given.last)
+        return self.store.given(seat)
 
     def waits(self, seat: Seat) -> bool:
         return self.store.waits(seat)

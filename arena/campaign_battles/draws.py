@@ -13,11 +13,12 @@ from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
-from arena.campaign_battles.votes import CHECK, Given, holders, judged
+from arena.campaign_battles.votes import CHECK, holders, judged
 from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
+from arena.seats.task import SeatProgress
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
@@ -25,7 +26,7 @@ PAIR_SHARE = 0.1
 _COIN = random.SystemRandom()
 
 
-def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], spec: CampaignSpec) -> Draw | None:
+def drawn_check(checks: Sequence[Item], given: SeatProgress, taken: frozenset[Seen], spec: CampaignSpec) -> Draw | None:
     """A check, if the seat's next piece is one."""
     votes = spec.seat.votes
     left = wanted_checks(spec.checks, votes, len(checks)) - given.checks
@@ -40,7 +41,7 @@ def drawn_check(checks: Sequence[Item], given: Given, taken: frozenset[Seen], sp
 def drawn_battle(
     connection: Connection,
     seat: Seat,
-    given: Given,
+    given: SeatProgress,
     state: CampaignState,
     taken: frozenset[Seen],
     coin: np.random.Generator,

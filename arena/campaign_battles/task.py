@@ -9,12 +9,13 @@ from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
 from arena.campaign_battles.draws import drawn_battle, drawn_check, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
-from arena.campaign_battles.votes import Given, given_by, holders
+from arena.campaign_battles.votes import given_by, holders
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
 from arena.seats.checks import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
+from arena.seats.task import SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase
 
 
@@ -26,7 +27,7 @@ class BattleWork:
         self._database = database
         self._coin = np.random.default_rng()
 
-    def given(self, seat: Seat) -> Given:
+    def given(self, seat: Seat) -> SeatProgress:
         with self._database.read() as connection:
             return given_by(connection, seat.id)
 

@@ -5,7 +5,7 @@ checks, are flagged or took consent back does not count: it is asked of others.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from arena.items.store import MODEL
 from arena.ratings.votes import Codes, Votes, integers
 from arena.seats.campaigns import Campaign
 from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
+from arena.seats.task import SeatProgress
 from arena.types import UNRELATED
 
 CHECK = "check"
@@ -35,17 +36,6 @@ _GIVEN = BANK.counted_votes(
 ).where(BATTLE.c.id == VOTE.c.battle_id, MODEL.c.id == VOTE.c.winner)
 
 
-class Given(NamedTuple):
-    """What a seat gave: votes, checks, how many of these failed, and what it passed by."""
-
-    votes: int = 0
-    checks: int = 0
-    failed: int = 0
-    last: datetime | None = None
-    """Time of the last choice."""
-    skipped: int = 0
-
-
 class CollectedVotes(NamedTuple):
     """What a campaign has, by the codes of its layout."""
 
@@ -57,11 +47,13 @@ class CollectedVotes(NamedTuple):
     """Seats whose answers do not count."""
 
 
-def given_by(connection: Connection, seat: int) -> Given:
+def given_by(connection: Connection, seat: int) -> SeatProgress:
     row = connection.execute(_GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)).one_or_none()
     skips = select(func.count()).select_from(SKIP.join(BATTLE)).where(BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
-    return Given(row.votes, row.checks, row.failed, row.last, skipped) if row else Given(skipped=skipped)
+    if row is None:
+        return SeatProgress(skipped=skipped)
+    return SeatProgress(row.votes, row.checks, row.failed, skipped, row.last)
 
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:

@@ -29,11 +29,11 @@ class Piece:
 
 
 class SeatProgress(NamedTuple):
-    """What a seat has given: votes, and checks apart."""
+    """What a seat has given: votes, or other pieces of work, and checks apart."""
 
-    votes: int
-    checks: int
-    failed_checks: int
+    votes: int = 0
+    checks: int = 0
+    failed_checks: int = 0
     skipped: int = 0
     last: datetime | None = None
     """Time of the last answer."""

@@ -29,6 +29,7 @@ from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.errors import VoterError
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_EVENT
+from arena.seats.task import SeatProgress
 from scoring.calibration.files import CANNOT
 from scoring.marking.plan import Had, Planned, next_of
 from scoring.marking.spec import MarkKind
@@ -151,12 +152,12 @@ class MarkStore:
             row = connection.execute(mine.limit(1)).one_or_none()
         return None if row is None else _shown(row)
 
-    def given(self, seat: Seat) -> tuple[int, datetime | None]:
+    def given(self, seat: Seat) -> SeatProgress:
         """How many answers a seat has said something of, and when last."""
         mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
         with self._database.read() as connection:
             found = connection.execute(select(func.count(), func.max(mine.c.at)).select_from(mine)).one()
-        return found[0], found[1]
+        return SeatProgress(found[0], last=found[1])
 
     def say(self, seat: Seat, token: str, said: Said) -> None:
         """Say something of an answer; an empty value takes back what was said. Raises MarkError."""

@@ -38,11 +38,10 @@ class MarkingTask(SeatTask):
         return MARKING_WORDS[self.kind]
 
     def progress(self, seat: Seat) -> SeatProgress:
-        votes, last = self.marking.store.given(seat)
-        return SeatProgress(votes, 0, 0, last=last)
+        return self.marking.store.given(seat)
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
-        if self.marking.store.given(seat)[0] >= seat.campaign.spec.seat.votes:
+        if self.progress(seat).votes >= seat.campaign.spec.seat.votes:
             return None
         drawn = self.marking.draw(seat)
         if drawn is None:

@@ -311,7 +311,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
     campaign = checked.campaign(checks={"share": 0.5, "fail": 2}, seat={"votes": 6, "minutes": 20, "pay": 1})
     bad = checked.seat(campaign, "bad")
     checked.do(bad, worse(checked) if why == "failed" else lambda battle: checked.better(battle, ("m1", "m2", "m3")))
-    assert checked.work.given(bad).failed == (3 if why == "failed" else 0)
+    assert checked.work.given(bad).failed_checks == (3 if why == "failed" else 0)
     if why == "flagged":
         with checked.database.write() as connection:
             flag = {"voter_id": bad.voter, "strength": 1.0, "raised_at": now()}
