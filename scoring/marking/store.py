@@ -5,7 +5,7 @@ them. What a person says last stands; an empty value takes back what was said be
 """
 
 import secrets
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -67,7 +67,9 @@ OWNER = "owner"
 MOST_MARKERS, LONGEST_MARKER = 50, 100
 """People whose marks of one report may be brought from files, and characters of their names."""
 MOST_BROUGHT, MOST_OF_OWNER = 12_000, 40_000
-"""Marks of one report, and of all of its owner's, that may be brought from files: every look at a report reads them."""
+"""Marks of one report, and of all of its owner's, that may be brought from files: looks at a report read them."""
+MOST_NAMED = 2_000
+"""Answers that a query names; for a report of more, all that was said for its owner is read."""
 
 
 class MarkError(VoterError):
@@ -202,13 +204,15 @@ class MarkStore:
                 connection.execute(insert(MARK_VALUE), values)
         return len(changed)
 
-    def of_report(self, kind: MarkKind, report: str, owner: str, answers: Container[str]) -> list[Mark]:
+    def of_report(self, kind: MarkKind, report: str, owner: str, answers: Collection[str]) -> list[Mark]:
         """What was said of a report's answers, under any report of its owner, in order; by one person once.
 
         Not by who took consent back. A database that was restored knows no owners.
         """
         whose = MARK.c.owner == owner if owner else MARK.c.report == report
         said = _LATEST.where(MARK.c.kind == kind, whose, MARK_VALUE.c.value != "")
+        if len(answers) <= MOST_NAMED:
+            said = said.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
             rows = connection.execute(said.where(_STAYS).order_by(MARK.c.id)).all()
         last = {(row.answer, _person(row.marker), row.round): row for row in rows}

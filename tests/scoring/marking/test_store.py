@@ -84,7 +84,9 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     assert {mark.marker for mark in marked.marks()} == {stays.person}
 
 
-def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(marked):
+@pytest.mark.parametrize("named", [store.MOST_NAMED, 0])
+def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(marked, monkeypatch, named):
+    monkeypatch.setattr(store, "MOST_NAMED", named)
     marked.mark(marked.seat(), "6", 5)
     again = mm_vet_report(0.3)
     jobs = Jobs(marked.database)
