@@ -36,13 +36,27 @@ from tests.support.growth import slow, units_of
 ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
 SEARCHING = {"search", "findall", "finditer", "split", "sub", "subn"}
+TORCH = ("arena.inference.adapter_training", "arena.inference.local_model")
+"""Modules without patterns that load torch, which takes seconds in each process that collects these tests."""
 
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
     files = [*ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")]
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)]
-    return tuple(importlib.import_module(name) for name in names if not name.endswith("__main__"))
+    return tuple(importlib.import_module(name) for name in names if not name.endswith("__main__") and name not in TORCH)
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_modules_that_are_not_looked_through_have_no_patterns(name):
+    imported = set()
+    for node in ast.walk(ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module)
+    assert "re" not in imported
+    assert {one for one in imported if one.split(".")[0] in ("arena", "scoring")} <= {*TORCH}
 
 
 def held(value: object, seen: set[int]) -> Iterator[re.Pattern]:
