@@ -2,8 +2,6 @@
 
 import base64
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-_ROOT = Path(__file__).parents[2]
+from arena.inference.local_process import line_process
 
 
 class TrainingError(RuntimeError):
@@ -63,14 +61,7 @@ class AdapterTrainer:
 
     def __init__(self, settings: TrainingSettings) -> None:
         """Raises TrainingError if the base cannot be loaded, or peft is missing."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "arena.inference.adapter_training"],
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        self._process = line_process("arena.inference.adapter_training")
         try:
             self.numbers: int = self._asked(asdict(settings))["numbers"]
         except TrainingError:

@@ -78,6 +78,18 @@ class _Request:
         return message
 
 
+def line_process(module: str) -> subprocess.Popen[str]:
+    """Start a process that runs a module of this program, with lines of text to and from it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module],
+        cwd=_ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+
+
 class Worker:
     """The process of one model."""
 
@@ -85,14 +97,7 @@ class Worker:
         """Start the process; it loads while the first requests wait."""
         self.card = card
         self.used = time.monotonic()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "arena.inference.local_model"],
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        self._process = line_process("arena.inference.local_model")
         self.pid = self._process.pid
         self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
