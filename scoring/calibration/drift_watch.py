@@ -10,7 +10,7 @@ from arena.budget import Budget, BudgetError, JobBudget
 from arena.database import DatabaseError, now
 from scoring.calibration.drift import BASELINE_RUNS, EVERY_DAYS
 from scoring.calibration.drift_store import DriftError, DriftHistory, DriftStore, FrozenScores, JudgeKey, same_answers
-from scoring.calibration.frozen_answers import AskedWay, frozen_answers, frozen_tasks, ways
+from scoring.calibration.frozen_answers import AskedWay, frozen_answers, frozen_digest, frozen_tasks, ways
 from scoring.jobs.worker import Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError
@@ -50,10 +50,10 @@ def look_tasks(way: AskedWay, spec: JudgeSpec, history: DriftHistory | None) -> 
     Raises DriftError where it was accepted with other answers.
     """
     if history:
-        same_answers(history.baseline, frozen_answers().digest)
+        same_answers(history.baseline, frozen_digest())
     first = BASELINE_RUNS + len(history.looks) if history else 0
     runs = range(first, first + 1) if history else range(BASELINE_RUNS)
-    return frozen_tasks(frozen_answers(), way, spec, runs)
+    return frozen_tasks(way, spec, runs)
 
 
 def look_quote(tasks: Sequence[Task[Grade]], spec: JudgeSpec, address: str) -> Quote:
@@ -63,8 +63,7 @@ def look_quote(tasks: Sequence[Task[Grade]], spec: JudgeSpec, address: str) -> Q
 async def ask_frozen(tasks: Sequence[Task[Grade]], judge: Judge) -> FrozenScores:
     """Ask a judge that is open for its scores. Raises JudgeError and BudgetError."""
     grades = await run_tasks(tasks, judge, FreshReplies(), lambda progress: None, asyncio.Event())
-    frozen = frozen_answers()
-    return FrozenScores.of(frozen.digest, len(frozen.answers), grades, judge.fingerprints)
+    return FrozenScores.of(frozen_digest(), len(frozen_answers()), grades, judge.fingerprints)
 
 
 class DriftWatch:

@@ -22,23 +22,17 @@ from scoring.report import DATA, Filled, Grade, Protocol, Question
 _ANSWERS = DATA / "drift_answers.jsonl"
 
 
-class FrozenAnswers(NamedTuple):
-    """A frozen set. A judge's scores of one set say nothing about its scores of another."""
-
-    answers: tuple[Filled, ...]
-
-    @property
-    def digest(self) -> str:
-        """sha256 of the questions, truths and answers, in order."""
-        texts = [(one.question.text, one.question.truth, one.prediction) for one in self.answers]
-        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
-
-
 @cache
-def frozen_answers() -> FrozenAnswers:
+def frozen_answers() -> tuple[Filled, ...]:
     rows = [{name: str(value) for name, value in record.values.items()} for record in read_records(_ANSWERS)]
     ours = (Filled(Question(row["id"], row["question"], row["truth"], ()), row["answer"]) for row in rows)
-    return FrozenAnswers((*ours, *canaries()))
+    return (*ours, *canaries())
+
+
+def frozen_digest() -> str:
+    """sha256 of the questions, truths and answers, in order: scores of other answers say nothing about these."""
+    texts = [(one.question.text, one.question.truth, one.prediction) for one in frozen_answers()]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 class AskedWay(NamedTuple):
@@ -67,7 +61,7 @@ def ways() -> Mapping[str, AskedWay]:
     return MappingProxyType({way.prompt: way for way in found})
 
 
-def frozen_tasks(frozen: FrozenAnswers, way: AskedWay, spec: JudgeSpec, runs: range) -> Sequence[Task[Grade]]:
+def frozen_tasks(way: AskedWay, spec: JudgeSpec, runs: range) -> Sequence[Task[Grade]]:
     """Grade each frozen answer once in each of these runs, run by run."""
     benchmark, protocol = way
     return [
@@ -79,5 +73,5 @@ def frozen_tasks(frozen: FrozenAnswers, way: AskedWay, spec: JudgeSpec, runs: ra
             name=one.question.id,
         )
         for run in runs
-        for one in frozen.answers
+        for one in frozen_answers()
     ]

@@ -18,13 +18,13 @@ from tests.support.judging_process import HASTY, SPEC
 from tests.support.openai_server import Body, OpenAIServer, prompt, steady_score
 
 HARDENED, *_ = ways().values()
-ANSWERS = len(frozen_answers().answers)
+ANSWERS = len(frozen_answers())
 
 
 def is_frozen(body: Body) -> bool:
     """Whether a request asks for the score of a frozen answer that is partly right."""
     asked = prompt(body)
-    return any(one.question.text in asked and (one.prediction or "-") in asked for one in frozen_answers().answers[:60])
+    return any(one.question.text in asked and (one.prediction or "-") in asked for one in frozen_answers()[:60])
 
 
 class DriftingJudge:

@@ -9,7 +9,7 @@ from arena.database import Database
 from arena.server.change_log import ChangeLog
 from scoring.calibration.drift_store import JUDGE_LOOK, DriftError, DriftHistory, DriftStore
 from scoring.calibration.drift_watch import PAYER, DriftWatch
-from scoring.calibration.frozen_answers import frozen_answers, ways
+from scoring.calibration.frozen_answers import frozen_answers, frozen_digest, ways
 from scoring.jobs.worker import Operator
 from scoring.registry import BENCHMARKS
 from tests.support.budgets import spent_by
@@ -60,10 +60,10 @@ def frozen_calls(server: OpenAIServer) -> list[int]:
 def test_the_frozen_answers_are_ours_and_a_change_of_them_is_no_accident():
     """A changed set ends every judge's baseline: whoever means that changes the hash here."""
     frozen = frozen_answers()
-    assert len(frozen.answers) == PARTLY_RIGHT + 4 and len({one.question.id for one in frozen.answers}) == ANSWERS
-    assert len({(one.question.text, one.prediction) for one in frozen.answers}) == ANSWERS
-    assert all(one.question.truth and one.prediction != one.question.truth for one in frozen.answers)
-    assert frozen.digest == "4abc6b2c5998e5e67a4da463838687394f9a2ddcb4649a0b77f12fbdf410d6a5"
+    assert len(frozen) == PARTLY_RIGHT + 4 and len({one.question.id for one in frozen}) == ANSWERS
+    assert len({(one.question.text, one.prediction) for one in frozen}) == ANSWERS
+    assert all(one.question.truth and one.prediction != one.question.truth for one in frozen)
+    assert frozen_digest() == "4abc6b2c5998e5e67a4da463838687394f9a2ddcb4649a0b77f12fbdf410d6a5"
     assert len(ways()) == 4 and {way.benchmark.key for way in ways().values()} <= set(BENCHMARKS)
 
 

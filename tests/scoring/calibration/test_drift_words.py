@@ -12,7 +12,7 @@ from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.calibration.drift_store import DriftStore, FrozenScores, JudgeKey
 from scoring.calibration.drift_words import drift_checks, drift_line, drift_list
-from scoring.calibration.frozen_answers import frozen_answers, ways
+from scoring.calibration.frozen_answers import frozen_answers, frozen_digest, ways
 from scoring.jobs.worker import Operator
 from scoring.report import JudgeStamp
 from scoring.web.article import trust_html
@@ -23,7 +23,7 @@ from tests.support.mm_vet_reports import INNER, mm_vet_report
 JUDGE = JudgeStamp(SPEC.model, (), INNER, HARDENED.prompt, "mm-vet strict 1")
 KEY = JudgeKey(INNER, SPEC.model, HARDENED.prompt)
 OPERATOR = Operator(Endpoint(INNER, Secret("sk-test")), SPEC)
-SIZE = len(frozen_answers().answers)
+SIZE = len(frozen_answers())
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def scores(*runs: float, names: tuple[str, ...] = ("test-judge-2026-01-01",)) ->
     given = [
         tuple((0.4 if (place + run) % 2 else 0.6) + shift for place in range(SIZE)) for run, shift in enumerate(runs)
     ]
-    return FrozenScores(frozen_answers().digest, tuple(given), names, ("fp_1",))
+    return FrozenScores(frozen_digest(), tuple(given), names, ("fp_1",))
 
 
 def line(database: Database, days_ago: float = 0.0, judge: JudgeStamp = JUDGE) -> str:
