@@ -160,6 +160,12 @@ def subtasks() -> Mapping[str, Subtask]:
 
 
 @cache
+def subtasks_of_several_images() -> frozenset[str]:
+    """The 28 subtasks of D.2."""
+    return frozenset(key for key, one in subtasks().items() if one.multi_image)
+
+
+@cache
 def published_success() -> tuple[SuccessRow, ...]:
     """Table A17."""
     return read_table(SuccessRow, "mmt_bench_success_rates.csv")
@@ -358,7 +364,7 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
 
 def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:
     """McNemar's comparisons over all questions, and over the 28 subtasks that take several images (Figure 3)."""
-    several = {key for key, one in subtasks().items() if one.multi_image}
+    several = subtasks_of_several_images()
     one, other = ([row for row in rows if row.question.category in several] for rows in (first, second))
     return [
         Compared("all questions", comparison(first, second)),

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from arena.io.images import PictureError, picture_size
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.mmt_bench import subtasks
+from scoring.benchmarks.mmt_bench import subtasks_of_several_images
 from scoring.multiple_choice.coordinates import (
     Box,
     CoordinateError,
@@ -178,16 +178,10 @@ def _inline(question: ChoiceQuestion, images: int) -> tuple[str, ...] | None:
     if marks:
         ordered = marks in ([""] * images, [str(number + 1) for number in range(images)])
         return tuple(_IN_FILE.split(question.text)[::2]) if ordered else None
-    if question.category in _of_several_subtasks() and not _wordings(question.category, "inline"):
+    if question.category in subtasks_of_several_images() and not _wordings(question.category, "inline"):
         return ("",) * images + (question.text,)
     found = tuple(_worded(question.text, question, images, "inline").split(IMAGE))
     return found if len(found) == images + 1 else _after_names(question.text, images)
-
-
-@cache
-def _of_several_subtasks() -> frozenset[str]:
-    """The 28 subtasks of D.2."""
-    return frozenset(key for key, one in subtasks().items() if one.multi_image)
 
 
 def _after_names(text: str, images: int) -> tuple[str, ...] | None:
