@@ -111,6 +111,15 @@ def refuse_repeated(paths: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
+def file_of(content: bytes, name: str) -> Iterator[Path]:
+    """A file of this name with what was sent, for as long as it is read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        yield path
+
+
+@contextlib.contextmanager
 def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BufferedReader]:
     """Open the file, check its size, and name it in errors raised inside."""
     try:

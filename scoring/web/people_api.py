@@ -1,11 +1,9 @@
 """People's page of a report: what people's marks and labels say, and for its owner the links to give them."""
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -13,7 +11,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import SUFFIXES, Record, read_records
+from arena.io.tables import SUFFIXES, Record, file_of, read_records
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
@@ -111,10 +109,8 @@ class PeoplePages:
         job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
         if report is None:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
-        with tempfile.TemporaryDirectory() as folder:
-            suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
-            path = Path(folder) / f"{file_stem(name)}{suffix}"  # errors name it
-            path.write_bytes(content)
+        suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
+        with file_of(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)
                 return ". ".join([f"{plural(count, 'label')} new or changed", *problems])

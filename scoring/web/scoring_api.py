@@ -151,9 +151,5 @@ async def sent_file(request: Request) -> tuple[bytes, str]:
 
 def attachment(name: str, content: bytes | str) -> Response:
     """Return a file to save that neither caches nor search engines keep."""
-    headers = {
-        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
-        "cache-control": "private, no-store",
-        "x-robots-tag": "noindex",
-    }
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}", **NO_STORE}
     return Response(content, media_type="application/octet-stream", headers=headers)

@@ -2,11 +2,9 @@
 
 import asyncio
 import base64
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple, TypeAlias, get_args
 from urllib.parse import quote, urlencode
 
@@ -15,6 +13,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
+from arena.io.tables import file_of
 from arena.templates import plural
 from arena.web.cookies import NO_STORE
 from scoring.benchmarks.mmt_bench import subtasks
@@ -102,9 +101,7 @@ class TaskMapPages:
 
     def brought(self, content: bytes, name: str) -> str:
         """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "distances.csv"
-            path.write_bytes(content)
+        with file_of(content, "distances.csv") as path:
             found = read_distances(path, name)
         tree, accuracies = task_tree(found), paper_accuracies()
         clusters = min(CLUSTERS, len(tree.tasks))
