@@ -6,7 +6,6 @@ numbers, by the seed. The end of stdin ends the process. Code that comes with we
 
 import json
 import math
-import os
 import random
 import sys
 import time
@@ -15,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
-from arena.inference.local_model import BROKEN, JSON_LINE, LoadError, LocalModel, first_line, messages
+from arena.inference.local_model import BROKEN, JSON_LINE, LoadError, LocalModel, first_line, line_to_parent, messages
 
 _NO_LOSS = -100
 """Label of a token that is not learned."""
@@ -72,14 +70,7 @@ class Learner(LocalModel):
         """A sample as the model takes it, with the answer's tokens as labels; None if it is too long."""
         parts = [*({"image": image} for image in sample["images"]), {"text": sample["text"]}]
         asked = {"system": "", "turns": [{"role": "user", "parts": parts}]}
-        found = self._processor.apply_chat_template(
-            messages(asked),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            sanitize_control_tokens=True,
-        ).to(dtype=self._model.dtype)
+        found = self._templated(messages(asked))
         said = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*said, self._tokenizer.eos_token_id]])
         asked_shape, more = found["input_ids"].shape, answer.shape[1]
@@ -124,16 +115,8 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
 
 
 def main() -> None:
-    """Serve the parent process; what libraries print goes to stderr."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-
-    def say(**message: Any) -> None:
-        out.write(json.dumps(message) + "\n")
-        out.flush()
-
+    """Serve the parent process."""
+    say = line_to_parent()
     try:
         learner = Learner(json.loads(sys.stdin.readline()))
         say(kind="loaded", numbers=learner.numbers)

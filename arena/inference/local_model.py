@@ -71,15 +71,8 @@ class LocalModel:
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
         that is too long, and any of `BROKEN` for one that the model cannot take.
         """
-        inputs = self._processor.apply_chat_template(
-            [messages(conversation) for conversation in conversations],
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            sanitize_control_tokens=True,
-            processor_kwargs={"padding": True},
-        ).to(self._device, dtype=self._model.dtype)
+        chats = [messages(conversation) for conversation in conversations]
+        inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
         if self._room is not None and length + settings["max_tokens"] > self._room:
             raise TooLong(f"the model has room for {self._room} tokens, the conversation has {length}")
@@ -99,6 +92,18 @@ class LocalModel:
         ends = {self._tokenizer.pad_token_id}
         written = sum(int(token) not in ends for row in tokens for token in row)
         return {"texts": texts, "prompt": prompt, "tokens": written}
+
+    def _templated(self, chats: list[Any], **more: Any) -> Any:
+        """One or several lists of messages as the model takes them; what looks like a control token is text."""
+        return self._processor.apply_chat_template(
+            chats,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            sanitize_control_tokens=True,
+            **more,
+        ).to(dtype=self._model.dtype)
 
 
 class TooLong(ValueError):
@@ -186,9 +191,8 @@ def first_line(error: BaseException) -> str:
 class _RequestLoop:
     """Takes requests in and hands answers out, one generation at a time."""
 
-    def __init__(self, out: io.TextIOBase) -> None:
-        self._out = out
-        self._lock = threading.Lock()
+    def __init__(self, say: Callable[..., None]) -> None:
+        self._say = say
         self._requests: queue.SimpleQueue[JSON_LINE] = queue.SimpleQueue()
         self._stops: dict[int, threading.Event] = {}
 
@@ -205,8 +209,6 @@ class _RequestLoop:
 
     def serve(self) -> None:
         """Load the model of the first request, then answer the others in order of arrival."""
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
         try:
             model = LocalModel(**self._requests.get())
         except LoadError as error:
@@ -235,17 +237,25 @@ class _RequestLoop:
         finally:
             del self._stops[number]
 
-    def _say(self, **message: Any) -> None:
-        with self._lock:
-            self._out.write(json.dumps(message) + "\n")
-            self._out.flush()
+
+def line_to_parent() -> Callable[..., None]:
+    """Return what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
+    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
+    os.dup2(2, 1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+    def say(**message: Any) -> None:
+        with lock:
+            out.write(json.dumps(message) + "\n")
+            out.flush()
+
+    return say
 
 
 def main() -> None:
-    """Serve the parent process; what libraries print goes to stderr."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    loop = _RequestLoop(out)
+    """Serve the parent process."""
+    loop = _RequestLoop(line_to_parent())
     threading.Thread(target=loop.listen, daemon=True).start()
     loop.serve()
 
