@@ -66,7 +66,7 @@ def vote_rows(bank) -> list[VoteRequest]:
 
 @pytest.mark.locks_or_dialect
 def test_votes_that_come_together_are_all_stored_and_answered(bank, vote_rows):
-    answers = cast(BattleStore(bank), vote_rows)
+    answers = cast(SlowStore(bank), vote_rows)
     assert [(battle.token, battle.choice) for battle in answers] == [(one.token, one.choice) for one in vote_rows]
     assert {battle.phase for battle in answers} == {Phase.VOTED}
     assert len(rows(bank, VOTE)) == len(counted(bank)) == VOTERS
@@ -99,7 +99,7 @@ def test_what_could_not_be_stored_is_told_to_all(bank, vote_rows):
     with closing(sqlite3.connect(bank.url.database)) as other:
         other.execute("CREATE TRIGGER full BEFORE INSERT ON vote BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
         other.commit()
-        answers = cast(BattleStore(bank), vote_rows)
+        answers = cast(SlowStore(bank), vote_rows)
         assert {type(answer) for answer in answers} == {DatabaseError}
         assert rows(bank, VOTE) == []
         other.execute("DROP TRIGGER full")
