@@ -174,23 +174,26 @@ class BattleTab:
         page.load(self.on_load, [self.query, self.token], [self.query, self.search, *screen], js=_QUERY, **PLAIN)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
-            chosen.then(None, js="() => stereoscope.focus('status')")
-        self.undo.click(self.on_undo, self.token, [self.token, self.status, self.saved, self.problem], **PLAIN)
+            chosen.then(None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }")
+        undone = [self.token, self.status, self.saved, self.problem]
+        self.undo.click(self.on_undo, self.token, undone, **PLAIN).then(None, js="() => stereoscopeVote.answered()")
         revealed = self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN)
+        revealed.then(None, js="() => stereoscopeVote.answered()")
         held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
         held.then(None, self.held, None, js="(held) => stereoscopeVote.hold(held)")
         sent_ahead = [self.item, *self.sides.values(), *self.titles.values(), self.outcome, self.status]
         self.show.click(None, None, sent_ahead, js="() => stereoscopeVote.shown()")
         shown = "(query, family) => [query, family, stereoscopeVote.name()]"
         following = self.next.click(self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN)
-        following.then(None, js="() => stereoscope.focusNew()")
+        went_on = "() => { stereoscopeVote.answered(); stereoscope.focusNew(); }"
+        following.then(None, js=went_on)
         self.skip.click(None, js="() => stereoscopeVote.ask(true)")
         kept = "() => { stereoscopeVote.ask(false); return []; }"
         self.keep.click(self.on_keep, None, self.problem, js=kept, **PLAIN)
         skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
         for button, handler in skips:
             skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
-            skipped.then(None, js="() => stereoscope.focusNew()")
+            skipped.then(None, js=went_on)
         gr.on(
             [self.pick.expand, self.search.submit, self.family.change, self.search.change],
             self.on_search,

@@ -58,10 +58,7 @@ const stereoscopeVote = (() => {
       if (button.disabled === !wait) button.disabled = wait !== "";
     }
     const said = status.outerHTML + document.querySelector("#problem .problem")?.textContent;
-    if (said !== told) {
-      [told, pressed] = [said, null];
-      if (status.dataset.phase !== "held") answered();
-    }
+    if (said !== told) [told, pressed] = [said, null];
     if (!answers) return;
     answers.dataset.chosen = status.dataset.choice || pressed || "";
     answers.classList.toggle("open", status.dataset.phase === "open" && !wait && !pressed);
@@ -207,5 +204,5 @@ const stereoscopeVote = (() => {
   for (const event of ["scroll", "resize"]) addEventListener(event, check, { passive: true });
   new MutationObserver(speak).observe(document, { subtree: true, childList: true });
   new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
-  return { ask, hold, shown, name, word };
+  return { answered, ask, hold, shown, name, word };
 })();

@@ -478,6 +478,24 @@ def test_a_choice_that_hangs_can_be_looked_after(browser, server):
         expect(page.locator("#slow")).to_be_hidden()
 
 
+def test_the_same_refusal_twice_is_an_answer_too(browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        open_battle(page, server.address)
+        for _ in range(SKIPS_AT_LEAST):
+            before = token(page)
+            page.click("#skip")
+            page.click("#skip-judge")
+            expect(page.locator("#token textarea, #token input")).not_to_have_value(before)
+        page.click("#skip")
+        for _ in range(2):
+            with page.expect_response("**/run/predict*"):
+                page.click("#skip-judge")
+        expect(page.locator("#problem")).to_contain_text("skips")
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#slow")).to_be_hidden()
+
+
 def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
     open_battle(page, server.address)
     for number in range(2):
