@@ -28,10 +28,8 @@
     const { target: form, submitter } = event;
     if (sent) { event.preventDefault(); return; }
     sent = true;
-    if (navigator.onLine || form.reached) {
-      waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
-      return;
-    }
+    waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
+    if (navigator.onLine || form.reached) return;
     // The browser, which may be wrong, knows of no network: its own page would come in place of this one.
     event.preventDefault();
     form.reached = await fetch("/healthz").then(() => true, () => false);

@@ -459,6 +459,22 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+def test_a_form_without_a_network_waits_for_no_answer_that_never_comes(browser: Browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        keys = Keys(page, begin_plain(page, server, "bunker", "over"))
+        keys.consent()
+        keys.see()
+        page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")
+        page.route("**/healthz", lambda route: None, times=1)
+        with page.expect_request("**/healthz"):
+            page.keyboard.press("a")
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#problem")).to_have_text(ENGLISH["slow"])
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text("You chose A")
+
+
 HANGS = """addEventListener("submit", (event) => {
     if (sent === "let through" || event.defaultPrevented) return;
     event.preventDefault();
