@@ -34,7 +34,7 @@ from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 ANY_FAMILY = ENGLISH["any_family"]
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
 _QUERY = (
-    '() => [window.location.search || window.location.pathname.replace(/^\\/item\\//, "?item=").replace(/^\\/$/, ""), '
+    '() => [window.location.pathname.replace(/^\\/item\\//, "?item=") + window.location.search.replace("?", "&"), '
     'window.history.state?.battle ?? ""]'
 )
 """In the browser: the page's query, of the address `/item/KEY` that item's; and the chosen battle that stood on it."""

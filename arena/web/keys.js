@@ -13,10 +13,9 @@ const stereoscope = (() => {
   const focusNew = () => requestAnimationFrame(() => {
     const heading = byId("instruction-heading");
     const address = new URL(location.href);
-    if (address.searchParams.has("item")) {
-      address.searchParams.delete("item");
-      history.replaceState(null, "", address);
-    }
+    address.pathname = address.pathname.replace(/^\/item\/.*/, "/");
+    address.searchParams.delete("item");
+    if (address.href !== location.href) history.replaceState(history.state, "", address);
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (byId("choose-a")) scrollTo({ top: 0, behavior: still ? "auto" : "smooth" });
     const asking = byId("dock")?.classList.contains("asking");  // a quick voter is at the reasons to skip already

@@ -539,6 +539,23 @@ def test_a_browser_without_cookies_is_offered_a_tab_of_its_own(page, server):
     expect(page.get_by_role("link", name="Open in a new tab")).to_be_visible(timeout=15_000)
 
 
+def test_a_link_to_an_item_opens_it_whatever_was_added_and_is_left_with_it(browser, server):
+    with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as database:
+        *_, item = ItemBank(database).bank().items.values()
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{server.address}/item/{item.key}?fbclid=added")
+        reveal(page)
+        expect(page.locator(".instruction-text")).to_contain_text(item.instruction[:40])
+        first = token(page)
+        page.click("#next")
+        expect(page.locator("#token textarea, #token input")).not_to_have_value(first)
+        page.wait_for_url(f"{server.address}/?fbclid=added")
+        following = token(page)
+        page.reload()
+        see_both(page)
+        assert token(page) == following
+
+
 def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(browser, start_server):
     server = start_server()
     with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as database:
