@@ -4,38 +4,41 @@ A durable commit waits for the disk, and votes committed one by one each wait fo
 its connections by itself; on SQLite, which has one writer, they are grouped here.
 """
 
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
+import asyncio
 
 from arena.battles.store import BattleStore, VoteRequest
 from arena.types import Battle
 
 
 class WriteBatch:
-    """Group commit of votes from handlers in threads: one thread writes, each time all that wait."""
+    """Group commit of votes from handlers of one event loop."""
 
     def __init__(self, store: BattleStore) -> None:
         self._store = store
-        self._pending = SimpleQueue[tuple[VoteRequest, Future[Battle]]]()
-        self._writer = ThreadPoolExecutor(1, "votes")
+        self._pending: list[tuple[VoteRequest, asyncio.Future[Battle]]] = []
+        self._flushing: asyncio.Task[None] | None = None
 
-    def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `BattleStore.vote` does; the same errors."""
+    async def vote(self, vote_request: VoteRequest) -> Battle:
+        """Store a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
         if not self._store.gathers_votes:
-            return self._store.vote(*vote_request)
-        answer = Future[Battle]()
-        self._pending.put((vote_request, answer))
-        self._writer.submit(self._flush)
-        return answer.result()
+            return await asyncio.to_thread(self._store.vote, *vote_request)
+        answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
+        self._pending.append((vote_request, answer))
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush())
+        return await answer
 
-    def _flush(self) -> None:
-        cast = [self._pending.get() for _ in range(self._pending.qsize())]
-        try:
-            outcomes = self._store.vote_all([vote_request for vote_request, _ in cast]) if cast else []
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
-            outcomes = [error] * len(cast)
-        for (_, answer), outcome in zip(cast, outcomes, strict=True):
-            if isinstance(outcome, Battle):
-                answer.set_result(outcome)
-            else:
-                answer.set_exception(outcome)
+    async def _flush(self) -> None:
+        while self._pending:
+            cast, self._pending = self._pending, []
+            try:
+                outcomes = await asyncio.to_thread(self._store.vote_all, [vote_request for vote_request, _ in cast])
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
+                outcomes = [error] * len(cast)
+            for (_, answer), outcome in zip(cast, outcomes, strict=True):
+                if answer.done():  # its request was cancelled
+                    continue
+                if isinstance(outcome, Battle):
+                    answer.set_result(outcome)
+                else:
+                    answer.set_exception(outcome)

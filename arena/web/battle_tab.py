@@ -3,6 +3,7 @@
 Handlers take values that the database checks (the battle's token, a choice) and read the voter from the cookie.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -245,11 +246,11 @@ class BattleTab:
         parts = [self._item_html(item, words, held.token), *answers, *titles, "", status]
         return {self.held: json.dumps([held.token, parts])}
 
-    def on_choose_a(self, token: object, request: gr.Request) -> Updates:
-        return self._choose("a", token, request)
+    async def on_choose_a(self, token: object, request: gr.Request) -> Updates:
+        return await self._choose("a", token, request)
 
-    def on_choose_b(self, token: object, request: gr.Request) -> Updates:
-        return self._choose("b", token, request)
+    async def on_choose_b(self, token: object, request: gr.Request) -> Updates:
+        return await self._choose("b", token, request)
 
     @_shows_errors
     def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
@@ -263,15 +264,18 @@ class BattleTab:
     def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
         return self._skip("offensive", query, family, token, request)
 
-    @_shows_errors
-    def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
+    async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
         """Store the choice; the page asks for the names once it can no longer be undone."""
-        voter, words = self._voter(request), words_of(request.headers)
         try:
-            battle = self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
+            voter = await asyncio.to_thread(self._voter, request)  # may query the database
+            battle = await self._write_batch.vote(VoteRequest(voter, str(token), side, self._terms))
         except ChoiceError as error:
-            return self._stands(voter, token, error, request)
-        return {self.status: status_html(battle, words=words), self.saved: backup_line(self._copy(), now(), words)}
+            return await asyncio.to_thread(self._stands, voter, token, error, request)
+        except SHOWN_ERRORS as error:
+            return {self.problem: _problem(error, request)}
+        words = words_of(request.headers)
+        saved = backup_line(self._copy(), now(), words)
+        return {self.status: status_html(battle, words=words), self.saved: saved, self.problem: ""}
 
     @_shows_errors
     def on_undo(self, token: object, request: gr.Request) -> Updates:
