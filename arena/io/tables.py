@@ -138,17 +138,17 @@ def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
 
 
-_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
-_NO_TABLES = {**dict.fromkeys(_PICTURES, "a picture"), b"%PDF": "a PDF", b"\x1f\x8b": "an archive (.gz)"}
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
+_NO_TABLES = {**dict.fromkeys(_PICTURES, "a picture"), b"%PDF-": "a PDF", b"\x1f\x8b": "an archive (.gz)"}
 """How files begin that are taken for tables by their name alone."""
 
 
 def _refuse_binary(file: BinaryIO, suffix: str) -> None:
     """Raise RowsError for a workbook, Parquet, a picture, a PDF or an archive that is named as a text file."""
-    head = file.read(4)
+    head = file.read(6)
     file.seek(0)
     for start, what, own in ((b"PK\3\4", "a workbook (.xlsx)", ".xlsx"), (b"PAR1", "Parquet", ".parquet")):
-        if head == start:
+        if head.startswith(start):
             raise RowsError(f"is {what} named {suffix}; name it {own}, or save it as {suffix}")
     for start, what in _NO_TABLES.items():
         if head.startswith(start):
