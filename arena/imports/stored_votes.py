@@ -23,7 +23,7 @@ from arena.settings import Settings
 
 
 class StoredVotesError(ValueError):
-    """It is not told whose votes are wanted; says whose there are."""
+    """No such source of votes, or none named where there are several; lists those that there are."""
 
 
 def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:

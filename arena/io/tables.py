@@ -111,8 +111,8 @@ def refuse_repeated(paths: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
-def file_of(content: bytes, name: str) -> Iterator[Path]:
-    """A file of this name with what was sent, for as long as it is read."""
+def temporary_file(content: bytes, name: str) -> Iterator[Path]:
+    """Yield a file of this name with this content; it is deleted afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
@@ -138,9 +138,12 @@ def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator
         raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
 
 
-_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
-_NO_TABLES = {**dict.fromkeys(_PICTURES, "a picture"), b"%PDF-": "a PDF", b"\x1f\x8b": "an archive (.gz)"}
-"""How files begin that are taken for tables by their name alone."""
+_NO_TABLES = {
+    (b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"): "a picture",
+    (b"%PDF-",): "a PDF",
+    (b"\x1f\x8b",): "an archive (.gz)",
+}
+"""First bytes of files that hold no table, whatever their name says."""
 
 
 def _refuse_binary(file: BinaryIO, suffix: str) -> None:
@@ -150,8 +153,8 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
     for start, what, own in ((b"PK\3\4", "a workbook (.xlsx)", ".xlsx"), (b"PAR1", "Parquet", ".parquet")):
         if head.startswith(start):
             raise RowsError(f"is {what} named {suffix}; name it {own}, or save it as {suffix}")
-    for start, what in _NO_TABLES.items():
-        if head.startswith(start):
+    for starts, what in _NO_TABLES.items():
+        if head.startswith(starts):
             raise RowsError(f"is {what} named {suffix}; choose the file that holds the data")
 
 

@@ -12,7 +12,7 @@ from arena.admin.seat_admin import SeatAdmin
 from arena.authoring.checks import DraftError
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError, row_errors
-from arena.io.tables import file_of, read_records
+from arena.io.tables import read_records, temporary_file
 from arena.seats.spec import CampaignError
 from arena.web.admin_auth import Operators
 from arena.web.cookies import NO_STORE, over_https
@@ -73,7 +73,7 @@ class _CampaignOrders:
         body = await request.body()
 
         def act(who: str) -> str:
-            with file_of(body, "list") as path, row_errors(file):
+            with temporary_file(body, "list") as path, row_errors(file):
                 return self._of(campaign).bring_participants(who, campaign, read_records(path, PAGE, name=file))
 
         return await run_in_threadpool(self._tried, request, act)

@@ -17,7 +17,7 @@ PARTS = macros("parts.html")
 LOOK = "look"
 """The action that changes nothing; it is about what a route has done, in words."""
 _FOCUS = """() => document.activeElement === document.body && stereoscope.focus("operator-said")"""
-"""In the browser: the page that is looked at anew has no longer the button that was pressed."""
+"""In the browser: where the new view lacks the button that was pressed, the focus goes to what was said."""
 
 
 class AdminTab:

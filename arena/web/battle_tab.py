@@ -34,11 +34,11 @@ from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 
 ANY_FAMILY = ENGLISH["any_family"]
 HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
-_QUERY = (
+_ADDRESS = (
     '() => [window.location.pathname.replace(/^\\/item\\//, "?item=") + window.location.search.replace("?", "&"), '
     'window.history.state?.battle ?? ""]'
 )
-"""In the browser: the page's query, of the address `/item/KEY` that item's; and the chosen battle that stood on it."""
+"""In the browser: the page's query (of `/item/KEY`: that item's), and the chosen battle that it showed, if any."""
 RESULTS = 24
 """Most items in a search result."""
 
@@ -172,7 +172,7 @@ class BattleTab:
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
-        page.load(self.on_load, [self.query, self.token], [self.query, self.search, *screen], js=_QUERY, **PLAIN)
+        page.load(self.on_load, [self.query, self.token], [self.query, self.search, *screen], js=_ADDRESS, **PLAIN)
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
             chosen.then(None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }")
@@ -203,19 +203,19 @@ class BattleTab:
             **LATEST,
         )
 
-    def on_load(self, query: object, stood: object, request: gr.Request) -> Updates:
+    def on_load(self, query: object, before: object, request: gr.Request) -> Updates:
         """Show the voter's unfinished battle, the linked item's, or a new one; until then there is no "Next".
 
-        In a page that is loaded again, as Gradio does after a lost answer: the chosen battle that `stood` on it.
+        On a page that is loaded again, as Gradio does after a lost answer: the chosen battle that it showed `before`.
         """
-        return {self.status: status_html(None), **self._loaded(query, stood, request)}
+        return {self.status: status_html(None), **self._loaded(query, before, request)}
 
     @_shows_errors
-    def _loaded(self, query: object, stood: object, request: gr.Request) -> Updates:
+    def _loaded(self, query: object, before: object, request: gr.Request) -> Updates:
         link, words = Link.parse(query), words_of(request.headers)
         if sent_cookie(request.headers) is None:
             return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
-        again = self._again(stood, request) if stood else None
+        again = self._again(before, request) if before else None
         updates = again or self._next(link, BattleRequest(item=link.item), request)
         labels = {self.family: gr.update(label=words["family"]), self.search: gr.update(label=words["search"])}
         picks = gr.update(visible=link.campaign is None, label=words["pick"])

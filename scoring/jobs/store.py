@@ -261,7 +261,7 @@ class Jobs:
             return tuple(map(_job, connection.execute(query)))
 
     def published(self, benchmark: str, most: int) -> tuple[Job, ...]:
-        """Return published reports of a benchmark, the newest first; of more than `most`, as many of each owner."""
+        """Return published reports of a benchmark, the newest first; of more than `most`, owners take turns."""
         newest = (JOB.c.finished.desc(), JOB.c.link)
         of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=newest)
         chosen = select(JOB.c.link).where(JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark)

@@ -47,8 +47,8 @@ class RateLimiter:
 class ReplyTimes:
     """How long one judge's replies take, so that a call that hangs is given up early.
 
-    Once enough came, a reply may take four times as long as the slowest so far, and after each attempt at the question
-    that this was too short for, four times as long as there, up to the timeout.
+    Once enough came, a reply may take four times as long as the slowest so far. Each attempt at a question that is
+    given up as too slow makes the limit of its next one four times as long, up to the timeout.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -74,6 +74,6 @@ class ReplyTimes:
         finally:
             del self._running[running]
         self._replies, self._slowest = self._replies + 1, max(self._slowest, loop.time() - start)
-        for other, (began, times) in self._running.items():
+        for other, (began, too_slow) in self._running.items():
             if not other.expired():
-                other.reschedule(began + self.limit(times))
+                other.reschedule(began + self.limit(too_slow))

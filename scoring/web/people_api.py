@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import SUFFIXES, Record, file_of, read_records
+from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
@@ -110,7 +110,7 @@ class PeoplePages:
         if report is None:
             raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
         suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
-        with file_of(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
+        with temporary_file(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)
                 return ". ".join([f"{plural(count, 'label')} new or changed", *problems])

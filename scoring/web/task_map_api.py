@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import file_of
+from arena.io.tables import temporary_file
 from arena.templates import plural
 from arena.web.cookies import NO_STORE
 from scoring.benchmarks.mmt_bench import subtasks
@@ -101,7 +101,7 @@ class TaskMapPages:
 
     def brought(self, content: bytes, name: str) -> str:
         """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
-        with file_of(content, "distances.csv") as path:
+        with temporary_file(content, "distances.csv") as path:
             found = read_distances(path, name)
         tree, accuracies = task_tree(found), paper_accuracies()
         clusters = min(CLUSTERS, len(tree.tasks))

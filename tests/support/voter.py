@@ -63,10 +63,10 @@ class Voter:
             self.token = outputs["token"]
         return outputs
 
-    def load(self, query: str = "", stood: str = "") -> dict[str, Any]:
-        """Open the page under a query, as in `?item=...`, or again where a chosen battle `stood` on it."""
+    def load(self, query: str = "", before: str = "") -> dict[str, Any]:
+        """Open the page under a query, as in `?item=...`, or again where it showed a chosen battle `before`."""
         self.query = query
-        return self.call("on_load", query, stood)
+        return self.call("on_load", query, before)
 
     def pictures(self) -> list[str]:
         """Fetch the battle's pictures and return their addresses."""

@@ -459,7 +459,7 @@ def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(brows
         expect(page.locator("#answers")).to_have_attribute("data-chosen", "")
 
 
-def test_a_choice_that_hangs_can_be_looked_after(browser, server):
+def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
         open_battle(page, server.address)
@@ -717,12 +717,12 @@ def test_a_page_that_is_loaded_again_shows_no_name_before_its_vote_is_final_and_
     with Voter(server.address) as voter, Voter(server.address) as other:
         voter.load()
         name = voter.token.partition(".")[0]
-        assert not is_named(voter.load(stood=name))
+        assert not is_named(voter.load(before=name))
         voter.choose("a")
         voter.undo()
-        assert not is_named(voter.load(stood=name))
+        assert not is_named(voter.load(before=name))
         voter.choose("b")
         voter.wait_out_undo()
-        assert is_named(voter.load(stood=name)) and voter.token.startswith(name)
-        for shown in (other.load(stood=name), voter.load(), voter.load(stood="?")):
+        assert is_named(voter.load(before=name)) and voter.token.startswith(name)
+        for shown in (other.load(before=name), voter.load(), voter.load(before="?")):
             assert not is_named(shown)

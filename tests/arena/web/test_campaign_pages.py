@@ -459,7 +459,7 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
-def test_a_form_without_a_network_waits_for_no_answer_that_never_comes(browser: Browser, server):
+def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_answer(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
         keys = Keys(page, begin_plain(page, server, "bunker", "over"))
