@@ -47,8 +47,10 @@ _AFTER_WORD = re.compile(
     r"|from|in the (?:list|options)"
     r"|,)\b)"
 )
+_PERHAPS = r"(?:maybe|perhaps|possibly|probably|alternatively|also|even)\b"
 _OTHER = re.compile(
-    r"\s*(?:,|/|&|\||;|、|\.)?\s*(?:or|and|and/or|or maybe|or perhaps|or possibly|and also|或|或者|和|及|与|以及)?\s*",
+    rf"\s*+(?:[,/&|;、.]\s*+|\((?=or\b|and\b|{_PERHAPS}))?(?:(?:and/or|or|and)\b\s*+)?(?:{_PERHAPS},?\s*+)?"
+    r"(?:(?:或者|或|和|及|与|以及)\s*+)?",
     re.I,
 )
 _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
