@@ -186,10 +186,22 @@ def test_bad_rows_are_named_with_their_place():
     assert told == [(2, None), (4, 3), (6, None)] and read.rows[1].question.answer is None
 
 
-def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text():
-    read = read_choices(records([{**WHOLE[0], "C": "nan", "D": "nan", "prediction": "nan"}]))
-    assert dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"} and read.rows[0].prediction == "nan"
-    assert "2 option cells" in read.problems[0].text and read.scorable
+@pytest.mark.parametrize("empty", ["nan", "NaN", "NA", "<NA>"])
+def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text(empty):
+    read = read_choices(records([{**WHOLE[0], "C": empty, "D": empty, "prediction": empty}]))
+    assert dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"} and read.rows[0].prediction == empty
+    answers, cells = (problem.text for problem in read.problems)
+    assert f"1 of 1 predictions say {empty}" in answers and "2 option cells" in cells and read.scorable
+    known, _ = read_questions(records([{**WHOLE[0], "C": "", "D": ""}]))
+    assert read_choices(records([{**WHOLE[0], "C": empty, "D": empty}]), known).scorable, "these are its options"
+
+
+def test_na_that_is_an_option_stays_one():
+    for options in ({"A": "yes", "B": "NA"}, {"A": "NA", "B": "no", "C": "yes"}, {"A": "yes", "B": "no", "C": "NA"}):
+        (row,) = read_choices(
+            records([{"index": "1", "question": "?", **options, "answer": "C", "prediction": "NA"}])
+        ).rows
+        assert dict(row.question.options) == options
 
 
 @pytest.mark.parametrize(
