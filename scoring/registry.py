@@ -58,12 +58,12 @@ def open_upload(
     records, read = chain([first], records), {}
     of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark) and one.fits(first)]
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
-        kind = type(one)
-        if kind not in read:
+        way = type(one).read  # benchmarks that read a file alike share what was read
+        if way not in read:
             with row_errors(label):
-                read[kind], records = one.read(while_wanted(records, wanted, label), questions), rows()
-        if benchmark or one.recognises(read[kind].rows, label):
-            return OpenedFile(one, read[kind], label, wanted, questions)
+                read[way], records = one.read(while_wanted(records, wanted, label), questions), rows()
+        if benchmark or one.recognises(read[way].rows, label):
+            return OpenedFile(one, read[way], label, wanted, questions)
     return None
 
 

@@ -194,7 +194,8 @@ class _Reader:
         if not _WHOLE.fullmatch(written.strip()) or not math.isclose(
             float(written), round(float(written)), abs_tol=1e-9
         ):
-            self._tell(f"expected a whole number as index, found {written[:40]!r}; correct it", record.row)
+            mend = "write one, delete the row, or leave out the column: rows are counted then"
+            self._tell(f"expected a whole number as index, found {written[:40]!r}; {mend}", record.row)
             return None
         return round(float(written))
 

@@ -21,6 +21,7 @@ from scoring.multiple_choice.metrics import compared, differences, share, undeci
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import Decided
 from scoring.registry import open_upload
+from tests.support.choice_tables import table_file
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
 
 
@@ -194,6 +195,20 @@ def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text(empty):
     assert f"1 of 1 predictions say {empty}" in answers and "2 option cells" in cells and read.scorable
     known, _ = read_questions(records([{**WHOLE[0], "C": "", "D": ""}]))
     assert read_choices(records([{**WHOLE[0], "C": empty, "D": empty}]), known).scorable, "these are its options"
+
+
+def test_a_row_without_an_index_may_be_deleted_or_counted():
+    told = read_choices(records([{**WHOLE[0], "index": "Total"}, WHOLE[0]])).problems
+    assert [problem.row for problem in told] == [2]
+    assert "found 'Total'; write one, delete the row, or leave out the column" in told[0].text
+
+
+def test_a_file_is_read_once_whichever_benchmark_takes_it(tmp_path):
+    rows = [{**WHOLE[0], "index": str(number), "category": "mine"} for number in range(40)]
+    table_file(tmp_path / "m.tsv", rows)
+    asked = []
+    found = open_upload(tmp_path / "m.tsv", wanted=lambda: asked.append(1) is None)
+    assert found and len(found.file.rows) == 40 and len(asked) == 2, "once for each 20 rows"
 
 
 def test_na_that_is_an_option_stays_one():
