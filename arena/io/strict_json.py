@@ -147,8 +147,9 @@ def decode(text: str, limits: FileLimits) -> JSON:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        problem = f"expected JSON (one value a line: .jsonl), found at character {error.colno}: {error.msg}; mend it"
-        raise RowsError(problem, row=error.lineno) from error
+        found = f"{text[error.pos :][:20]!r} at character {error.colno} ({error.msg})"
+        mend = "mend it (.json is one value, .jsonl one a line)"
+        raise RowsError(f"expected JSON, found {found}; {mend}", row=error.lineno) from error
     except RowsError:
         _name_fault(text)
         raise

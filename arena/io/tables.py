@@ -60,7 +60,7 @@ def read_records(
     with _opened(path, limits, name) as file:
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
-            raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these")
+            raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these")
         if suffix in (*_JSON, ".csv", ".tsv"):
             _refuse_binary(file, suffix)
         if limits.rows is not None:
@@ -307,7 +307,8 @@ def _line_records(lines: Iterator[str], limits: FileLimits, skip: frozenset[str]
         except RowsError as error:
             raise error.at(row=row) from error
         if not isinstance(value, dict):
-            raise RowsError("expected one object, {...}, a line; wrap the value in one with a key", row=row)
+            mend = "wrap the value in one with a key, or name the file .json if it is one list"
+            raise RowsError(f"expected one object, {{...}}, a line; {mend}", row=row)
         yield _record(row, value, limits, skip)
 
 
@@ -324,6 +325,7 @@ _BOUNDED, _XLSX, _PARQUET = map(Path(__file__).with_name, ("bounded_reader.py", 
 def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
+    skip = skip.intersection(header)
     for row, cells in rows:
         values, text = dict(zip(header, cells, strict=True)), "".join(cells)
         plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
@@ -334,6 +336,8 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
         raise RowsError("expected a header that names the columns; write one above the data", row=row)
     _record(row, {name: name for name in header}, limits)
+    if header[0] and header[1:] and not any(header[1:]):
+        raise RowsError("expected names of columns, found one text alone; is it a title? delete its row", row=row)
     for place, name in enumerate(header):
         if not name:
             raise RowsError(f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row)
@@ -374,9 +378,10 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            expected = f"expected {width} cells between {reader.dialect.delimiter!r}"
-            problem = f"{expected}, found {len(cells)}; put text with it in quotes"
-            raise RowsError(problem, row=row)
+            found = f"expected {width} cells between {reader.dialect.delimiter!r}, found {len(cells)}"
+            mend = "put text with it in quotes" if len(cells) > width else "write each cell, also the empty ones"
+            title = "is row 1 a title? delete it; else " if width == 1 else ""
+            raise RowsError(f"{found}; {title}{mend}", row=row)
         yield row, cells
 
 

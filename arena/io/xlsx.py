@@ -124,7 +124,9 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
         width = len(header) or max(cells)
         if max(cells) > width:
             column = get_column_letter(max(cells))
-            raise SpreadsheetError(f"expected {width} cells, as in the header; clear this cell or name it", row, column)
+            title = "" if width > 1 else "is row 1 a title? delete it; else "
+            problem = f"expected {width} cells, as in the header; {title}clear this cell or name it"
+            raise SpreadsheetError(problem, row, column)
         texts = [""] * width
         for column, cell in cells.items():
             name = header[column - 1] if header else get_column_letter(column)

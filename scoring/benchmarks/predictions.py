@@ -214,7 +214,8 @@ class _Index:
             raise RowsError(problem, None, record.row, column)
         written = _normal(str(value))
         if not written:
-            raise RowsError("expected an id, found an empty cell; write it there", None, record.row, column)
+            problem = "expected an id, found an empty cell; write it there, or delete the row"
+            raise RowsError(problem, None, record.row, column)
         return self._ids.get(written) or self._numbers.get(_whole(written), written)
 
     def _id_by_text(self, record: Record, columns: _Columns) -> str:

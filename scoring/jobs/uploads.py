@@ -72,7 +72,7 @@ class UploadStore:
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
             raise UploadStoreError(
-                f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; save it as one of these"
+                f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these"
             )
         await asyncio.to_thread(self.sweep, owner)
         token = secrets.token_urlsafe(16)

@@ -128,6 +128,7 @@ REFUSED = [
     (second_row('<c r="B2" t="s"><v>9</v></c>'), None, None, "no readable .xlsx"),
     (raw_workbook(HEADER + f'<row r="4">{text_cell("A4", "1")}</row>'), 2, None, "row 4"),
     (raw_workbook(HEADER + HEADER), 2, None, "row 1"),
+    (workbook(["My model"], ["id", "a"]), 2, "B", "title"),
     (raw_workbook(f'<row r="2">{text_cell("A2", "1")}</row>'), 1, None, "row 2"),
     (raw_workbook(f'<row r="1">{text_cell("A1", "a")}{text_cell("B1", "a")}</row>'), 1, "a", "twice"),
     (raw_workbook(f'<row r="1">{text_cell("B1", "a")}</row>'), 1, None, "column 1"),
