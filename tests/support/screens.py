@@ -140,7 +140,9 @@ def see_both(page: Page) -> None:
 def takes_a_tap_at_once(page: Page, pressed: str, came: str) -> bool:
     """Press a button; return whether the one that comes instead could be pressed in the moment when it comes."""
     _animate(page, 1)
-    return page.evaluate(_PRESSED, [pressed, came])
+    taken = page.evaluate(_PRESSED, [pressed, came])
+    _animate(page, 20)
+    return taken
 
 
 _PRESSED = """([pressed, came]) => new Promise((told, failed) => {
