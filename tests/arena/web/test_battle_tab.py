@@ -650,6 +650,7 @@ def test_pictures_come_at_the_width_of_the_screen_and_nothing_jumps(browser, ser
 
 def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browser, server):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
+        page.clock.install()
         open_battle(page, server.address)
         expect(page.locator(".lead")).to_have_text(CHINESE["lead"])
         expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
@@ -660,6 +661,7 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         expect(page.locator(".toast-body")).to_contain_text(CHINESE["no_answer"])
         expect(page.locator(".toast-close")).to_have_accessible_name(CHINESE["toast_close"])
         page.context.set_offline(False)
+        page.clock.fast_forward(2_000)  # Gradio loads the page again
         expect(page.locator(".toast-body")).to_have_count(0)
         see_both(page)
         page.keyboard.press("a")
@@ -694,6 +696,7 @@ def test_two_tabs_on_one_battle_leave_one_vote(page, server):
 
 
 def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page, server):
+    page.clock.install()
     open_battle(page, server.address)
     page.keyboard.press("a")
     expect(page.locator("#reveal")).to_be_visible()
@@ -701,6 +704,7 @@ def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page,
     lose_answer(page, "**/run/predict*")
     page.keyboard.press("n")
     expect(page.locator(".toast-body")).to_contain_text(ENGLISH["no_answer"])
+    page.clock.fast_forward(1_000 * UNDO_SECONDS)
     expect(page.locator(".answer .model")).to_have_count(2)
     assert token(page) == name
     page.click("#next")

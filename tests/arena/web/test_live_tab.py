@@ -258,10 +258,12 @@ def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
 def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     send(wide)
     phase(wide, "open")
+    wide.clock.install()
     wide.click("#live-a")
     lose(wide, "undo", arrives=False)
     wide.click("#live-undo")
     expect(wide.locator("#live-problem")).not_to_be_empty()
+    wide.clock.fast_forward(1_000 * UNDO_SECONDS)
     phase(wide, "revealed")
     expect(wide.locator("#live-problem")).to_have_text("")
 
