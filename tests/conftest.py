@@ -13,13 +13,13 @@ import certifi
 import pgserver
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Expect, Page, sync_playwright
 from sqlalchemy import create_engine, text
 
 from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, chromium, fresh_page
+from tests.support.screens import PHONE, Patient, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
@@ -151,8 +151,9 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
-    expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
-    with sync_playwright() as playwright:
+    once = Expect.__call__
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Expect, "__call__", lambda expect, *actual: Patient(once(expect, *actual)))
         opened = chromium(playwright)
         yield opened
         opened.close()

@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Playwright, Route, expect
@@ -27,6 +28,28 @@ def chromium(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
 
 
+class Patient:
+    """What is expected of a page, looked for every 50 ms: for as long as we wait, Playwright looks every 500 ms."""
+
+    def __init__(self, expected: object) -> None:
+        self._expected = expected
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        matcher = getattr(self._expected, name)
+
+        # 30 s: a busy machine is slow, not wrong.
+        def look(*values: object, timeout: float = 30_000, **options: object) -> None:
+            end = time.monotonic() + timeout / 1000
+            while (left := 1000 * (end - time.monotonic())) > _SLICE:
+                with suppress(AssertionError):
+                    return matcher(*values, timeout=_SLICE, **options)
+            return matcher(*values, timeout=max(1, left), **options)
+
+        return look
+
+
+_SLICE = 400
+"""In ms: so short a time is looked through every 50."""
 _LEFT: dict[Browser, BrowserContext] = {}
 """A context that a visitor left without cookies, with a quiet page: it keeps Gradio's scripts compiled for the next."""
 
