@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from arena.live import sessions
+from arena.live import queue, sessions
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["app", "openai"])
@@ -55,7 +55,9 @@ def _run(environ: dict[str, str], log: Path) -> None:
         os.dup2(said.fileno(), 2)
     import app  # loaded already, but in the process that this one is forked from alone
 
-    # On a page the pictures must come before the words.
-    sessions.DELAY_SECONDS = (0.0, 0.2) if "LIVE_SOON" in environ else (0.5, 0.7)
+    sessions.DELAY_SECONDS = 0.5, 0.7
+    if "LIVE_SOON" in environ:  # a test without a page, in which pictures must come before the words
+        sessions.DELAY_SECONDS = 0.0, 0.2
+        queue.DISCONNECT_SECONDS = 1.0
 
     sys.exit(app.main())

@@ -112,7 +112,7 @@ def at_ease(body: Body, _: int) -> str:
 @pytest.fixture(scope="module")
 def talkers(tmp_path_factory) -> Iterator[Pair]:
     """Two models that speak slowly and for long."""
-    with two_models(tmp_path_factory.mktemp("talkers"), at_ease, pace=0.05, LIVE_AT_ONCE="200") as running:
+    with two_models(tmp_path_factory.mktemp("talkers"), at_ease, pace=0.03, LIVE_AT_ONCE="200") as running:
         yield running
 
 
