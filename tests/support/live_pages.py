@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import Body, Faults, OpenAIServer
-from tests.support.screens import fresh_page
+from tests.support.screens import fresh_page, turn_tab
 from tests.support.servers import AppServer
 
 NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
@@ -52,7 +52,7 @@ def opened(browser: Browser, address: str, width: int, tab: str = "") -> Iterato
     with fresh_page(browser, width) as page:
         page.goto(address)
         if tab:
-            page.get_by_role("tab", name=tab).click()
+            turn_tab(page, tab)
         yield page
 
 

@@ -112,7 +112,7 @@ def turn_tab(page: Page, name: str) -> None:
     here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
     behind = page.locator(".overflow-dropdown").get_by_text(name, exact=True)
     for _ in range(10):
-        page.wait_for_timeout(300)  # Gradio measures its row of tabs, and again when a font has come
+        page.evaluate(_MEASURED)
         try:
             if here.count():
                 here.click(timeout=2_000)
@@ -123,6 +123,12 @@ def turn_tab(page: Page, name: str) -> None:
         except TooLate:
             continue
     raise AssertionError(f"there is no tab {name}")
+
+
+_MEASURED = """() => document.fonts.ready.then(() => new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
+}))"""
+"""Gradio measures its row of tabs, and again when a font has come."""
 
 
 def assert_fits(page: Page, *widths: int) -> None:
