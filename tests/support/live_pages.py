@@ -16,7 +16,7 @@ from tests.support.servers import AppServer
 NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
 LONG = (
     "The picture shows a **red square** on a white page.\n\n- It is red.\n- It is square.\n\n"
-    "I would say that somebody drew it in the early evening, since nothing else is to be seen here."
+    "Nothing else is to be seen here."
 )
 SHORT = "In this picture there is a red square, and it fills nearly everything. <b>Nothing</b> else is there."
 

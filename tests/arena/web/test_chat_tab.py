@@ -43,18 +43,18 @@ def test_a_conversation_with_a_named_model(page):
     expect(page.locator("#chat-thumbs li")).to_have_count(0)
 
 
-def test_a_conversation_that_is_not_here_gives_the_form_back(page):
+@pytest.mark.parametrize(
+    ("status", "gone"), [(404, "This conversation is lost."), (409, "This conversation is elsewhere.")]
+)
+def test_a_conversation_that_is_not_here_gives_the_form_back(page, status, gone):
     page.clock.install()
-    answer = {"content_type": "text/plain"}
-    page.route("**/chat/talks/*", lambda route: route.fulfill(**answer))
-    for status, gone in ((404, "This conversation is lost."), (409, "This conversation is elsewhere.")):
-        answer.update(status=status, body=gone)
-        page.fill("#chat-text", "Are you there?")
-        page.click("#chat-send")
-        expect(page.locator("#chat-problem")).to_contain_text("Trying again")
-        page.clock.fast_forward(3_000)
-        expect(page.locator("#chat-form-problem")).to_have_text(gone)
-        expect(page.locator("#chat-form")).to_be_visible()
+    page.route("**/chat/talks/*", lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"))
+    page.fill("#chat-text", "Are you there?")
+    page.click("#chat-send")
+    expect(page.locator("#chat-problem")).to_contain_text("Trying again")
+    page.clock.fast_forward(3_000)
+    expect(page.locator("#chat-form-problem")).to_have_text(gone)
+    expect(page.locator("#chat-form")).to_be_visible()
 
 
 def test_stop_keeps_what_was_said(page):

@@ -52,7 +52,7 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
     counts = []
     while page.locator("#live").get_attribute("data-phase") == "growing":
         counts.append(page.evaluate("['a','b'].map(s => document.getElementById(`live-text-${s}`).innerText.length)"))
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(50)
     assert len({tuple(pair) for pair in counts}) > 5, "they grew bit by bit"
     phase(page, "open")
     assert models(page) == []
