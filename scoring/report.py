@@ -67,6 +67,10 @@ def repeats(answer: str, question: str) -> bool:
     return len(text) >= _ECHO and text in answer
 
 
+EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>", "None", "null")
+"""What tools write for an empty cell; a model may have said it."""
+
+
 def answer_digest(answer: str) -> str:
     """sha256 of an answer: marks and labels of another edition of a file are not taken for this one's."""
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,7 +15,7 @@ from typing import Literal
 from arena.io.strict_json import row_errors
 from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from arena.types import folded, grouped
-from scoring.report import Filled, NoAnswersError, QuestionSet, repeats
+from scoring.report import EMPTY_CELLS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
     "id: text",
@@ -161,6 +161,7 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
 
 def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
+    said = [one.id for one in upload.predictions if one.text.strip() in EMPTY_CELLS]
     asked = {question.id: question.text for question in questions.questions}
     echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
     lines = (
@@ -173,6 +174,10 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         else "",
         f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
         f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
+        f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
+        "empty the cell"
+        if said
+        else "",
     )
     return tuple(filter(None, lines))
 

@@ -18,7 +18,7 @@ from arena.io.tables import Record, RowsError
 from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
-from scoring.report import repeats
+from scoring.report import EMPTY_CELLS, repeats
 
 T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
@@ -34,7 +34,6 @@ _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
 _EMPTY = ("nan", "NaN", "NA", "<NA>")
 """What pandas and R write for an empty cell."""
-_NO_ANSWERS = (*_EMPTY, "None", "null")
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
@@ -164,7 +163,7 @@ class _Reader:
         if self._with_predictions and (blank := sum(not row.prediction.strip() for row in self.rows)):
             text = f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
             self._tell(text, blocks="nothing")
-        if said := Counter(word for row in self.rows if (word := row.prediction.strip()) in _NO_ANSWERS):
+        if said := Counter(word for row in self.rows if (word := row.prediction.strip()) in EMPTY_CELLS):
             text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
             text += ", read as the model's words; where it gave no answer, empty the cell"
             self._tell(text, blocks="nothing")

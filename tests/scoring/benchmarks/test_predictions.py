@@ -352,6 +352,12 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert notices(upload, THREE) == ("empty answers, which count as they are: 2 (v1_2, v1_0)",)
 
 
+def test_answers_that_may_be_empty_cells_are_named(tmp_path):
+    upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
+    (said,) = notices(upload, THREE)
+    assert "read as the model's words: 2 (v1_0, v1_1); where it gave none, empty the cell" in said
+
+
 @given(st.lists(st.sampled_from(["v1_0", "v1_1", "v1_2", "v9_9"]), min_size=1, max_size=6), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_fill_is_set_algebra(tmp_path_factory, written, stop):

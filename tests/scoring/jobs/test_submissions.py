@@ -217,8 +217,9 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 
 
 def test_empty_answers_are_kept_and_told(submit):
-    drafted = submit({keys()[0]: " ", keys()[1]: "x"})
+    drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
     assert 'empty answers, shown as "(no answer)": 1' in drafted.lines
+    assert any("read as the model's words: 1; where it gave none" in line for line in drafted.lines)
     assert any("items without an answer: 4" in line for line in drafted.lines)
 
 
