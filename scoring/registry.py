@@ -123,10 +123,16 @@ async def score(draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progr
 
 
 def _flat(record: Record) -> Record:
-    """A member of a JSON object as a row: its key is the index, and a plain value the prediction."""
-    if KEY not in record.values:
+    """A member of a JSON object as a row: its key is the index, and a plain value the prediction.
+
+    lmms-eval's submissions are a list of objects with one such member each.
+    """
+    values = record.values
+    if len(values) == 1 and (key := next(iter(values))).isdecimal():
+        values = {KEY: key, VALUE: values[key]}
+    if KEY not in values:
         return sample(record)
-    values = {"index": record.values[KEY], **record.values}
-    if VALUE in record.values:
-        values["prediction"] = record.values[VALUE]
-    return Record(record.row, {name: value for name, value in values.items() if name not in (KEY, VALUE)})
+    named = {"index": values[KEY], **values}
+    if VALUE in values:
+        named["prediction"] = values[VALUE]
+    return Record(record.row, {name: value for name, value in named.items() if name not in (KEY, VALUE)})

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from arena.database import now
 from arena.io.tables import Record, read_records
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, sentence
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -227,12 +228,20 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
 
 
 def check_scorable(name: str, problems: Iterable[Problem], shown: int = 20) -> None:
-    """Raise ChoicesError with the problems that keep a file from being scored, the first `shown` in full."""
-    blocking = [problem for problem in problems if problem.blocks == "scoring"]
+    """Raise ChoicesError with the problems that keep a file from being scored, the first `shown` with their rows."""
+    blocking = grouped((problem.text, problem.row) for problem in problems if problem.blocks == "scoring")
     if blocking:
-        lines = [f"row {problem.row}: {problem.text}" if problem.row else problem.text for problem in blocking[:shown]]
+        lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:shown]]
         lines += [f"and {len(blocking) - shown:,} more"] if len(blocking) > shown else []
         raise ChoicesError(f"{name}: {'; '.join(lines)}")
+
+
+def _rows(rows: Sequence[int], shown: int = 5) -> str:
+    """Rows of one problem before its text; "" for one of the whole file."""
+    if not any(rows):
+        return ""
+    named, more = ", ".join(f"{row:,}" for row in rows[:shown]), len(rows) - shown
+    return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
 
 
 def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:

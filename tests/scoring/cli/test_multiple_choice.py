@@ -293,7 +293,7 @@ def test_rows_that_people_hold(command, tmp_path):
         ([row("one")], "row 2: expected a whole number as index, found 'one'"),
         ([row(1.5)], "row 2: expected a whole number as index, found '1.5'"),
         ([row(1, model="llava"), row(2, model="qwen")], "one model's answers, found those of llava, qwen"),
-        ([row(1), row(1)], "index 1 stands there 2 times"),
+        ([row(1), row(1)], "rows 2, 3: index 1 stands there 2 times"),
         ([{"index": "1", "prediction": "B"}], "expected option columns A, B"),
         ([{"index": "1", "question": "What?", "A": "x", "B": "y"}], "expected a column prediction"),
     ],
@@ -307,10 +307,15 @@ def test_what_keeps_a_file_from_being_scored_is_named(command, tmp_path, rows, t
 def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
     questions = table_file(tmp_path / "mmbench_dev.tsv", [row(1), row(2, answer="C")], COLUMNS[:-1])
     answers = tmp_path / "mine.json"
-    for written in ('{"1": "cat", "2": "C"}', '[{"index": 1, "prediction": "cat"}, {"index": 2, "prediction": "C"}]'):
+    for written in (
+        '{"1": "cat", "2": "C"}',
+        '[{"1": "cat"}, {"2": "C"}]',
+        '[{"index": 1, "prediction": "cat"}, {"index": 2, "prediction": "C"}]',
+    ):
         answers.write_text(written)
         assert command("mmbench", answers, "--questions", questions)[0] == 0
         assert command.overall() == 1.0
+    assert "rows 1, 1: expected option columns" in command("mmbench", answers, "--no-judge")[2]
     answers.write_text('{"7": "cat"}')
     code, _, complaint = command("mmbench", answers, "--questions", questions)
     assert code == 2 and "index 7 is none of the benchmark's" in complaint
@@ -366,7 +371,7 @@ def test_what_is_no_such_file_is_said(command, tmp_path, data):
     code, _, complaint = command("mmbench", tmp_path / "nothing.tsv", "--no-judge")
     assert code == 2 and "nothing.tsv" in complaint
     code, _, complaint = command("mmbench", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge")
-    assert code == 2 and "and 981 more" in complaint
+    assert code == 2 and "rows 2, 3, 4, 5, 6 and 995 more: expected option columns A, B" in complaint
 
 
 # As large as MMT-Bench's ALL

@@ -47,7 +47,7 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "vqa choices.csv --dataset GQA --no-judge --out o",
-            "row 2: expected a question without options, found multiple choice; choose its benchmark",
+            "and 43 more: expected a question without options, found multiple choice; choose its benchmark",
         ),
         (
             "vqa own.csv --no-judge --out o",
