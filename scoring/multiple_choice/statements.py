@@ -5,7 +5,7 @@ of the answer instead of answering is found here too.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scoring.multiple_choice.named_options import AnswerText, Mention
 from scoring.multiple_choice.phrases import (
@@ -34,6 +34,8 @@ class Reference:
     start: int
     end: int
     span: str
+    doubted: bool = False
+    """Whether it only "could be" this option, and another one is stated too."""
 
 
 _OPEN = r"[\s\"'“”‘’(\[{<*_]*+"
@@ -47,6 +49,7 @@ _AFTER_WORD = re.compile(
     r"|from|in the (?:list|options)"
     r"|,)\b)"
 )
+_COULD_BE = re.compile(r"\b(?:could|might|may) be\b", re.IGNORECASE)
 _PERHAPS = r"(?:maybe|perhaps|possibly|probably|alternatively|also|even)\b"
 _OTHER = re.compile(
     rf"\s*+(?:[,/&|;、.]\s*+|\((?=or\b|and\b|{_PERHAPS}))?(?:(?:and/or|or|and)\b\s*+)?(?:{_PERHAPS},?\s*+)?"
@@ -107,18 +110,22 @@ def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
 def last_statement(answer: AnswerText) -> Reference | None:
     """The option in the last explicit statement that is neither denied nor taken back; None if there is none."""
     found: list[Reference] = []
+    supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
         meant = (
             _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
         )
         if meant and not denied.before(frame.start()) and not taken_back(answer, meant.end):
-            found.append(meant)
+            (supposed if _COULD_BE.search(frame[0]) else found).append(meant)
     denied = _InClause(answer.masked, DENIED)
     found += [
         meant for meant in _right_ones(answer) if not denied.before(meant.start) and not taken_back(answer, meant.end)
     ]
-    return max(found, key=lambda one: one.end, default=None)
+    last = max(found + supposed, key=lambda one: one.end, default=None)
+    if last not in supposed:
+        return last
+    return replace(last, doubted=any(one.letter != last.letter for one in found))
 
 
 def reference_at(answer: AnswerText, place: int) -> Reference | None:

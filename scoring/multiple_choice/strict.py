@@ -145,7 +145,7 @@ def _statement(answer: AnswerText) -> Clue | None:
     if found.letter not in answer.options:
         return Clue(Rule.OUTSIDE, NONE, found.span) if found.named is None and not answer.named.every else None
     retracted = _RETRACTED.match(answer.masked, found.end)
-    sure = not (retracted or hedged(answer, found) or _contradicted(answer, found))
+    sure = not (retracted or found.doubted or hedged(answer, found) or _contradicted(answer, found))
     return Clue(Rule.STATEMENT, found.letter, found.span) if sure else Clue(Rule.CONFLICT, None, found.span)
 
 
