@@ -29,7 +29,7 @@ def chromium(playwright: Playwright) -> Browser:
 
 
 class Patient:
-    """What is expected of a page, looked for every 50 ms: for as long as we wait, Playwright looks every 500 ms."""
+    """What is expected of a page, looked for every 100 ms: for as long as we wait, Playwright looks every 500 ms."""
 
     def __init__(self, expected: object) -> None:
         self._expected = expected
@@ -48,8 +48,8 @@ class Patient:
         return look
 
 
-_SLICE = 400
-"""In ms: so short a time is looked through every 50."""
+_SLICE = 2_400
+"""In ms: so short a time is looked through every 100."""
 _LEFT: dict[Browser, BrowserContext] = {}
 """A context that a visitor left without cookies, with a quiet page: it keeps Gradio's scripts compiled for the next."""
 
