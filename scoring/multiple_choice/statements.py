@@ -49,6 +49,13 @@ _AFTER_WORD = re.compile(
     r"|from|in the (?:list|options)"
     r"|,)\b)"
 )
+_DESCRIBED = re.compile(
+    r"(?<!correct )(?<!right )(?<!best )(?<!final )\b(?:option|choice|letter)s?"
+    rf"\s*+[\"'(\[*]*+(?-i:[A-Z])(?!{IN_A_WORD})",
+    re.IGNORECASE,
+)
+"""Start of a frame that only tells what an option is: "option A is a dog"."""
+_IS = re.compile(r"[\"')\]*]*+\s++(?:is|are)\b")
 _COULD_BE = re.compile(r"\b(?:could|might|may) be\b", re.IGNORECASE)
 _PERHAPS = r"(?:maybe|perhaps|possibly|probably|alternatively|also|even)\b"
 _OTHER = re.compile(
@@ -113,6 +120,8 @@ def last_statement(answer: AnswerText) -> Reference | None:
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
+        if _DESCRIBED.match(answer.masked, frame.start()):
+            continue
         meant = (
             _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
         )
@@ -231,6 +240,8 @@ def hedged(answer: AnswerText, found: Reference) -> bool:
     joined = bool(other and _JOINED.search(other[0]))
     beside = reference_at(answer, place)
     if beside and beside.letter in answer.options and beside.letter != found.letter:
+        if not joined and beside.named == beside.letter and _IS.match(answer.text, beside.start + 1):
+            return False  # "B. A is a dog" tells what A is
         labels = beside.named is not None or answer.text[beside.start + 1 : beside.start + 2] in (".", ":", ")", "、")
         return joined or labels or not answer.text[beside.end :].strip(" .")
     content = answer.contents.at(answer.lower, place) if joined else None

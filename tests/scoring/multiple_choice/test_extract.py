@@ -66,6 +66,13 @@ I would eliminate A and C. B is the answer.
 The answer is B, possibly.
 It could be A, but the answer is B.
 It could be B.
+The answer is B. Option A is a dog, which is not shown.
+The answer is (B) cat. Option (A) is a dog and option (C) is a bird.
+The answer is B because option A is dog, and option D is fish.
+Option B is correct. Option A is a dog.
+The answer is B. A is a dog.
+Option B is a cat.
+The correct option (B) is cat.
 {'answer': 'B'}
 the correct answer would be option b.
 THE ANSWER IS A CAT
