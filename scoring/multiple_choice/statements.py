@@ -56,6 +56,12 @@ _DESCRIBED = re.compile(
 )
 """Start of a frame that only tells what an option is: "option A is a dog"."""
 _IS = re.compile(r"[\"')\]*]*+\s++(?:is|are)\b")
+_IF = re.compile(
+    r"\bif\s+(?:it|this|that|there|they|the\s+\w{1,20}(?:\s+\w{1,20})?)\s+(?:were|was|had|did)\b[^.!?\n]*\Z",
+    re.IGNORECASE,
+)
+_LONGEST_IF = 120
+"""Characters between a condition and its statement at most."""
 _COULD_BE = re.compile(r"\b(?:could|might|may) be\b", re.IGNORECASE)
 _PERHAPS = r"(?:maybe|perhaps|possibly|probably|alternatively|also|even)\b"
 _OTHER = re.compile(
@@ -120,7 +126,7 @@ def last_statement(answer: AnswerText) -> Reference | None:
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
-        if _DESCRIBED.match(answer.masked, frame.start()):
+        if _DESCRIBED.match(answer.masked, frame.start()) or _is_counterfactual(answer.masked, frame):
             continue
         meant = (
             _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
@@ -169,6 +175,11 @@ def _content_behind(answer: AnswerText, end: int) -> Mention | None:
     """The option whose content follows a letter that ends here."""
     behind = _SEPARATOR.match(answer.lower, end)
     return answer.contents.at(answer.lower, behind.end() if behind else end)
+
+
+def _is_counterfactual(text: str, frame: re.Match[str]) -> bool:
+    """Whether a statement is what would be so if something were: "if it barked, the answer would be A"."""
+    return "would" in frame[0].lower() and bool(_IF.search(text, max(0, frame.start() - _LONGEST_IF), frame.start()))
 
 
 def _content_at(answer: AnswerText, place: int) -> Reference | None:

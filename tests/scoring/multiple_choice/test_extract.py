@@ -71,6 +71,9 @@ The answer is (B) cat. Option (A) is a dog and option (C) is a bird.
 The answer is B because option A is dog, and option D is fish.
 Option B is correct. Option A is a dog.
 The answer is B. A is a dog.
+The answer is B. If it were a dog, the answer would be A.
+If I had to guess, I would say B.
+If the image were sharper I would be sure; the answer is B.
 Option B is a cat.
 The correct option (B) is cat.
 {'answer': 'B'}
