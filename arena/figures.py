@@ -20,7 +20,7 @@ from arena.templates import macros, plural, script
 
 Matrix = npt.NDArray[np.float64]
 
-_BLUE, _GREY = "#5566d6", "#8a8f98"
+_BLUE, GREY = "#5566d6", "#8a8f98"
 _SHADES = [[0.0, "#b5482f"], [0.5, "#f7f5f2"], [1.0, "#3f4db8"]]
 _COUNTS = [[0.0, "#f7f5f2"], [1.0, "#3f4db8"]]
 _LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "thickness": 10}
@@ -30,7 +30,7 @@ _LINES_PIXELS = 360
 _MOST_LETTERS = 24
 _COLOURS = 10
 """Number of lines after which plotly.js repeats its colours."""
-_CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
 """Transparent background, for light and dark pages; `page.css` sets the colours of text and lines on screen."""
 
 
@@ -85,7 +85,7 @@ def interval_figure(bars: Sequence[Bar], note: str) -> Figure:
             "symmetric": False,
             "array": [None if high is None else high - rating for _, rating, _, high in shown],
             "arrayminus": [None if low is None else rating - low for _, rating, low, _ in shown],
-            "color": _GREY,
+            "color": GREY,
             "thickness": 2,
         },
         "marker": {"color": _BLUE, "size": 8},
@@ -136,7 +136,7 @@ def history_figure(days: Sequence[str], lines: Sequence[RatingLine]) -> Figure:
         for place, (label, line) in enumerate(zip(_labels(line.model for line in lines), lines, strict=True))
     )
     layout = {
-        **_CLEAR,
+        **CLEAR,
         "height": _LINES_PIXELS + _ROW_PIXELS * len(lines),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         "xaxis": {"automargin": True, "type": "date", "tickformat": "%Y-%m-%d"},
@@ -277,7 +277,7 @@ def _layout(rows: Sequence[str], columns: Sequence[str] | None = None) -> dict[s
     x_axis = {"title": {"text": "rating"}} if columns is None else {"tickangle": 90, **_names(columns)}
     frame = _FRAME_PIXELS if columns is None else 2 * _FRAME_PIXELS
     return {
-        **_CLEAR,
+        **CLEAR,
         "height": min(frame + _ROW_PIXELS * max(len(rows), 4), _MOST_PIXELS),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         "xaxis": {"automargin": True, **x_axis},

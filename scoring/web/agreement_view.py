@@ -4,12 +4,12 @@ from textwrap import wrap
 from typing import Any
 
 from arena.drawings import ShareRow, shares_drawing
-from arena.figures import Figure
+from arena.figures import CLEAR, GREY, Figure
 from arena.ratings.agreement import Level, People
 from arena.ratings.shares import Share
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.web.report_parts import CLEAR, GREY, REPORT, TableRow, error_bars, plot_hover, plot_label
+from scoring.web.report_parts import REPORT, TableRow
 
 AGREEMENT = macros("agreement.html")
 TITLE = "How often each measure reproduces what most people chose"
@@ -54,13 +54,13 @@ def shown_levels(people: People) -> list[Level]:
 def reproduction_figure(found: PeopleAgreement) -> Figure:
     shown = [one for one in found.reproductions if one.overall.n]
     levels = shown_levels(found.people)
-    names = [plot_label(*wrap(one.measure, _LINE_LETTERS)) for one in shown]
+    names = [str(AGREEMENT.lines(wrap(one.measure, _LINE_LETTERS))) for one in shown]
     traces = [_trace("all", names, [one.overall for one in shown], (GREY, "diamond"))]
     for level, mark in zip(levels, _LEVELS, strict=False):
         traces.append(_trace(str(level), names, [one.levels[level] for one in shown], mark))
     lines = [(0.5, "chance", "right")]
     if found.people.with_majority.value is not None:
-        lines.append((found.people.with_majority.value, plot_label("a single", "vote"), "center"))
+        lines.append((found.people.with_majority.value, str(AGREEMENT.lines(["a single", "vote"])), "center"))
     axis = {"range": [0, 1.02], "tickformat": ".0%", "gridcolor": "rgba(138,143,152,.3)", "zeroline": False}
     layout = {
         "height": _FRAME_PIXELS + _ROW_PIXELS * max(len(shown), 3),
@@ -102,11 +102,16 @@ def _trace(name: str, names: list[str], shares: list[Share], mark: tuple[str, st
         "x": [share.value for share in shares],
         "y": names,
         "customdata": [[share.n, share.low, share.high] for share in shares],
-        "hovertemplate": plot_hover(
-            f"%{{y}}, {name}: %{{x:.1%}} (%{{customdata[1]:.0%}} to %{{customdata[2]:.0%}}, n = %{{customdata[0]}})"
-        ),
+        "hovertemplate": f"%{{y}}, {name}: %{{x:.1%}} (%{{customdata[1]:.0%}} to %{{customdata[2]:.0%}}, "
+        "n = %{customdata[0]})<extra></extra>",
         "marker": {"color": shade, "size": 9, "symbol": symbol},
-        "error_x": error_bars(
-            [(share.low, share.value, share.high) for share in shares], color=shade, thickness=2, width=0
-        ),
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [None if share.value is None else share.high - share.value for share in shares],
+            "arrayminus": [None if share.value is None else share.value - share.low for share in shares],
+            "color": shade,
+            "thickness": 2,
+            "width": 0,
+        },
     }

@@ -1,7 +1,7 @@
-"""Parts that reports share: header, headline numbers, the file's problems, pages of answers, bars with intervals."""
+"""Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
 from arena.templates import macros
@@ -85,24 +85,3 @@ def answers_html(
         return PARTS.empty(f"No {what[:-1]} fits.")
     shown, place = paged(rows, page)
     return REPORT.answers(kind, f"{len(rows):,} of {of:,} {what}; {place}", list(map(item, shown)))
-
-
-PLOTS = macros("plots.html")
-CLEAR = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
-GREY = "#8a8f98"
-
-
-def plot_label(*lines: str) -> str:
-    """Return text for plotly.js, which reads entities and tags."""
-    return str(PLOTS.lines(lines))
-
-
-def plot_hover(text: str) -> str:
-    return str(PLOTS.hover(text))
-
-
-def error_bars(values: Sequence[tuple[float | None, float | None, float | None]], **more: object) -> dict[str, Any]:
-    """Return the intervals of (low, value, high) as plotly.js error bars."""
-    above = [None if high is None or value is None else high - value for _, value, high in values]
-    below = [None if low is None or value is None else value - low for low, value, _ in values]
-    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **more}
