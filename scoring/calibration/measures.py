@@ -93,6 +93,7 @@ def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
         raise MarksError(f"{len(scores)} scores and {len(marks)} marks: they belong to different answers")
     if len(marks) < LEAST_MARKS:
         raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
+    scores, marks = np.round(scores, 9), np.round(marks, 9)  # means of tenths that are equal differ in the last bit
     gap = scores - marks
     near = float(np.mean(np.abs(gap) <= NEAR + 1e-9))
     ratings = np.column_stack([scores, marks])
@@ -131,6 +132,8 @@ def spearman(scores: Floats, marks: Floats) -> float | None:
 
 def icc(ratings: Floats) -> float | None:
     """ICC(2,1) of answers x raters; None where nothing differs."""
+    if ratings.min() == ratings.max():
+        return None
     answers, raters = ratings.shape
     mean = ratings.mean()
     rows = raters * ((ratings.mean(1) - mean) ** 2).sum() / (answers - 1)
@@ -138,7 +141,7 @@ def icc(ratings: Floats) -> float | None:
     rest = ((ratings - mean) ** 2).sum() - rows * (answers - 1) - columns * (raters - 1)
     error = rest / ((answers - 1) * (raters - 1))
     whole = rows + (raters - 1) * error + raters * (columns - error) / answers
-    return float((rows - error) / whole) if whole > 0 else None
+    return float((rows - error) / whole)
 
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:

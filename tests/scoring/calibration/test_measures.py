@@ -79,6 +79,17 @@ def test_what_is_constant_has_no_correlation():
     assert spearman(np.array([1.0, 1, 1]), np.array([0.0, 0.5, 1])) is None
     assert weighted_kappa(np.array([1.0, 1, 1]), np.array([1.0, 1, 1])) is None
     assert icc(np.ones((4, 2))) is None
+    for grade in np.arange(11) / 10:
+        alike = compared(np.full(7, grade), np.full(7, grade))
+        assert (alike.spearman, alike.icc, alike.kappa) == (None, None, None)
+
+
+def test_means_of_runs_that_are_equal_are_ties():
+    """The mean of 0.1 and 0.2 is another float than that of 0 and 0.3."""
+    means = np.array([(0.1 + 0.2) / 2, (0 + 0.3) / 2, (0.1 + 0.1 + 0.1) / 3, 0.1, 0.9])
+    marks = np.array([0.6, 0.4, 0.3, 0.2, 1.0])
+    assert len(set(means)) == 5
+    assert compared(means, marks) == compared(np.array([0.15, 0.15, 0.1, 0.1, 0.9]), marks)
 
 
 def test_the_interval_of_delta_covers_its_truth():
