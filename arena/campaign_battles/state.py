@@ -5,6 +5,7 @@ The same thread looks at the orders every LOOK_EVERY votes, aims *settle*, and e
 reached; two servers may notice at once, and a seat may go over by a vote.
 """
 
+import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,8 +29,10 @@ from arena.ratings.votes import Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
 EVERY_SECONDS = 1.0
-"""Least age of a state before it is read anew; TIMES longer than the reading took."""
+"""Least age of a state before it is read anew."""
 TIMES = 20
+"""The same as a multiple of the time that its reading took; the longer of the two counts."""
+log = logging.getLogger(__name__)
 
 
 class Looked(NamedTuple):
@@ -104,13 +107,13 @@ class CampaignStates:
         known = self._states.get(campaign.id)
         if known is not None and known.bank == self._items.bank().version:
             if known.is_old:
-                self._read(campaign)
+                self._read(campaign).add_done_callback(_log_error)  # nobody waits for it
             return known
         self._read(campaign).result()
         return self._states[campaign.id]
 
     def fresh(self, campaign: Campaign) -> CampaignState:
-        """The state as it is now, for reports."""
+        """The state read anew, whatever its age."""
         self._thread.submit(self._state, campaign).result()
         return self._states[campaign.id]
 
@@ -158,6 +161,11 @@ class CampaignStates:
         record = extend_record(self._database, board, record, layout.models, seen)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
         return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, record.among(layout.model_code)))
+
+
+def _log_error(reading: Future) -> None:
+    if error := reading.exception():
+        log.error("a campaign's state could not be read, or its end not be stored", exc_info=error)
 
 
 def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:

@@ -5,15 +5,16 @@ from itertools import count
 import numpy as np
 import pytest
 
+from arena.admin.campaigns import KINDS
 from arena.battles.settlements import SETTLEMENT
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
-from arena.campaign_battles.state import Looked, stop_reached
-from arena.database import Database
+from arena.campaign_battles.state import CampaignStates, Looked, stop_reached
+from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import intervals
-from arena.seats.campaigns import Campaign
+from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.spec import CampaignError, read_spec
 from arena.types import Battle
 from tests.support.arenas import table_3
@@ -106,6 +107,23 @@ def test_a_campaign_stays_ended_and_keeps_its_first_reason(duel):
     for reason in ("by hand", "again"):
         duel.campaigns.end(campaign, reason)
     assert duel.again(campaign).why_ended == "by hand"
+
+
+class FullDisk(CampaignStore):
+    def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
+        raise DatabaseError("the disk is full")
+
+
+def test_an_end_that_cannot_be_stored_is_logged(duel, caplog):
+    states = CampaignStates(duel.database, duel.items, FullDisk(duel.database, KINDS))
+    campaign = duel.campaign(stop={"votes": 1})
+    state = states.of(campaign)
+    duel.do(duel.seat(campaign, "w"), most=1)
+    state.read_at = float("-inf")
+    assert states.of(campaign) is state, "nobody waits for the background thread"
+    with pytest.raises(DatabaseError):
+        states.fresh(campaign)
+    assert "the disk is full" in caplog.text
 
 
 # What cannot be
