@@ -48,7 +48,7 @@ class ModelPages:
         name, choice = address.model or "", address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return MODEL.absent(MOST_NAME if choice else 0)
-        return PARTS.nearest(address.strange(choice)) + self.model_html(name, choice, address.before)
+        return PARTS.not_understood(address.strange(choice)) + self.model_html(name, choice, address.before)
 
     def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""

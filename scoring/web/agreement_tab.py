@@ -15,7 +15,7 @@ from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
 from scoring.web.citations import citations
-from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.report_parts import PARTS
 
 NO_SOURCE = (
     "There are no pictures to vote on yet. Once several people have chosen between the same two answers, it says here "
@@ -57,7 +57,7 @@ class AgreementTab:
             listed = gr.update(**offered(sources, chosen, source))
             return {self.source: listed, **self._found(chosen, token, request)}
         except DatabaseError as error:
-            return {self.tells: REPORT.alert(error), self.body: gr.update(visible=False)}
+            return {self.tells: PARTS.alert(error), self.body: gr.update(visible=False)}
 
     def _found(self, source: str, token: object, request: gr.Request) -> Updates:
         """Return a source's figures; if the visitor's file is invalid or gone, the error replaces their metrics."""
@@ -68,7 +68,7 @@ class AgreementTab:
             found, own = self._service.beside(source, owner_of(request.headers), token)
             return self._shown(found, query | {"own": token}, own)
         except (UploadStoreError, RowsError) as error:
-            return {**self._shown(self._service.of(source), query), self.own: REPORT.alert(error)}
+            return {**self._shown(self._service.of(source), query), self.own: PARTS.alert(error)}
 
     def _shown(self, shown: PeopleAgreement, query: Mapping[str, str], own: Sequence[Reproduction] = ()) -> Updates:
         measures = measures_html(shown)

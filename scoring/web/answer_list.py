@@ -9,12 +9,12 @@ from arena.database import DatabaseError
 from arena.web.events import LATEST, Updates, shows_errors
 from scoring.jobs.store import JobError, Jobs
 from scoring.serialize import ReportError
-from scoring.web.report_parts import REPORT
+from scoring.web.report_parts import PARTS, REPORT
 
 
 def shows_report_errors(at: str) -> Callable[..., Any]:
     """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`."""
-    return shows_errors((DatabaseError, JobError, ReportError), lambda error, *_: REPORT.alert(error), at)
+    return shows_errors((DatabaseError, JobError, ReportError), lambda error, *_: PARTS.alert(error), at)
 
 
 def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:

@@ -186,12 +186,12 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     ways = [(one.benchmark, one.protocol, head_name(one)) for one in (first, second)]
     if ways[0] != ways[1]:
         here, there = (f"{one.title!r} is {' · '.join(way)}" for one, way in zip((first, second), ways, strict=True))
-        return REPORT.alert(
+        return PARTS.alert(
             f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
         )
     found = paired(benchmark.scored_answers(first), BENCHMARKS[second.benchmark].scored_answers(second))
     if not found:
-        return REPORT.alert("The two reports share no question that both score. Choose two files of one question set.")
+        return PARTS.alert("The two reports share no question that both score. Choose two files of one question set.")
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
     return REPORT.together([PARTS.warning(differ) if differ else "", _compared(first.title, second.title, found)])

@@ -8,6 +8,7 @@ from scoring.error_analysis.shares import by_group, merged
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey
 from scoring.marking.label_results import LabelResults
 from scoring.web.people_view import HTML
+from scoring.web.report_parts import REPORT
 
 _FEWEST = 30
 """Labels below which shares are said to be few."""
@@ -30,7 +31,7 @@ def labels_html(found: LabelResults | None, mmt_bench: bool) -> str:
     """Everything that labels say; `mmt_bench`: whether the paper's shares stand beside."""
     if found is None:
         return ""
-    return HTML.together([HTML.said(labels_line(found)), *_parts(found, mmt_bench)])
+    return REPORT.together([HTML.said(labels_line(found)), *_parts(found, mmt_bench)])
 
 
 def _parts(found: LabelResults, mmt_bench: bool) -> Iterator[str]:
@@ -68,7 +69,7 @@ def _groups(found: LabelResults) -> Iterator[str]:
     if len(counts) > 1:
         rows = [(group, [f"{row[key]:,}" if row[key] else "–" for key in ERROR_KINDS]) for group, row in counts.items()]
         titles = (kind.title for kind in ERROR_KINDS.values())
-        yield HTML.folded("Kinds by group", HTML.table("Kinds by group", ("", *titles), sorted(rows)))
+        yield REPORT.folded("Kinds by group", HTML.table("Kinds by group", ("", *titles), sorted(rows)))
 
 
 def _agreement(found: LabelResults) -> Iterator[str]:

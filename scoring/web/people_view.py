@@ -7,6 +7,7 @@ from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.measures import LEAST_MARKS, LEAST_RANKED, PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS, Measures
 from scoring.marking.results import MarkResults
+from scoring.web.report_parts import REPORT
 
 HTML = macros("people.html")
 COLUMNS = ("n", "Delta", "95% interval", "Bias", "Within 0.1", "Spearman", "ICC(2,1)", "Kappa")
@@ -84,7 +85,7 @@ def marks_html(found: MarkResults) -> str:
         rows = [(f"{one} beside {other}", cells(measures)) for (one, other), measures in found.between.items()]
         parts.append(HTML.table("Judge beside judge, over all answers, without marks", ("", *COLUMNS), rows))
     parts.append(HTML.published(PAPER_DELTAS, PAPER_PANELS, PAPER_EXAMPLES))
-    return HTML.together(parts)
+    return REPORT.together(parts)
 
 
 def _rows(found: MarkResults) -> Iterator[tuple[str, Measures]]:

@@ -167,7 +167,7 @@ class ReportTab:
         if job is None:
             return {self.head: REPORT.gone(KEPT_FREE.days)}
         if report is None:
-            return {self.head: REPORT.alert("This report is not finished yet. Open its address again when it is done.")}
+            return {self.head: PARTS.alert("This report is not finished yet. Open its address again when it is done.")}
         view, benchmark = self._views.get(report.benchmark, self._plain), BENCHMARKS[report.benchmark]
         head, shown = view.opened(job.link, report)
         papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
@@ -224,7 +224,7 @@ class ReportTab:
         first, other = (self._jobs.report(_link(one)) for one in (link, second))
         if first is None or other is None:
             text = "There is no report under this link. Paste the address of another report, as in …/report/…"
-            return {self.comparison: REPORT.alert(text)}
+            return {self.comparison: PARTS.alert(text)}
         return {self.comparison: comparison_html(first, other)}
 
     @shows_report_errors("publication")

@@ -45,7 +45,7 @@ COLUMNS = {
     "left": ("People", "The rating that people's votes give on the same items, on the official board."),
 }
 """Heading and meaning of each column."""
-_shows_errors = partial(shows_errors, (SubmissionError, DatabaseError), lambda error, *_: REPORT.alert(error))
+_shows_errors = partial(shows_errors, (SubmissionError, DatabaseError), lambda error, *_: PARTS.alert(error))
 
 
 class Beside(NamedTuple):
@@ -130,7 +130,7 @@ class SubmissionsTab:
         known = {_named(one): one for one in self._submitted(request) if not one.withdrawn}
         chosen = known.get(str(which))
         if chosen is None:
-            return {self.said: REPORT.alert("Choose a submission of yours.")}
+            return {self.said: PARTS.alert("Choose a submission of yours.")}
         self._store.withdraw(chosen.owner, chosen.source, chosen.name)
         told = (
             f"The texts of {chosen.name!r} are gone; its number and its results stay. Your report holds them until you "

@@ -43,7 +43,7 @@ from scoring.web.article import (
     wrong_html,
 )
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_parts import REPORT
+from scoring.web.report_parts import PARTS
 from scoring.web.report_tab import ReportTab
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.screens import DESK, fresh_page, shoot
@@ -241,7 +241,7 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
         asks = [request] if "request" in signature(event.fn).parameters else []
         updates = event.fn(*["link"] * len(event.inputs), *asks)
         assert updates.keys() <= set(event.outputs), event.name
-        assert REPORT.alert("The database does not answer") in updates.values(), event.name
+        assert PARTS.alert("The database does not answer") in updates.values(), event.name
 
 
 def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
