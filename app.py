@@ -39,7 +39,7 @@ from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
 from arena.inference.catalogue import CatalogueError
 from arena.io.images import MAX_BYTES, PictureStore
-from arena.io.tables import PAGE, RowsError
+from arena.io.tables import RowsError
 from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -81,6 +81,7 @@ from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.calibration.drift_store import DriftStore
 from scoring.calibration.drift_words import drift_checks
 from scoring.jobs.submissions import PeoplesBoards
+from scoring.jobs.uploads import PAGE_BYTES
 from scoring.marking.spec import MarkSpec
 from scoring.marking.work import Marking
 from scoring.task_map.reports import ReportAccuracies
@@ -198,7 +199,7 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
 
 
 UPLOADS = {
-    scoring_api.UPLOADS: PAGE.bytes or 0,
+    scoring_api.UPLOADS: PAGE_BYTES,
     IMAGES: 2 * MAX_BYTES,
     PARTICIPANTS: MOST_LIST,
     people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
@@ -209,30 +210,10 @@ UPLOADS = {
 
 
 def create_app(context: AppContext) -> FastAPI:
-    settings = context.settings
-    eligibility, scaled = VoteEligibility(context.database, settings.counted), context.live.battles.scaled
-    heads = page_heads(context)
+    settings, heads = context.settings, page_heads(context)
     app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
     app.add_exception_handler(DatabaseError, database_failed)
-    for router in (
-        pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
-        terms_routes(context.terms),
-        health_api.routes(health_api.Health(context.database, settings.data_dir)),
-        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
-        *context.admin.routers,
-        *context.live.routers(),
-        writing_task.form_routes(context.campaigns, context.writing.writing),
-        campaign_api.routes(context.campaigns),
-        marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
-        people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(context.accuracies)),
-        leaderboard_api.routes(context.leaderboard),
-        preview_api.routes(heads, scaled),
-        scoring_api.upload_routes(context.scoring.upload_store),
-        scoring_api.report_routes(context.scoring.jobs, context.question_pictures),
-        scoring_api.board_routes(context.scoring.submissions),
-        scoring_api.agreement_routes(context.agreement),
-    ):
+    for router in routers(context, heads):
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
@@ -258,16 +239,43 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
     events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
-    guarded = {
-        "image_hosts": settings.image_hosts,
-        "answer_hosts": settings.mturk_hosts,
-        "frames": settings.mturk_frames,
-        "https": settings.space,
-        "uploads": UPLOADS,
-        "limits": RateLimiter(settings.trusted_hops),
-    }
-    app.add_middleware(RequestMiddleware, cookies=context.cookies, events=events, **guarded)
+    app.add_middleware(
+        RequestMiddleware,
+        cookies=context.cookies,
+        image_hosts=settings.image_hosts,
+        answer_hosts=settings.mturk_hosts,
+        frames=settings.mturk_frames,
+        https=settings.space,
+        uploads=UPLOADS,
+        limits=RateLimiter(settings.trusted_hops),
+        events=events,
+    )
     return app
+
+
+def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
+    """Return the routes beside the page's own."""
+    settings, scaled = context.settings, context.live.battles.scaled
+    eligibility = VoteEligibility(context.database, settings.counted)
+    return (
+        pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
+        terms_routes(context.terms),
+        health_api.routes(health_api.Health(context.database, settings.data_dir)),
+        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
+        *context.admin.routers,
+        *context.live.routers(),
+        writing_task.form_routes(context.campaigns, context.writing.writing),
+        campaign_api.routes(context.campaigns),
+        marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
+        people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
+        task_map_api.routes(task_map_api.TaskMapPages(context.accuracies)),
+        leaderboard_api.routes(context.leaderboard),
+        preview_api.routes(heads, scaled),
+        scoring_api.upload_routes(context.scoring.upload_store),
+        scoring_api.report_routes(context.scoring.jobs, context.question_pictures),
+        scoring_api.board_routes(context.scoring.submissions),
+        scoring_api.agreement_routes(context.agreement),
+    )
 
 
 def page_heads(context: AppContext) -> Heads:
