@@ -27,7 +27,7 @@ from arena.ratings.bradley_terry import win_chances
 from arena.ratings.shares import Share
 from arena.templates import plural
 
-MOST_LINES = 20
+MOST_OVER_TIME = 20
 """Models in the plot over time."""
 
 
@@ -36,8 +36,7 @@ def board_figures(board: Board, leaderboard: Leaderboard) -> tuple[Figure, ...]:
 
 
 def _intervals(board: Board, _: Leaderboard) -> Figure:
-    rated = [line for line in _largest(board) if line.rating is not None]
-    bars = [Bar(line.model, *line.rating) for line in rated if line.rating]
+    bars = [Bar(line.model, *line.rating) for line in _largest(board) if line.rating]
     note = f"Bradley-Terry with 95% intervals for new items of this kind. Models with under {FLOOR} votes are left out."
     if len(board.groups) > 1:
         note += " Only the largest group is shown: the others cannot be compared with it."
@@ -78,7 +77,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
     past = leaderboard.history(board.key)
     column = {code: at for at, code in enumerate(past.codes)}
     lines = []
-    for line in _largest(board)[:MOST_LINES]:
+    for line in _largest(board)[:MOST_OVER_TIME]:
         if line.rating is not None and line.code in column:
             ratings = past.ratings[:, column[line.code]]
             lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))

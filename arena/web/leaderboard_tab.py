@@ -17,13 +17,11 @@ from arena.leaderboard.service import Leaderboard
 from arena.web.battle_page import BattlePages
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
-from arena.web.model_page import ModelPages
+from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html
 
 NO_SOURCE = PARTS.empty("There is no board to show yet.")
-PATIENCE_SECONDS = 1.5
-"""How long opening a board waits for its intervals, so that they do not appear later."""
 
 
 class LeaderboardTab:

@@ -20,6 +20,7 @@ from arena.web.results_view import PICTURES
 
 MODEL, PARTS = macros("model.html"), macros("parts.html")
 PATIENCE_SECONDS = 1.5
+"""How long opening a board waits for its intervals, so that they do not appear later."""
 MOST_LOST = 6
 """Lost battles on a page."""
 MOST_TEXT = 1_200
@@ -57,11 +58,9 @@ class ModelPages:
         found = model_results(board, name, self._leaderboard.families)
         where, back = f"{selection.source}, {PICTURES[query['images']].lower()}", board_address(query)
         elsewhere = [
-            (f"{one.source}, {PICTURES[one.images].lower()}", address)
-            for one in self.overview.entries()
-            if name in one.models
-            and (address := model_address(name, {"source": one.source, "images": one.images}))
-            and (one.source, one.images) != (selection.source, query["images"])
+            (f"{source}, {PICTURES[images].lower()}", model_address(name, {"source": source, "images": images}))
+            for source, images, _, _, models in self.overview.entries()
+            if name in models and (source, images) != (selection.source, query["images"])
         ]
         if found is None:
             return MODEL.unknown(shortened(name, 80), where, back, elsewhere)
