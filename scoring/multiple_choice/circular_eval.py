@@ -5,7 +5,7 @@ and the last ones ("all of the above") may stay in place. Where they do not rota
 how many there are.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -60,18 +60,18 @@ def circles(
     `missing` are the rows of the question file without an answer; None if there is no question file. With
     `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
-    gone: defaultdict[int, set[int]] = defaultdict(set)
-    for question in missing or ():
-        gone[question.index % PASS].add(question.index // PASS)
+    by_base = _by_base(rows, attrgetter("question.index"))
+    if missing is None:
+        lacking = _missing({base: [row.question for row in passes] for base, passes in by_base.items()})
+    else:
+        lacking = grouped((question.index % PASS, question.index // PASS) for question in missing)
     found = []
-    by_base = sorted(_by_base(rows, attrgetter("question.index")).items())
-    told = _missing({base: [row.question for row in passes] for base, passes in by_base}) if missing is None else gone
-    for base, passes in by_base:
-        lacking = told[base]
+    for base, passes in sorted(by_base.items()):
+        gone = tuple(sorted({*lacking.get(base, ())}))
         known = [row.right for row in passes]
         ends = undecided_wrong and None in known
-        outcome = _outcome(known, bool(lacking) and not ends)
-        found.append(Circle(base, tuple(passes), tuple(sorted(lacking)), outcome))
+        outcome = _outcome(known, bool(gone) and not ends)
+        found.append(Circle(base, tuple(passes), gone, outcome))
     return tuple(found)
 
 
