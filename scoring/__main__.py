@@ -1,4 +1,4 @@
-"""The scoring command line: `python -m scoring score|mm-vet|mmbench|mmt-bench|vqa FILE ... --out DIR`, and `fetch`."""
+"""The scoring command line, `python -m scoring COMMAND`."""
 
 import sys
 from collections.abc import Sequence

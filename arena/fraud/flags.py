@@ -79,7 +79,7 @@ class FlagRow:
 
 
 def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
-    """Return the number of words of a column's texts."""
+    """Return the number of words of a column's texts, one more than their spaces: too few where a script has none."""
     return func.length(text) - func.length(func.replace(text, " ", "")) + 1
 
 

@@ -10,7 +10,7 @@ from scoring.task_map.types import FEWEST_FOR_MAP, FEWEST_MODELS, Accuracies, Ma
 DELTAS = (1.0, 1 / 2, 1 / 4, 1 / 6, 1 / 8)
 """Table 3's thresholds, in units of a map's largest distance."""
 _DIGITS = 9
-"""Means that differ below are equal."""
+"""Decimals of accuracies, in percent: means that differ in the last bit are equal."""
 
 
 def paper_taus(values: Matrix) -> Matrix:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class TableRow(NamedTuple):
-    """Row of a table."""
+    """Cells of a table's row, and the attributes of its `tr`."""
 
     cells: Sequence[object]
     attributes: Mapping[str, object] = {}
