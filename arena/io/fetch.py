@@ -71,28 +71,28 @@ class Fetcher:
     """Trusted certificates."""
     port: int = 443
     """Port that hosts are connected to; a URL never chooses it."""
-    bounds: FetchLimits = field(default_factory=FetchLimits)
+    limits: FetchLimits = field(default_factory=FetchLimits)
 
     async def fetch(self, url: str) -> bytes:
         """Body at an https URL. Raises FetchError with the one cause."""
         name = url[:200]
         try:
-            async with asyncio.timeout(self.bounds.seconds):
+            async with asyncio.timeout(self.limits.seconds):
                 return await self._follow(url)
         except FetchError as error:
             raise FetchError(f"{name}: {error}") from error
         except TimeoutError as error:
-            raise FetchError(f"{name}: not done after {self.bounds.seconds:g} seconds; try again later") from error
+            raise FetchError(f"{name}: not done after {self.limits.seconds:g} seconds; try again later") from error
         except httpx.TimeoutException as error:
-            raise FetchError(f"{name}: silent for {self.bounds.quiet_seconds:g} seconds; try again later") from error
+            raise FetchError(f"{name}: silent for {self.limits.quiet_seconds:g} seconds; try again later") from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # idna's errors, and lone surrogates
             raise FetchError(f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser") from error
 
     async def _follow(self, address: str) -> bytes:
         url = _checked(httpx.URL(address))
         transport = httpx.AsyncHTTPTransport(verify=self.tls, trust_env=False)
-        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=self.bounds.quiet_seconds) as client:
-            for _ in range(self.bounds.redirects + 1):
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=self.limits.quiet_seconds) as client:
+            for _ in range(self.limits.redirects + 1):
                 response = await self._answer(client, url)
                 try:
                     if response.status_code not in _REDIRECTS:
@@ -100,7 +100,7 @@ class Fetcher:
                     url = _next(url, response.headers.get("location", ""))
                 finally:
                     await response.aclose()
-        raise FetchError(f"redirected more than {self.bounds.redirects} times; give the last address itself")
+        raise FetchError(f"redirected more than {self.limits.redirects} times; give the last address itself")
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
         host = url.raw_host.decode()
@@ -135,8 +135,8 @@ class Fetcher:
         body = bytearray()
         async for piece in response.aiter_raw():
             body += piece
-            if len(body) > self.bounds.size:
-                raise FetchError(f"has more than {self.bounds.size:,} bytes; make the picture smaller")
+            if len(body) > self.limits.size:
+                raise FetchError(f"has more than {self.limits.size:,} bytes; make the picture smaller")
         return bytes(body)
 
 

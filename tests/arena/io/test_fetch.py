@@ -120,14 +120,14 @@ def believing(certificate: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(certificate))
 
 
-BOUNDS = FetchLimits(quiet_seconds=5, seconds=10, size=200_000)
+LIMITS = FetchLimits(quiet_seconds=5, seconds=10, size=200_000)
 HASTY = FetchLimits(quiet_seconds=0.3, seconds=0.7)
 
 
 @pytest.fixture
 def fetcher(server, certificate) -> Fetcher:
     """One that finds every host on loopback, and may go there."""
-    return Fetcher(loopback, lambda address: True, believing(certificate), server.port, BOUNDS)
+    return Fetcher(loopback, lambda address: True, believing(certificate), server.port, LIMITS)
 
 
 @pytest.mark.parametrize("path", ["/good.png", "/octets", "/hop", "/hop-absolute", "/hop-3", "/good.png?a=b#c"])
@@ -187,7 +187,7 @@ def test_slow_bodies(path, cause, fetcher):
     while len(took) < 3 and min(took, default=3.0) >= 3:
         begun = time.monotonic()
         with pytest.raises(FetchError, match=cause):
-            fetch(f"https://{HOST}{path}", replace(fetcher, bounds=HASTY))
+            fetch(f"https://{HOST}{path}", replace(fetcher, limits=HASTY))
         took.append(time.monotonic() - begun)
     assert min(took) < 3, took
 
@@ -225,7 +225,7 @@ def test_there_are_many_spellings():
 
 def test_inside_is_never_asked(server, certificate):
     """The default resolver and the default rule; all that is opened is the port, so that a hole would be seen."""
-    careful = Fetcher(tls=believing(certificate), port=server.port, bounds=BOUNDS)
+    careful = Fetcher(tls=believing(certificate), port=server.port, limits=LIMITS)
     urls = [url.replace("PORT", str(server.port)) for url in INSIDE]
     results = fetch_all(urls, fetcher=careful)
     assert list(results) == urls
@@ -241,7 +241,7 @@ def resolving(server: Server, certificate: Path, *answers: list[str]) -> tuple[F
         asked.append(host)
         return answers[min(len(asked), len(answers)) - 1]
 
-    return Fetcher(resolve, is_public, believing(certificate), server.port, BOUNDS), asked
+    return Fetcher(resolve, is_public, believing(certificate), server.port, LIMITS), asked
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_the_address_checked_is_the_one_connected_to(server, certificate):
         asked.append(host)
         return next(answers)
 
-    fetcher = Fetcher(rebinding, lambda address: address == "127.0.0.1", believing(certificate), server.port, BOUNDS)
+    fetcher = Fetcher(rebinding, lambda address: address == "127.0.0.1", believing(certificate), server.port, LIMITS)
     with pytest.raises(FetchError, match="public internet"):
         fetch(f"https://{HOST}/hop", fetcher)
     assert asked == [HOST, HOST] and server.hits == 1
@@ -273,12 +273,12 @@ def test_the_next_address_is_tried(server, certificate):
     async def two(_host: str) -> list[str]:
         return ["127.0.0.9", "127.0.0.1"]
 
-    fetcher = Fetcher(two, lambda address: True, believing(certificate), server.port, BOUNDS)
+    fetcher = Fetcher(two, lambda address: True, believing(certificate), server.port, LIMITS)
     assert fetch(f"https://{HOST}/good.png", fetcher) == PNG
 
 
 def test_certificates_are_checked(server, certificate):
-    strangers = Fetcher(loopback, lambda address: True, port=server.port, bounds=BOUNDS)
+    strangers = Fetcher(loopback, lambda address: True, port=server.port, limits=LIMITS)
     with pytest.raises(FetchError, match="(?i)certificate"):
         fetch(f"https://{HOST}/good.png", strangers)
     with pytest.raises(FetchError, match="(?i)certificate"):
@@ -296,14 +296,14 @@ def test_proxies_of_the_environment_are_passed_over(fetcher, monkeypatch):
 def test_nothing_listens(certificate):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        alone = Fetcher(loopback, lambda address: True, believing(certificate), closed.getsockname()[1], BOUNDS)
+        alone = Fetcher(loopback, lambda address: True, believing(certificate), closed.getsockname()[1], LIMITS)
         with pytest.raises(FetchError, match="check it in a browser"):
             fetch(f"https://{HOST}/good.png", alone)
 
 
 def test_fetch_all(fetcher):
     urls = [f"https://{HOST}{path}" for path in ("/drip", "/good.png", "/gone", "/good.png", "/octets")]
-    results = fetch_all(urls, fetcher=replace(fetcher, bounds=HASTY))
+    results = fetch_all(urls, fetcher=replace(fetcher, limits=HASTY))
     assert list(results) == list(dict.fromkeys(urls))
     assert results[urls[1]] == results[urls[4]] == PNG
     assert "404" in str(results[urls[2]]) and isinstance(results[urls[0]], FetchError)
