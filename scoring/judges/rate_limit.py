@@ -30,14 +30,15 @@ class RateLimiter:
         self._paused = 0.0
 
     async def turn(self, tokens: int) -> None:
-        loop = asyncio.get_running_loop()
-        start = max(loop.time(), self._next)
-        self._next = start + max(
-            60 / self._pace.requests_per_minute if self._pace.requests_per_minute else 0.0,
-            60 * tokens / self._pace.tokens_per_minute if self._pace.tokens_per_minute else 0.0,
-        )
-        while (wait := max(start, self._paused) - loop.time()) > 0:
-            await asyncio.sleep(wait)
+        """Wait until a call of so many tokens may begin: whoever a pause held back queues anew after it."""
+        loop, start = asyncio.get_running_loop(), -math.inf
+        while start < self._paused:
+            start = max(loop.time(), self._next, self._paused)
+            self._next = start + max(
+                60 / self._pace.requests_per_minute if self._pace.requests_per_minute else 0.0,
+                60 * tokens / self._pace.tokens_per_minute if self._pace.tokens_per_minute else 0.0,
+            )
+            await asyncio.sleep(start - loop.time())
 
     def pause(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)

@@ -445,6 +445,23 @@ def test_judges_that_share_a_key_share_its_pace():
     assert length(server) >= 0.36
 
 
+def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
+    async def turns() -> list[float]:
+        meter, begun = RateLimiter(RateLimits(requests_per_minute=3000)), time.monotonic()
+
+        async def turn() -> float:
+            await meter.turn(1)
+            return time.monotonic() - begun
+
+        asked = asyncio.gather(*(turn() for _ in range(8)))
+        await asyncio.sleep(0)
+        meter.pause(0.3)
+        return sorted(await asked)
+
+    for number, at in enumerate(asyncio.run(turns())[1:]):
+        assert at >= 0.29 + number * 0.02
+
+
 # Money
 
 
