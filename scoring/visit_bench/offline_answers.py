@@ -3,15 +3,15 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from arena.inference.offline import Task, TaskError
 from arena.io.csv_text import csv_text
 from arena.io.fetch import FetchError, fetch
 from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
+from arena.items.importers import last_part
 from arena.types import Turn, item_key
 from scoring.benchmarks.offline_answers import AnsweringError, Answers, OfflineBenchmark, picture
 from scoring.visit_bench.reader import IMAGE_COLUMNS, images_in
@@ -70,7 +70,7 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
             return fetched(name)
         except FetchError as error:
             raise TaskError(f"its image: {error}; or give a folder with --images") from error
-    path = folder / PurePosixPath(unquote(urlsplit(name).path)).name
+    path = folder / last_part(name)
     try:
         return path.read_bytes()
     except OSError as error:

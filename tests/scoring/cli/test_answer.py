@@ -410,6 +410,13 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
         second.turns()
 
 
+def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(place):
+    (place / "cat #1?.png").write_bytes(picture())
+    (place / "visit.csv").write_text("instruction,images\nWhat is it?,cat #1?.png\n")
+    (task,) = visit_paper(place / "visit.csv", place).rounds[0]({})
+    assert len(task.turns()[0].images) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
