@@ -5,9 +5,10 @@ from pathlib import Path
 
 from arena.database import now
 from arena.io.csv_text import csv_text
-from scoring.calibration.files import CANNOT, JudgedFile, read_marks
+from scoring.calibration.files import CANNOT, JudgedFile, PersonMark, read_marks
 from scoring.error_analysis.files import read_labels
 from scoring.error_analysis.sample import known_errors
+from scoring.error_analysis.types import Label
 from scoring.jobs.store import Job
 from scoring.marking.plan import answer_key
 from scoring.marking.results import judged_file
@@ -43,11 +44,7 @@ def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> t
     errors = known_errors(shown_answers("labels", report)).by_item
     read = read_labels(path, errors)
     marks = [
-        Mark(
-            *(job.link, answer_key(errors[one.item][0]), one.item, "", one.labeller, one.round),
-            *(Said(one.main, one.further, one.note[:LONGEST_NOTE]), 0.0, now(), True),
-        )
-        for one in read.labels
+        _brought(job, answer_key(errors[one.item][0]), one, one.labeller, one.main, one.further) for one in read.labels
     ]
     return marking.store.bring("labels", job.link, job.owner, marks), read.problems
 
@@ -57,10 +54,14 @@ def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> tuple
     file, keys = by_item(report)
     read = read_marks(path, file)
     marks = [
-        Mark(
-            *(job.link, keys[one.item], one.item, "", one.marker or "unnamed", one.round),
-            *(Said(str(round(10 * one.score)), note=one.note[:LONGEST_NOTE]), 0.0, now(), True),
-        )
-        for one in read.marks
+        _brought(job, keys[one.item], one, one.marker or "unnamed", str(round(10 * one.score))) for one in read.marks
     ]
     return marking.store.bring("marks", job.link, job.owner, marks), read.problems
+
+
+def _brought(
+    job: Job, answer: str, row: PersonMark | Label, marker: str, value: str, further: tuple[str, ...] = ()
+) -> Mark:
+    """A mark out of a file: of no stratum, and without the time that it took."""
+    said = Said(value, further, row.note[:LONGEST_NOTE])
+    return Mark(job.link, answer, row.item, "", marker, row.round, said, 0.0, now(), is_brought=True)
