@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, S
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from email.utils import mktime_tz, parsedate_tz
+from email.utils import parsedate_to_datetime
 from functools import cache
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -279,8 +279,10 @@ def _seconds(text: str, unit: str, now: float | None) -> float | None:
     except ValueError:
         if parts := _DURATION.findall(text):
             return sum(float(amount) * _UNITS[name] for amount, name in parts)
-        date = parsedate_tz(text)
-        seconds = mktime_tz(date) - (time.time() if now is None else now) if date else math.nan
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - (time.time() if now is None else now)
+        except (ValueError, OverflowError):  # no date, or one of a year that there is not
+            return None
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 

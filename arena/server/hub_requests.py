@@ -7,8 +7,6 @@ committing code first checks which files exist (`repeat` retries the whole step)
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import TypeVar
 
@@ -16,6 +14,8 @@ import httpx2
 from huggingface_hub import set_client_factory
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 from huggingface_hub.utils import parse_ratelimit_headers
+
+from arena.inference.openai_client import asked_wait
 
 WAITS = (0.25, 0.5, 1, 2, 4, 8)
 """Seconds between attempts."""
@@ -100,11 +100,8 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
 
 
 def _asked_wait(headers: httpx2.Headers) -> float:
-    """Delay in seconds that the Hub asks for: by Retry-After (RFC 9110, 10.2.3) or rate limit headers."""
-    text = headers.get("retry-after", "")
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return float(text)
-    with suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    """Delay in seconds that the Hub asks for, by the usual headers or by its own of rate limits."""
+    if (asked := asked_wait(headers)) is not None:
+        return asked
     limit = parse_ratelimit_headers(headers)
     return float(limit.reset_in_seconds) if limit and not limit.remaining else 0.0

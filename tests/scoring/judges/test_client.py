@@ -284,6 +284,7 @@ def test_a_server_that_sends_no_json_with_its_error_is_understood():
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, 20.0),
+        ({"retry-after": "Thu, 01 Jan 99999 00:00:30 GMT"}, None),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0.5s"}, 360.5),
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}, 0.12),
         ({"x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "120ms"}, None),
