@@ -29,7 +29,7 @@ Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
 T = TypeVar("T")
-_ROWS_AT_A_TIME = 20
+_ROWS_AT_A_TIME, _SHOWN = 20, 20
 """Rows between two checks whether the file is still wanted."""
 
 
@@ -227,12 +227,12 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
         yield row
 
 
-def check_scorable(name: str, problems: Iterable[Problem], shown: int = 20) -> None:
-    """Raise ChoicesError with the problems that keep a file from being scored, the first `shown` with their rows."""
+def check_scorable(name: str, problems: Iterable[Problem]) -> None:
+    """Raise ChoicesError with the problems that keep a file from being scored, the first _SHOWN with their rows."""
     blocking = grouped((problem.text, problem.row) for problem in problems if problem.blocks == "scoring")
     if blocking:
-        lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:shown]]
-        lines += [f"and {len(blocking) - shown:,} more"] if len(blocking) > shown else []
+        lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
+        lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
         raise ChoicesError(f"{name}: {'; '.join(lines)}")
 
 
