@@ -18,7 +18,7 @@ from arena.inference.endpoint import Endpoint
 from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
 from arena.types import grouped
-from scoring.judges.client import Judge, JudgeAnswer, JudgeFailed, JudgeStopped, final, read_answer
+from scoring.judges.client import Judge, JudgeAnswer, JudgeError, JudgeFailed, JudgeStopped, final, read_answer
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import JudgeSpec, Price
 
@@ -109,7 +109,7 @@ class BatchJudge(Judge):
         raise final(outcome, f"{TRIES} batches")
 
     async def _collect(self) -> None:
-        """Send waiting questions in batches, round by round; on a fatal error every waiting question gets it."""
+        """Send waiting questions in batches, round by round; an error is raised where its questions wait."""
         while True:
             await self._news.wait()
             while self._news.is_set():
@@ -119,11 +119,12 @@ class BatchJudge(Judge):
             try:
                 for part in _parts(asked):
                     await self._round(part)
-            except (JudgeStopped, JudgeFailed) as error:
-                self._stopped = str(error)
-            for waiting in asked:
-                if not waiting.reply.done():
-                    waiting.reply.set_result(Trouble("hopeless", self._stopped))
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
+                if isinstance(error, JudgeError):
+                    self._stopped = str(error)
+                for waiting in asked:
+                    if not waiting.reply.done():
+                        waiting.reply.set_exception(JudgeStopped(self._stopped) if self._stopped else error)
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
         places = grouped((_digest(waiting.body), waiting) for waiting in asked)

@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
@@ -53,7 +53,7 @@ def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Repo
         async with asked as judge:
             return await score(drafted(server.address), judge, cache, lambda progress: None, asyncio.Event())
 
-    return asyncio.run(work())
+    return asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def rows(database: Database) -> list:
@@ -107,6 +107,13 @@ def test_a_refused_batch_says_why_and_the_same_command_goes_on(server, database)
     assert len(server.batches.begun) == 2
 
 
+def test_a_database_that_fails_ends_the_run_and_leaves_nobody_waiting(server, database):
+    with database.write() as connection:
+        BATCH.drop(connection)
+    with pytest.raises(DatabaseError, match="cannot be read"):
+        judged(server, database)
+
+
 def test_a_batch_whose_beginning_got_no_answer_is_not_begun_again(server, database):
     server.batches.deaf_after_create = 1
     judged(server, database)
@@ -120,7 +127,7 @@ def test_a_server_without_batches_is_told_in_one_line(database):
 
 ONE_RUN = """
 import sys
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from tests.scoring.judges.test_batch_api import judged
 class Server: address = sys.argv[2]
 database = Database(sys.argv[1])
