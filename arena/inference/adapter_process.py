@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from arena.inference.local_process import line_process
+from arena.types import Device
 
 
 class TrainingError(RuntimeError):
@@ -34,7 +35,7 @@ class TrainingSettings:
     rate: float
     epochs: int
     seed: int
-    device: str
+    device: Device
 
 
 class Sample(NamedTuple):

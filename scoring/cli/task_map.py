@@ -9,6 +9,7 @@ from typer import Argument, BadParameter, Option, Typer
 from arena.cli.output_paths import check_unread
 from arena.inference.adapter_process import TrainingSettings
 from arena.io.tables import COMMAND_LINE
+from arena.types import Device
 from scoring.cli import progress
 from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.orders import tau_curve
@@ -97,24 +98,22 @@ def task_vectors(
     epochs: Annotated[int, Option(min=1, max=100)] = 3,
     samples: Annotated[int | None, Option(min=1, help="of each task at most; all without")] = None,
     seed: Annotated[int, Option(help="of the adapters' first numbers, which all share, and of the order")] = 0,
-    device: Annotated[str, Option(metavar="cpu|cuda|auto")] = "auto",
+    device: Device = "auto",
 ) -> Iterator[str]:
     """Train a LoRA adapter for each category of a question file; a stopped run goes on where it was."""
     if revision is None and not Path(base).is_dir():
         raise BadParameter(f"{base} is no folder here; for a name on the Hub, give its commit with --revision")
-    if device not in ("auto", "cpu", "cuda"):
-        raise BadParameter(f"expected --device auto, cpu or cuda, found {device!r}")
     chosen = TrainingSettings(
-        str(Path(base).resolve()) if revision is None else base,
-        revision,
-        rank,
-        alpha,
-        dropout,
-        tuple(modules.split(",")),
-        tuple(map(int, layers.split(","))) if layers else None,
-        rate,
-        epochs,
-        seed,
-        device,
+        base=str(Path(base).resolve()) if revision is None else base,
+        revision=revision,
+        rank=rank,
+        alpha=alpha,
+        dropout=dropout,
+        modules=tuple(modules.split(",")),
+        layers=tuple(map(int, layers.split(","))) if layers else None,
+        rate=rate,
+        epochs=epochs,
+        seed=seed,
+        device=device,
     )
     yield from make_vectors(questions, out, chosen, samples)
