@@ -67,8 +67,10 @@ def repeats(answer: str, question: str) -> bool:
     return len(text) >= _ECHO and text in answer
 
 
-EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>", "None", "null")
-"""What tools write for an empty cell; a model may have said it."""
+EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
+"""What pandas and R write for an empty cell."""
+NO_ANSWERS = (*EMPTY_CELLS, "None", "null")
+"""What tools write where there is no answer; a model may have said it."""
 
 
 def answer_digest(answer: str) -> str:

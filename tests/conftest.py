@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, text
 from arena.database import Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, Patient, chromium, fresh_page
+from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
@@ -153,7 +153,7 @@ def browser() -> Iterator[Browser]:
     """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
     once = Expect.__call__
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Expect, "__call__", lambda expect, *actual: Patient(once(expect, *actual)))
+        patched.setattr(Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual)))
         opened = chromium(playwright)
         yield opened
         opened.close()

@@ -29,8 +29,10 @@ Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
 T = TypeVar("T")
-_ROWS_AT_A_TIME, _SHOWN = 20, 20
+_ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
+_SHOWN, _ROWS_SHOWN = 20, 5
+"""Problems that an error names, and rows of each."""
 
 
 class AnswerLook(NamedTuple):
@@ -236,11 +238,11 @@ def check_scorable(name: str, problems: Iterable[Problem]) -> None:
         raise ChoicesError(f"{name}: {'; '.join(lines)}")
 
 
-def _rows(rows: Sequence[int], shown: int = 5) -> str:
+def _rows(rows: Sequence[int]) -> str:
     """Rows of one problem before its text; "" for one of the whole file."""
     if not any(rows):
         return ""
-    named, more = ", ".join(f"{row:,}" for row in rows[:shown]), len(rows) - shown
+    named, more = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN]), len(rows) - _ROWS_SHOWN
     return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 from arena.io.strict_json import row_errors
 from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
 from arena.types import folded, grouped
-from scoring.report import EMPTY_CELLS, Filled, NoAnswersError, QuestionSet, repeats
+from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
     "id: text",
@@ -161,7 +161,7 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
 
 def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
     empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
-    said = [one.id for one in upload.predictions if one.text.strip() in EMPTY_CELLS]
+    said = [one.id for one in upload.predictions if one.text.strip() in NO_ANSWERS]
     asked = {question.id: question.text for question in questions.questions}
     echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
     lines = (

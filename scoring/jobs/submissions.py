@@ -15,7 +15,7 @@ from arena.types import REFERENCE, folded, grouped
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
-from scoring.report import EMPTY_CELLS, AnyReport, JudgeStamp, Protocol, repeats
+from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import UNKNOWN, ItemIndex, SubmissionFile
@@ -338,7 +338,7 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     ]
     if empty:
         lines.append(f'empty answers, shown as "(no answer)": {empty:,}')
-    if said := sum(text.strip() in EMPTY_CELLS for text in asked.answers.values()):
+    if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
         told = "answers that are nan, NA, None or null, read as the model's words"
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")
     if asked.left_out:

@@ -18,7 +18,7 @@ from arena.io.tables import Record, RowsError
 from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, Answered, ChoiceQuestion
-from scoring.report import EMPTY_CELLS, repeats
+from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
 Blocks = Literal["scoring", "whole", "circular", "nothing"]
@@ -32,8 +32,6 @@ _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
-_EMPTY = ("nan", "NaN", "NA", "<NA>")
-"""What pandas and R write for an empty cell."""
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
@@ -163,7 +161,7 @@ class _Reader:
         if self._with_predictions and (blank := sum(not row.prediction.strip() for row in self.rows)):
             text = f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
             self._tell(text, blocks="nothing")
-        if said := Counter(word for row in self.rows if (word := row.prediction.strip()) in EMPTY_CELLS):
+        if said := Counter(word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS):
             text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
             text += ", read as the model's words; where it gave no answer, empty the cell"
             self._tell(text, blocks="nothing")
@@ -251,12 +249,12 @@ class _Reader:
         return replace(known, row=record.row, answer=known.answer or answer)
 
     def _options(self, record: Record) -> dict[str, str]:
-        """The options that exist; `_EMPTY` after the last of them is a cell without one."""
+        """The options that exist; `EMPTY_CELLS` after the last of them is a cell without one."""
         cells = {letter: _written(record, letter) for letter in LETTERS if letter in record.values}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
         filled = len(options)
-        while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] in _EMPTY:
+        while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] in EMPTY_CELLS:
             if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
                 break
             del options[last]
@@ -265,7 +263,7 @@ class _Reader:
 
     def _answer(self, record: Record, index: int, options: Mapping[str, str]) -> str | None:
         written = (self._text(record, ("answer",)) or "").strip()
-        if not written or written in _EMPTY:
+        if not written or written in EMPTY_CELLS:
             return None
         if (letter := written.upper()) in options:
             return letter

@@ -28,8 +28,12 @@ def chromium(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
 
 
-class Patient:
-    """What is expected of a page, looked for every 100 ms: for as long as we wait, Playwright looks every 500 ms."""
+_SLICE = 2_400
+"""In ms: Playwright looks every 100 ms in so short a time, and every 500 ms in the 30 s that a test waits."""
+
+
+class PolledAssertions:
+    """Playwright's assertions on a page, looked at every 100 ms."""
 
     def __init__(self, expected: object) -> None:
         self._expected = expected
@@ -48,8 +52,6 @@ class Patient:
         return look
 
 
-_SLICE = 2_400
-"""In ms: so short a time is looked through every 100."""
 _LEFT: dict[Browser, BrowserContext] = {}
 """A context that a visitor left without cookies, with a quiet page: it keeps Gradio's scripts compiled for the next."""
 

@@ -127,7 +127,7 @@ def test_a_server_without_batches_is_told_in_one_line(database):
 
 ONE_RUN = """
 import sys
-from arena.database import Database, DatabaseError
+from arena.database import Database
 from tests.scoring.judges.test_batch_api import judged
 class Server: address = sys.argv[2]
 database = Database(sys.argv[1])
