@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from arena.battles.lending import Lending
 from arena.budget import Budget
-from arena.database import Database
+from arena.database import Database, DatabaseError
 from arena.inference.limits import check_limits
 from arena.live.images import MOST_IMAGES, OwnImages
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
@@ -102,8 +102,12 @@ class Chats:
         token = secrets.token_urlsafe(16)
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if vlm.card.price else None
         session = ChatSession(token, voter, vlm, images, LiveBudget(self._budget, token, voter, payer), network)
-        await self._ask(session, text)
-        await asyncio.to_thread(self._database.hold, _held(voter, token))
+        generation = await self._ask(session, text)
+        try:
+            await asyncio.to_thread(self._database.hold, _held(voter, token))
+        except DatabaseError:
+            await generation.stop()
+            raise
         ended = [self._sessions.pop(voter)] if voter in self._sessions else []
         self._sessions[voter] = session
         if len(self._sessions) > self._most:
@@ -151,7 +155,7 @@ class Chats:
                     yield ChatState(session, True, self._queue.ahead(generation), texts["a"])
         yield ChatState(session, False, 0, "")
 
-    async def _ask(self, session: ChatSession, text: str) -> None:
+    async def _ask(self, session: ChatSession, text: str) -> GenerationTask:
         question = checked_text(text)
         await self._queue.check_room(session.network)
         if session.asked is not None:
@@ -182,6 +186,7 @@ class Chats:
 
         side_by_side = SideBySide({"a": session.vlm}, lambda _, vlm: session.live_budget.stream_answer(vlm, turns))
         session.generation = GenerationTask(self._queue, side_by_side, finish, session.network)
+        return session.generation
 
 
 def _held(voter: int, token: str) -> str:

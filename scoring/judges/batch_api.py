@@ -150,7 +150,7 @@ class BatchJudge(Judge):
     ) -> None:
         """Assign each reply to one question with the same request; equal questions are samples of each other."""
         for line, outcome in found.items():
-            waiting = places.get(digests[line]) if line < len(digests) else None
+            waiting = places.get(digests[line]) if 0 <= line < len(digests) else None
             if waiting:
                 waiting.pop().reply.set_result(outcome)
 
@@ -263,9 +263,9 @@ def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
         try:
             said = json.loads(line)
             number, response = int(said["custom_id"]), said.get("response") or {}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            status, body = response.get("status_code"), response.get("body")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
-        status, body = response.get("status_code"), response.get("body")
         if status == 200:
             found[number] = read_answer(json.dumps(body).encode("utf-8"))
         elif isinstance(status, int):

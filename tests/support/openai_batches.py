@@ -42,6 +42,8 @@ class Batches:
     """Why every batch fails at once; empty where none does."""
     deaf_after_create: int = 0
     """So many batches are begun without an answer: the connection breaks off."""
+    odd: tuple[bytes, ...] = ()
+    """Lines that stand above the others in every file of output."""
     files: dict[str, bytes] = field(default_factory=dict)
     begun: dict[str, Batch] = field(default_factory=dict)
     seed: int = 0
@@ -134,4 +136,4 @@ class Batches:
                 out.append(said | {"response": {"status_code": 200, "body": complete(line["body"], None)}})
         chosen = out if kind == "out" else errors
         luck.shuffle(chosen)
-        return b"".join(json.dumps(line).encode() + b"\n" for line in chosen)
+        return b"\n".join([*self.odd * (kind == "out"), *(json.dumps(line).encode() for line in chosen)])

@@ -92,6 +92,27 @@ def test_what_a_batch_did_not_bring_goes_into_the_next(faults, server, database)
     assert sorted(wordings(server.batches).values()) == [1] * (CALLS - missing) + [2] * missing
 
 
+ODD = tuple(
+    json.dumps({"custom_id": number, "response": response}).encode()
+    for number, response in (
+        ("-1", {"status_code": 500, "body": {"error": {"message": "of another question"}}}),
+        (str(CALLS), {"status_code": 500, "body": None}),
+        ("0", "gone"),
+        (float("inf"), None),
+        ([], None),
+    )
+)
+
+
+def test_lines_that_answer_no_question_are_left_out(server, database, tmp_path):
+    alone = Database(f"sqlite:///{tmp_path / 'alone.db'}")
+    expected = scores(judged(server, alone, batch=False))
+    alone.close()
+    server.batches = Batches(odd=(*ODD, b"[]", b"null", b"{", b""))
+    assert scores(judged(server, database)) == expected
+    assert len(server.batches.begun) == 1
+
+
 def test_what_never_comes_ends_with_what_to_do(server, database):
     server.batches = Batches(lost=1.0, always=True)
     with pytest.raises(JudgeError, match="no reply from the judge in 3 batches"):
