@@ -107,7 +107,7 @@ DENIED = re.compile(
         if, unless, whether, suppos\w*, assum\w*, doubt, wrong, incorrect, false, instead of, rather than, except,
         initially, originally, at first, first thought, might (?:think|say|assume), could (?:think|say),
         would (?:think|say|be tempted), may (?:think|say), some(?:one)? (?:people )?(?:think|say), tempt\w*,
-        which, why, what, is the, unlike"""
+        which, why, what, is the, unlike, my second, (?:people|others) (?:would|might|may|could)"""
     )
     + r"\b|n't\b|不|非|若|如果|假如",
     re.IGNORECASE,

@@ -73,6 +73,12 @@ Option B is correct. Option A is a dog.
 The answer is B. A is a dog.
 The answer is B. If it were a dog, the answer would be A.
 If I had to guess, I would say B.
+My guess is B. My second guess is A.
+My first choice is B, my second choice is D.
+The answer is B. Many people would choose A.
+The answer is B, although others might say C.
+The second animal has whiskers, so the answer is B.
+People would call it a pet; the answer is B.
 If the image were sharper I would be sure; the answer is B.
 Option B is a cat.
 The correct option (B) is cat.
