@@ -25,6 +25,7 @@ from arena.fraud.detectors import (
     log_ratios,
     odds_of,
     odds_with_taste,
+    spread_without,
     taste_of_voters,
     without,
 )
@@ -69,7 +70,7 @@ def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], ou
 def _flags(
     choices: VoterChoices, places: Mapping[int, Codes], cohort: Cohort, fit: Strengths, taste: Callable[[], float]
 ) -> Iterator[Flag]:
-    """Yield the flags of one cohort; tastes are weighed only if it passes without them."""
+    """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
     if len(present) < _FEWEST:
         return
@@ -84,6 +85,10 @@ def _flags(
         strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:
             return
+    told = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost))
+    strength = min(strength, _evidence(_sums(own, told, taste(), there))[0])
+    if strength < ENOUGH:
+        return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
     for voter in present[chances > _SURE].tolist():
         yield Flag(voter, cohort.reason, about, strength)

@@ -2,7 +2,8 @@
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
 Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
-model, as large as the tastes of all voters are. The alternatives, in equal parts, are a coin, a contrarian, one who
+model, as large as the tastes of all voters are; what few votes of others leave open about strengths is open to the
+null too. The alternatives, in equal parts, are a coin, a contrarian, one who
 always chooses the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a
 voter who follows the null ever passes 1/alpha with a chance of at most alpha, so the test may be repeated after every
 vote. What counts is the weaker evidence of the two: who merely likes one model is no rigger, as far as others like as
@@ -12,7 +13,7 @@ Beside it are three habits: choosing one side, choosing faster than anybody read
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache, partial
 from statistics import NormalDist
@@ -109,8 +110,8 @@ class Flag(NamedTuple):
 def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
 
-    Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes are weighed
-    only against voters flagged without them: a strength below ENOUGH is an upper bound.
+    Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes, and what
+    others leave open, are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
     """
     won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
@@ -120,8 +121,12 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
         if len(won) - len(places) < OTHERS * len(places):
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
-        one, strengths = choices.take(places), without(fit, won[places], lost[places])
-        found.append(_evidence(voter, one, odds_of(one, strengths), taste))
+        one, met = choices.take(places), (won[places], lost[places])
+        odds = odds_of(one, without(fit, *met))
+        flag = _peak(voter, one, odds, [odds])
+        if flag.strength >= ENOUGH:
+            flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))])
+        found.append(flag)
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 
 
@@ -148,36 +153,37 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     return likely
 
 
-def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float) -> Floats:
+def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0) -> Floats:
     """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
 
-    The taste is normal with deviation `taste` on each model and is followed by its mean and covariance, from one
+    The taste is normal with deviation `taste` on each model, and everybody's strengths with covariance `spread`, of the
+    models that the voter met, around those of `odds`. Both are followed by their sum's mean and covariance, from one
     choice's mode to the next, over the first _LEARNT choices; a normal around log odds brings them nearer to 0
     (MacKay 1992).
     """
-    if not taste:
+    if not (taste or np.any(spread)):
         return odds
     there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
-    mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)), np.empty(len(odds))
+    mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)) + spread, np.empty(len(odds))
     a_side, b_side = place.reshape(2, -1)
     first = slice(_LEARNT)
     signs = np.where(choices.chose_a[first], 1, -1)
     sides = zip(odds[first].tolist(), a_side[first].tolist(), b_side[first].tolist(), signs.tolist(), strict=True)
     for number, (everybody, a, b, sign) in enumerate(sides):
         column = covariance[a] - covariance[b]
-        spread, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
-        told[number] = expected / math.sqrt(1 + math.pi * spread / 8)
+        apart, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
+        told[number] = expected / math.sqrt(1 + math.pi * apart / 8)
         mode, missed = expected, 0.0
         for _ in range(_STEPS):
             missed = 1 / (1 + math.exp(sign * mode))
-            mode += (sign * missed - (mode - expected) / spread) / (missed * (1 - missed) + 1 / spread)
-        mean += column * ((mode - expected) / spread)
+            mode += (sign * missed - (mode - expected) / apart) / (missed * (1 - missed) + 1 / apart)
+        mean += column * ((mode - expected) / apart)
         missed = 1 / (1 + math.exp(sign * mode))
         bent = missed * (1 - missed)
-        covariance -= np.outer(column, column) * (bent / (1 + spread * bent))
+        covariance -= np.outer(column, column) * (bent / (1 + apart * bent))
     a, b, own = a_side[_LEARNT:], b_side[_LEARNT:], covariance.diagonal()
-    spread = own[a] + own[b] - 2 * covariance[a, b]
-    told[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * spread / 8)
+    apart = own[a] + own[b] - 2 * covariance[a, b]
+    told[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * apart / 8)
     return told
 
 
@@ -212,6 +218,14 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
+def spread_without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
+    """Return the covariance of the strengths of the models that a voter met, by all choices but the voter's."""
+    there = np.unique(np.concatenate([won, lost]))
+    others = fit.wins.copy()
+    np.subtract.at(others, (won, lost), 1.0)
+    return bradley_terry(others, start=fit.strengths).inverse[np.ix_(there, there)]
+
+
 def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     """Fit again without a voter's choices, only the models that are linked with those the voter met."""
     others, strengths = fit.wins.copy(), fit.strengths.copy()
@@ -219,14 +233,6 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     near = np.flatnonzero(fit.comparable[there].any(axis=0))
     strengths[near] = bradley_terry(others[np.ix_(near, near)], start=strengths[near]).strengths
     return strengths
-
-
-def _evidence(voter: int, choices: VoterChoices, odds: Floats, taste: Callable[[], float]) -> Flag:
-    """Return the evidence against one voter, where everybody else would choose A with these log odds."""
-    flag = _peak(voter, choices, odds, [odds])
-    if flag.strength < ENOUGH or not taste():
-        return flag
-    return _peak(voter, choices, odds, [odds, odds_with_taste(choices, odds, taste())])
 
 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:

@@ -10,7 +10,7 @@ from arena.battles.quotas import NetworkDays
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database, now
 from arena.fraud.cohorts import Cohort, in_cohorts
-from arena.fraud.detectors import Suspicion
+from arena.fraud.detectors import Suspicion, VoterChoices
 from arena.fraud.flags import FlagService
 from arena.items.ingest import Ingest
 from arena.leaderboard.service import EVERYONE
@@ -56,6 +56,17 @@ def test_honest_days_and_networks_are_left_alone(taste, runs):
         days = [Cohort(Suspicion.COHORT, part) for part in np.array_split(voters, DAYS)]
         networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(voters, 100)]
         assert in_cohorts(honest, CROWD_MODELS, days + networks, NOBODY) == ()
+
+
+def test_few_votes_of_others_measure_no_day():
+    """Of twenty equal models, 100 votes tell little: taken for the truth, they flag guests in 7 arenas of 30."""
+    arenas = 0
+    for seed in range(30):
+        coins = np.random.default_rng(seed)
+        a, b = coins.permuted(np.tile(np.arange(20), (300, 1)), axis=1).T[:2]
+        votes = VoterChoices(a, b, coins.random(300) < 0.5, np.repeat(np.arange(30), 10))
+        arenas += in_cohorts(votes, 20, [Cohort(Suspicion.COHORT, np.arange(20))], NOBODY) != ()
+    assert arenas <= 1
 
 
 def test_people_with_strong_tastes_are_no_crowd():

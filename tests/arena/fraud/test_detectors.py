@@ -97,6 +97,30 @@ def test_nobody_is_odd_alone():
         assert not len(flagged(drawn(rng, 800, 0, 400, taste=0.7)))
 
 
+def test_few_votes_of_others_measure_nobody():
+    """Of twelve equal models, 50 votes tell little: taken for the truth, they flag who gave 100 in 21 arenas of 40."""
+    out = 0
+    for seed in range(40):
+        coins, a, b = np.random.default_rng(seed), *equal_pairs(seed, 150)
+        out += len(flagged(VoterChoices(a, b, coins.random(150) < 0.5, np.repeat([0, 1, 2], [100, 25, 25])), 12))
+    assert out <= 1
+
+
+def equal_pairs(seed: int, votes: int) -> np.ndarray:
+    """Return two of twelve models for each vote."""
+    coins = np.random.default_rng([seed, 1])
+    return coins.permuted(np.tile(np.arange(12), (votes, 1)), axis=1).T[:2]
+
+
+def test_strengths_that_others_leave_open_are_learnt():
+    """The log odds by integration over the strengths, which others know with a covariance."""
+    choices = VoterChoices(np.zeros(8, int), np.ones(8, int), np.ones(8, bool), np.zeros(8, int))
+    known = np.array([[1.5, 0.5], [0.5, 1.5]])  # the difference of the two has variance 2, as of two tastes
+    as_taste = odds_with_taste(choices, np.full(8, 0.3), 1.0)
+    assert odds_with_taste(choices, np.full(8, 0.3), 0.0, known) == pytest.approx(as_taste)
+    assert odds_with_taste(choices, np.full(8, 0.3), 0.6, 0.64 * known) == pytest.approx(as_taste)
+
+
 def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
     choices = drawn(np.random.default_rng(3), 600, 0, 600, taste=1.0)
     odds = STRENGTHS[choices.a] - STRENGTHS[choices.b]
@@ -158,8 +182,10 @@ def test_a_voter_is_measured_by_the_votes_of_others():
 
 
 def test_the_step_leads_where_a_fit_without_the_voter_does(monkeypatch):
-    """Without tastes: of each voter among many, of one who alone saw a model, and of one weighed in parts."""
-    monkeypatch.setattr(detectors, "taste_of_voters", lambda *_: 0.0)
+    """Strengths known and without tastes: of each voter among many, of one who alone saw a model, and of one weighed in
+    parts.
+    """
+    monkeypatch.setattr(detectors, "odds_with_taste", lambda _, odds, *__: odds)
     rng = np.random.default_rng(3)
     rare = VoterChoices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
     busy = drawn(rng, 1500, first=0)._replace(voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8)
