@@ -236,7 +236,7 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """95% bootstrap interval over questions."""
+    """95% bootstrap interval over questions; None for one question, or where all have the same score."""
     worst: float
     best: float
     """The mean if every unscored grade were 0.0, and if it were 1.0."""
@@ -324,7 +324,7 @@ def _mean(run_means: Matrix) -> Matrix:
 
 
 def _interval(values: Matrix) -> tuple[float | None, float | None]:
-    """95% percentile interval of the mean over resampled questions; (None, None) below two scored questions."""
+    """95% percentile interval of the mean over resampled questions; (None, None) where no draw moves it."""
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
@@ -333,7 +333,7 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
     sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * len(values) // _CELLS)))
     drawn = (draw.multinomial(questions, alike / questions, size).astype(float) for size in sizes)
     low, high = np.nanpercentile(np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5])
-    return float(low), float(high)
+    return (float(low), float(high)) if low < high else (None, None)
 
 
 def _known(value: float) -> float | None:

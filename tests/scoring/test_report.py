@@ -107,6 +107,14 @@ def test_one_question_has_no_interval():
     assert (found.low, found.high) == (None, None)
 
 
+@pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
+def test_questions_of_one_score_have_no_interval(score):
+    """Two questions that a model fails do not prove that it fails all."""
+    for questions in (2, 20):
+        found = line("alike", np.full((questions, 3), score))
+        assert (found.low, found.high) == (None, None) and found.mean == pytest.approx(100 * score)
+
+
 def test_the_interval_is_of_questions_and_not_of_runs():
     """Five equal runs say no more than one."""
     values = np.random.default_rng(3).integers(0, 11, (50, 1)) / 10
