@@ -5,8 +5,8 @@ Angelopoulos, Duchi and Zrnic 2023), a difference estimator of survey sampling (
 chapter 6): the judge's mean at weight lam, plus the mean of what marks leave over, mark - lam * score. Its variance is
 that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
 
-A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0. Two
-pseudo-residuals of +-PSEUDO are therefore added to s^2 once.
+A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0; so do marks that
+are all alike. Two pseudo-residuals of +-PSEUDO are therefore added to s^2 once.
 """
 
 from collections.abc import Sequence
@@ -62,6 +62,11 @@ class CorrectedMean(NamedTuple):
     worth: float
     """Number of marks that would say as much without the judge."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every answer is marked, which leaves nothing to estimate."""
+        return self.alone.half_width == 0
+
 
 def corrected_mean(
     known: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
@@ -76,7 +81,7 @@ def corrected_mean(
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(groups, rest)
     corrected = _interval(value, _variance(groups, rest, pseudo), n)
-    alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, 0.0), n)
+    alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
     gain = (alone.half_width / corrected.half_width) ** 2 if corrected.half_width > 0 else float("inf")
     return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, n * gain)
 

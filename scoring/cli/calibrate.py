@@ -101,6 +101,9 @@ def _of_judge(judge: JudgeCalibration) -> Iterator[str]:
 
 
 def _mean(name: str, mean: CorrectedMean) -> str:
+    if mean.is_whole:
+        people, judge = 100 * mean.alone.value, 100 * mean.judge
+        return f"{name}: every answer is marked: people give {people:.1f}, the judge gave {judge:.1f}"
     corrected, alone = (f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone))
     numbers = f"the judge's mean {100 * mean.judge:.1f}, corrected {corrected}, from the marks alone {alone}"
     return f"{name}: {numbers}; {mean.marks} marks were worth {mean.worth:,.0f}"

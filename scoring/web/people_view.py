@@ -32,7 +32,7 @@ def marks_line(found: MarkResults) -> str:
 
 def mean_text(mean: CorrectedMean) -> str:
     """What people would have given to all answers, in percent."""
-    if mean.alone.half_width == 0:
+    if mean.is_whole:
         return (
             f"Every answer is marked: people give {100 * mean.alone.value:.1f}, the judge gave {100 * mean.judge:.1f}."
         )

@@ -81,6 +81,14 @@ def test_all_marked_leaves_nothing_open():
     found = corrected_mean(MarkedScores(judged("noisy", marks, coin), np.arange(N), marks))
     assert found.alone.value == pytest.approx(marks.mean()) and found.alone.half_width == 0
     assert found.corrected.half_width == 0 and found.corrected.value == pytest.approx(marks.mean(), abs=0.01)
+    assert found.is_whole
+
+
+@pytest.mark.parametrize("mark", [0.0, 1.0])
+def test_marks_that_are_all_alike_leave_the_rest_open(mark):
+    """Ten answers of 200 that are all right do not prove that all are."""
+    found = corrected_mean(MarkedScores(np.full(N, mark), np.arange(10), np.full(10, mark)))
+    assert not found.is_whole and found.alone.half_width > 0.05 and found.worth == pytest.approx(10)
 
 
 def test_a_judge_that_says_nothing_costs_nothing():
