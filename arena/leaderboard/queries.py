@@ -160,7 +160,9 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     alone = voter.max(initial=0) + 1 + np.arange(len(voter))
     outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
     columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter))
-    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd, bool(is_known.all()))
+    judge = select(IMPORTED_SOURCE.c.judge).where(IMPORTED_SOURCE.c.id == key.source)
+    judged = key.kind == "imported" and bool(connection.scalar(judge))
+    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd, bool(is_known.all()), judged)
 
 
 def lost_battles(

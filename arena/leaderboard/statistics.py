@@ -5,7 +5,7 @@ breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import NamedTuple
 
@@ -61,6 +61,8 @@ class BoardVotes:
     crowd: Crowd
     items_known: bool = True
     """Whether every vote tells which item it is about."""
+    judged: bool = False
+    """Whether a judge model cast them, not people."""
 
     def ties(self) -> Floats:
         """Return the votes of each pair without a winner: models x models, symmetric."""
@@ -176,7 +178,8 @@ def _look(
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    return look(fit, found, cast.votes, shown) if is_due else last
+    votes = replace(cast.votes, voters=None) if cast.judged else cast.votes  # a judge is no sample of voters
+    return look(fit, found, votes, shown) if is_due else last
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:

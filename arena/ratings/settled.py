@@ -7,7 +7,8 @@ makes the share of each pair smaller, and adds what its own pairs may spend: alp
 
 Assumed: gaps are nearly normal with the variance of `intervals` (asymptotic confidence sequences: Waudby-Smith, Arbour,
 Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. "Equal" are models that infinitely many items like
-those judged, and voters like these, would leave equal.
+those judged, and voters like these, would leave equal: what fewer voters than FEW like settles nothing, since others
+may come.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,8 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
-from arena.ratings.clusters import cluster_codes
-from arena.ratings.intervals import Intervals
+from arena.ratings.clusters import cluster_codes, effective_number
+from arena.ratings.intervals import FEW, Intervals
 from arena.ratings.votes import ELO, Floats, Votes
 
 OrderState = Literal["settled", "open", "contradicted"]
@@ -86,7 +87,7 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
     if shown < np.count_nonzero(on_items):
         raise ValueError(f"{np.count_nonzero(on_items)} models have votes, but only {shown} were ever shown")
     played = np.bincount(votes.a, minlength=votes.models) + np.bincount(votes.b, minlength=votes.models)
-    ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS)
+    ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS) & _are_several(votes)
     own = found.covariance.diagonal()
     variance = (own[:, None] + own[None, :] - 2 * found.covariance) / ELO.points**2
     known = fit.comparable & (variance > 0) & ~np.eye(votes.models, dtype=bool)
@@ -94,6 +95,11 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
     gap = np.where(known, fit.strengths[:, None] - fit.strengths[None, :], 0)
     progress = gap / np.sqrt(variance) / boundary(variance, max(1, shown * (shown - 1) // 2), alpha)
     return Look(len(votes), progress, (progress > 1) & ready[:, None] & ready[None, :])
+
+
+def _are_several(votes: Votes) -> bool:
+    """Whether voters, where they are told, are enough for intervals to tell what others would choose."""
+    return votes.voters is None or effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
 
 
 def recorded(seen: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]:

@@ -192,6 +192,19 @@ def test_votes_that_do_not_tell_their_items_settle_nothing(arena, item):
     assert told(board) == [] and rows(arena) == []
 
 
+@pytest.mark.parametrize(("judge", "settles"), [(True, True), (False, False)])
+def test_one_judge_settles_what_one_person_does_not(arena, judge, settles):
+    """A board of a judge is of that judge alone; on a board of people others may come."""
+    coin, said = random.Random(1), []
+    for number in range(400):
+        winner: Winner = "a" if coin.random() < 0.8 else "b"
+        said.append(Vote("m1", "m2", winner, f"item {number % 60}", "one", conversation=str(number), judge=judge))
+    battles = Battles("stereoscope", *columns_of(said), rows=tuple(map(STEREOSCOPE.row, said)))
+    VoteImporter(arena).add(battles, ImportRequest("elsewhere", judge=judge))
+    ((*_, state, _),) = told(opened(arena, BoardKey(1, False, kind="imported")))
+    assert state == ("settled" if settles else "open")
+
+
 def test_orders_are_looked_at_every_fifty_votes(arena):
     kept = Leaderboard(arena, every=0)
 
