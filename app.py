@@ -49,7 +49,7 @@ from arena.live.store import LiveModelError
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
-from arena.storage import StorageError, storage_line
+from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api, writing_task
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
@@ -260,7 +260,7 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
     return (
         pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
         terms_routes(context.terms),
-        health_api.routes(health_api.Health(context.database, settings.data_dir)),
+        health_api.routes(health_api.Health(context.database, votes_folders(settings))),
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
         *context.live.routers(),

@@ -77,6 +77,12 @@ def file_of(url: str) -> Path:
     return Path(unquote(url.removeprefix("sqlite:///").partition("?")[0])).absolute()
 
 
+def votes_folders(settings: Settings) -> tuple[Path, ...]:
+    """Return the folders whose disks must have room: DATA_DIR, and that of the SQLite file, which may lie elsewhere."""
+    url = settings.database_url
+    return (settings.data_dir, *([file_of(url).resolve().parent] if url.startswith("sqlite") else []))
+
+
 def refuse_network(file: Path, mounts: Path) -> Mount:
     """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
     mount = mount_of(file, mounts)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from arena.items.store import ITEM, SOURCE
 from arena.settings import Settings
-from arena.storage import no_room
+from arena.storage import no_room, votes_folders
 from arena.templates import plural
 
 ATTENTION_TESTS = 20
@@ -60,7 +60,7 @@ def _kept(settings: Settings) -> _Found:
             "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
         )
         yield "Copy", False, f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md)."
-    full = no_room(settings.data_dir)
+    full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
         yield "Disk", False, f"{full[0].lower()}{full[1:]}."
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from fastapi.responses import PlainTextResponse
 from arena.database import Database, DatabaseError
 
 LEAST_FREE = 200_000_000
-"""Free bytes on the data folder's disk below which it is not ready."""
+"""Free bytes on a disk of the data below which it is not ready."""
 _FRESH_SECONDS = 1.0
 _PATIENCE_SECONDS = 2.0
 """A check that takes longer counts as a problem."""
@@ -28,12 +28,12 @@ class Health:
     def __init__(
         self,
         database: Database,
-        data_dir: Path,
+        folders: Sequence[Path],
         least_free: int = LEAST_FREE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self._data_dir = data_dir
+        self._folders = folders
         self._least_free = least_free
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "health")
@@ -55,7 +55,7 @@ class Health:
         except DatabaseError:
             return "The database stores nothing: it is locked, read-only or gone."
         try:
-            free = shutil.disk_usage(self._data_dir).free
+            free = min(shutil.disk_usage(folder).free for folder in self._folders)
         except OSError as error:
             log.warning("the data folder cannot be looked at: %s", error)
             return "The data folder is gone."

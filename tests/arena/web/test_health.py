@@ -13,8 +13,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from arena.database import Database
+from arena.settings import Settings
+from arena.storage import votes_folders
 from arena.web import health_api
 from arena.web.health_api import Health, routes
+from tests.support.disks import small_disk
 from tests.support.servers import new_postgresql_database
 
 pytestmark = pytest.mark.locks_or_dialect
@@ -41,21 +44,32 @@ def asked(health: Health) -> tuple[int, str]:
 
 
 def test_a_database_and_a_disk_make_a_server_ready(database, tmp_path):
-    assert asked(Health(database, tmp_path, least_free=1)) == (200, "ready")
+    assert asked(Health(database, [tmp_path], least_free=1)) == (200, "ready")
 
 
 def test_a_full_disk_is_told(database, tmp_path):
-    status, told = asked(Health(database, tmp_path, least_free=10**18))
+    status, told = asked(Health(database, [tmp_path], least_free=10**18))
     assert status == 503 and told == "Less than 1000000000000 MB of the disk are free."
 
 
+def test_the_disk_of_a_database_elsewhere_is_watched_too(tmp_path):
+    with small_disk(tmp_path / "disk", "5m") as disk:
+        (disk / "file.db").touch()
+        (tmp_path / "link.db").symlink_to(disk / "file.db")
+        url = f"sqlite:///{tmp_path / 'link.db'}"
+        settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DATABASE_URL": url})
+        with closing(Database(url)) as database:
+            status, told = asked(Health(database, votes_folders(settings), least_free=10**7))
+    assert (status, told) == (503, "Less than 10 MB of the disk are free.")
+
+
 def test_a_folder_that_is_gone_is_told(database, tmp_path):
-    assert asked(Health(database, tmp_path / "gone")) == (503, "The data folder is gone.")
+    assert asked(Health(database, [tmp_path / "gone"])) == (503, "The data folder is gone.")
 
 
 def test_a_database_that_does_not_answer_is_told_without_its_address(database, postgresql, tmp_path):
     """The file is gone from under SQLite; PostgreSQL has ended the sessions and lets nobody in."""
-    health = Health(database, tmp_path, least_free=1, clock=(clock := Clock()))
+    health = Health(database, [tmp_path], least_free=1, clock=(clock := Clock()))
     assert asyncio.run(health.problem()) is None
     if database.is_sqlite:
         hidden = Path(str(database.url.database))
@@ -90,7 +104,7 @@ def test_a_flood_of_questions_asks_the_database_once_a_second(database, tmp_path
         return set(await asyncio.gather(*(health.problem() for _ in range(100))))
 
     counting = Counting(f"sqlite:///{tmp_path / 'counted.db'}")
-    health = Health(counting, tmp_path, least_free=1, clock=(clock := Clock()))
+    health = Health(counting, [tmp_path], least_free=1, clock=(clock := Clock()))
     assert asyncio.run(flood(health)) == {None}
     assert len(seen) == 1
     clock.now += 1.5
@@ -103,7 +117,7 @@ def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_ba
     monkeypatch.setattr(health_api, "_PATIENCE_SECONDS", 0.5)
     monkeypatch.setattr(health_api, "_FRESH_SECONDS", 0.3)
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    health = Health(database, tmp_path, least_free=1)
+    health = Health(database, [tmp_path], least_free=1)
     with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         begun = time.monotonic()
@@ -129,13 +143,13 @@ def test_a_database_that_only_reads_is_not_ready(kind, request, tmp_path):
             connection.exec_driver_sql(f"ALTER DATABASE {database.url.database} SET default_transaction_read_only = on")
             connection.commit()
         database.close()  # new sessions only read, as those of a standby
-    assert asked(Health(database, tmp_path, least_free=1)) == (503, GONE)
+    assert asked(Health(database, [tmp_path], least_free=1)) == (503, GONE)
     database.close()
 
 
 def test_both_answer_while_every_thread_of_the_requests_is_taken(database, tmp_path):
     app, free = FastAPI(), threading.Event()
-    app.include_router(routes(Health(database, tmp_path, least_free=1)))
+    app.include_router(routes(Health(database, [tmp_path], least_free=1)))
 
     @app.get("/slow")
     def slow() -> str:
