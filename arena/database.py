@@ -261,10 +261,7 @@ def back_up(url: str, copy: Path) -> None:
         raise DatabaseError(f"{file} is not there to be copied; set DATA_DIR or DATABASE_URL as the server has it")
     if copy.exists():
         raise DatabaseError(f"{copy} is there already; choose another name for the copy")
-    try:
-        _back_up(file, copy)
-    except (sqlite3.Error, OSError) as error:
-        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
+    _back_up(file, copy)
 
 
 def counter(connection: Connection, name: str) -> int:
@@ -363,15 +360,21 @@ def _make_private(file: Path) -> None:
 
 
 def _back_up(file: Path, copy: Path) -> None:
-    """Copy an SQLite file atomically: the copy gets its name once it is on the disk."""
+    """Copy an SQLite file: the copy gets its name once it is on the disk, or nothing is left. Raises DatabaseError."""
     unfinished = copy.with_name(f"{copy.name}.unfinished")
-    unfinished.unlink(missing_ok=True)
-    _make_private(unfinished)
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("VACUUM INTO ?", (str(unfinished),))
-    with unfinished.open("rb+") as written:
-        os.fsync(written.fileno())
-    unfinished.replace(copy)
+    try:
+        unfinished.unlink(missing_ok=True)
+        _make_private(unfinished)
+        try:
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("VACUUM INTO ?", (str(unfinished),))
+            with unfinished.open("rb+") as written:
+                os.fsync(written.fileno())
+            unfinished.replace(copy)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
 
 
 def _upgrade(connection: Connection, found: int) -> None:

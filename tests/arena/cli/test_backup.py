@@ -51,6 +51,14 @@ def test_without_a_database_nothing_is_made(environ, tmp_path):
     assert not (tmp_path / "copy.db").exists() and not (tmp_path / "data" / "arena.db").exists()
 
 
+def test_a_copy_that_fails_leaves_no_file(environ, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "arena.db").write_bytes(b"no database" * 100)
+    done = run("arena", "backup", tmp_path / "copy.db", environ=environ)
+    assert done.code == 2 and "arena.db cannot be copied to" in done.err, done
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
 def test_postgresql_is_copied_by_its_own_tool(environ, tmp_path):
     address = {"DATABASE_URL": "postgresql://arena:secret@nowhere.example/arena"}
     done = run("arena", "backup", tmp_path / "copy.db", environ=environ | address)
