@@ -209,7 +209,7 @@ class Database:
         """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
-        self._server_lock = FileLock(f"{self.url.database}.server-lock")
+        self._server_lock = FileLock(f"{Path(self.url.database or '').resolve()}.server-lock")  # one behind every link
         try:
             self._server_lock.acquire(timeout=0)
         except Timeout as error:

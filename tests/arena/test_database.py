@@ -9,6 +9,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from threading import Barrier, Event, Timer
@@ -286,6 +287,14 @@ def test_a_second_server_on_the_file_is_refused_while_commands_run_beside(sqlite
     second.become_server()
     second.close()
     command.close()
+
+
+def test_a_second_server_is_refused_behind_a_link_to_the_file(sqlite, tmp_path):
+    sqlite.become_server()
+    link = tmp_path / "link.db"
+    link.symlink_to(str(sqlite.url.database))
+    with closing(Database(f"sqlite:///{link}")) as second, pytest.raises(DatabaseError, match="Another server already"):
+        second.become_server()
 
 
 def test_a_killed_server_leaves_no_lock(sqlite):
