@@ -94,8 +94,12 @@ def order_in_words(ranks: Mapping[str, float], cause: str) -> list[str]:
 
 
 def _gathering(standings: Sequence[Standing]) -> list[str]:
-    young = [line.model for line in standings if line.trust == "provisional"]
-    return [f"{names(young)} still {'gathers' if len(young) == 1 else 'gather'} votes"] if young else []
+    young = [line for line in standings if line.trust == "provisional"]
+    unbeaten = [line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED]
+    others = [line.model for line in young if line.model not in unbeaten]
+    has, gathers = "has" if len(unbeaten) == 1 else "have", "gathers" if len(others) == 1 else "gather"
+    told = [f"{names(unbeaten)} {has} not lost yet, and so no rank"] if unbeaten else []
+    return told + ([f"{names(others)} still {gathers} votes"] if others else [])
 
 
 def _missing(standings: Sequence[Standing]) -> str:

@@ -87,6 +87,12 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
     assert max(map(texts.index, ("one", "two", "three"))) < texts.index("Still gathering votes")
 
 
+def test_who_never_lost_is_not_said_to_need_votes(sqlite):
+    wins = {**contest(30, 30, 30, 30, 30, 30), ("best", "one"): 20, ("best", "two"): 20, ("new", "three"): 9}
+    said = headline(board_of(sqlite, wins, ("one", "two", "three", "best", "new")))
+    assert said.endswith("; best has not lost yet, and so no rank; new still gathers votes.")
+
+
 def test_the_sentence_says_whose_votes_it_is_about(sqlite):
     board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
     assert headline(replace(board, key=replace(board.key, everyone=True))).startswith("By everyone's votes: one leads")
