@@ -41,6 +41,7 @@ _PRIVATE = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
 """Parts of an address of a database that may hold a password."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
+_QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
 _SPACE_HOPS = "1"
 """A Space is reached only through its platform's proxies; how many there are is not documented. No visitor can forge
 the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
@@ -87,7 +88,11 @@ def _folder(text: str) -> Path:
 
 def _existing(text: str) -> Path:
     path = Path(text).absolute()
-    if not path.exists():
+    try:
+        found = path.exists()
+    except OSError as error:  # a folder that this user may not enter, a name that is too long
+        raise ValueError(f"it cannot be opened: {error.strerror}") from error
+    if not found:
         raise ValueError("there is no such file or folder")
     return path
 
@@ -248,6 +253,8 @@ class Settings:
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Read the settings; a blank variable is as if absent. Raises SettingError for a wrong value."""
         given = {name: text.strip() for name, text in environ.items() if text.strip()}
+        for one in _read(cls, None, given):
+            _refuse_quotes(one.name, given.get(one.name, ""))
         defaults = {"HOST": "0.0.0.0", "TRUSTED_HOPS": _SPACE_HOPS} if "SPACE_ID" in given else {}
         given = {"DATA_DIR": "~/.stereoscope", **defaults, **given}
         if "MIRROR" in given and "HF_TOKEN" not in given:
@@ -343,6 +350,12 @@ def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[Se
             yield SettingRead(name, shown, bool(environ.get(name, "").strip()))
 
 
+def _refuse_quotes(name: str, text: str) -> None:
+    """Raise SettingError for a value in quotes: a shell takes them off, Docker's --env-file does not."""
+    if _QUOTED.fullmatch(text):
+        raise SettingError(f"{name} stands in quotes, which would count as part of its value; write it without them")
+
+
 def _shown(value: object) -> str:
     if isinstance(value, Secret):
         return "set" if value else "none"
@@ -358,6 +371,7 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     value = environ.get(name, "").strip()
     if not value:
         raise SettingError(f"The catalogue of models takes a key from {name}, which is not set; set it to the key")
+    _refuse_quotes(name, value)
     return Secret(value)
 
 

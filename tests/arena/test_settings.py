@@ -237,6 +237,7 @@ def test_settings_are_frozen():
         *(("LIVE_AT_ONCE", value) for value in ("0", "10001", "-1")),
         *((f"LIVE_{name}_BUDGET", value) for name in ("BATTLE", "DAY", "TOTAL") for value in ("$1", "-1", "free")),
         ("MODELS", "/nowhere/models.toml"),
+        ("MODELS", "/" + "x" * 5000),
         *(
             ("MIRROR", value) for value in ("votes", "a/b/c", "https://hub.example/a/b", "a/b\nc", "ada/votes")
         ),  # no token
@@ -279,6 +280,21 @@ def test_a_wrong_value_gives_one_clear_line_that_names_its_variable(name, value)
     assert name in line
     assert "\n" not in line
     assert 20 < len(line) < 300, "long enough to say what is expected, short enough to read"
+
+
+QUOTED = {"DATA_DIR": "/data", "HOST": "127.0.0.1", "OPENAI_API_KEY": SECRET, "OAUTH_CLIENT_SECRET": SECRET}
+
+
+@pytest.mark.parametrize(("name", "value"), QUOTED.items())
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
+    """As Docker's --env-file hands it on: votes would lie in a folder of that name, on the container's own disk."""
+    with pytest.raises(SettingError, match=f"^{name} stands in quotes.*; write it without them") as caught:
+        Settings.from_env({**LOGIN, name: f"{quote}{value}{quote}"})
+    assert SECRET not in str(caught.value)
+    with pytest.raises(SettingError, match="SOME_KEY stands in quotes"):
+        secret("SOME_KEY", {"SOME_KEY": f"{quote}{SECRET}{quote}"})
+    Settings.from_env({"PROMPT": '"anything"'})
 
 
 @pytest.mark.parametrize("name", ["PORT", "DEMO_BANK", "IMAGE_HOSTS", "VOTERS_PER_PAIR"])
