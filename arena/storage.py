@@ -22,6 +22,8 @@ SPACE_PORTS = ("443", "8080")
 VOTES_ROOM = 1_000_000_000
 """Bytes of the disk reserved for votes: with less free, nothing else is stored."""
 _SQLITE_ROOM = 1_000_000
+_NEVER_SERVED = b"\1\1"
+"""Versions in the head of an SQLite file that was never served: to open it changes them, and then begins the log."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
@@ -50,6 +52,7 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
     if not settings.database_url.startswith("sqlite"):
         return f"{_postgresql(settings)}{copied}"
     file = file_of(settings.database_url)
+    refuse_foreign_log(file.resolve())
     if not _is_fleeting(settings, refuse_network(file, mounts)):
         return f"SQLite on a lasting disk, {file}{copied}"
     if copied:
@@ -92,6 +95,23 @@ def refuse_network(file: Path, mounts: Path) -> Mount:
             "file. Set DATA_DIR to a folder of a local disk, or DATABASE_URL to a PostgreSQL server"
         )
     return mount
+
+
+def refuse_foreign_log(file: Path) -> None:
+    """Raise StorageError if a file put back from a copy lies beside the log of the one before, which would damage it.
+
+    Call it before the file is opened: to close it here would drop SQLite's locks.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if not (file.exists() and log.exists() and log.stat().st_size):
+        return
+    with file.open("rb") as opened:
+        version = opened.read(20)[18:]
+    if version == _NEVER_SERVED:
+        raise StorageError(
+            f"{log} belongs to another file than {file}, which is a copy, and would damage it; move {log.name} and "
+            f"{file.name}-shm away, and start again"
+        )
 
 
 def mount_of(file: Path, mounts: Path) -> Mount:

@@ -1,13 +1,14 @@
 """Where the data lie: what is told at the start, and where they may not lie."""
 
 import re
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import app
-from arena.database import Database, DatabaseError
+from arena.database import Database, DatabaseError, back_up
 from arena.settings import BackupSettings, Settings
 from arena.storage import StorageError, file_of, is_lost_at_restart, mount_of, refuse_network, storage_line
 from arena.types import Secret
@@ -142,6 +143,25 @@ def test_a_start_on_a_full_disk_says_so(tmp_path):
         (disk / "fill").write_bytes(bytes(300_000))
         with pytest.raises(DatabaseError, match="its disk is full; free some megabytes and start again"):
             Database(f"sqlite:///{disk / 'arena.db'}")
+
+
+def test_a_copy_put_back_beside_the_log_of_another_file_is_refused_until_the_log_is_gone(tmp_path):
+    url, file = f"sqlite:///{tmp_path / 'arena.db'}", tmp_path / "arena.db"
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
+    with closing(Database(url)) as served:
+        back_up(url, tmp_path / "copy.db")
+        log = (tmp_path / "arena.db-wal").read_bytes()
+        served.try_write()
+    (tmp_path / "arena.db-wal").write_bytes(log)
+    storage_line(settings)  # its own log, as a kill leaves it
+    copy = (tmp_path / "copy.db").read_bytes()
+    file.write_bytes(copy)
+    with pytest.raises(StorageError, match="arena.db-wal belongs to another file .*; move arena.db-wal and "):
+        storage_line(settings)
+    assert file.read_bytes() == copy
+    (tmp_path / "arena.db-wal").unlink()
+    storage_line(settings)
+    Database(url).close()
 
 
 def test_a_start_without_a_place_for_uploads_says_so_in_one_line(tmp_path, monkeypatch, capsys):
