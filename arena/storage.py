@@ -103,11 +103,13 @@ def refuse_foreign_log(file: Path) -> None:
     Call it before the file is opened: to close it here would drop SQLite's locks.
     """
     log = file.with_name(f"{file.name}-wal")
-    if not (file.exists() and log.exists() and log.stat().st_size):
+    try:
+        with file.open("rb") as opened:
+            version = opened.read(20)[18:]
+        has_log = log.stat().st_size > 0
+    except OSError:  # neither is there, or the database says why it cannot be read
         return
-    with file.open("rb") as opened:
-        version = opened.read(20)[18:]
-    if version == _NEVER_SERVED:
+    if has_log and version == _NEVER_SERVED:
         raise StorageError(
             f"{log} belongs to another file than {file}, which is a copy, and would damage it; move {log.name} and "
             f"{file.name}-shm away, and start again"
