@@ -2,12 +2,11 @@
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
 Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
-model, as large as the tastes of all voters are; what few votes of others leave open about strengths is open to the
-null too. The alternatives, in equal parts, are a coin, a contrarian, one who
-always chooses the same side, and one who chooses for or against one model whenever it is there. By Ville's inequality a
-voter who follows the null ever passes 1/alpha with a chance of at most alpha, so the test may be repeated after every
-vote. What counts is the weaker evidence of the two: who merely likes one model is no rigger, as far as others like as
-strongly.
+model, as large as the tastes of all voters are; what few votes of others leave open about strengths is open to the null
+too. The alternatives, in equal parts, are a coin, a contrarian, one who always chooses the same side, and one who
+chooses for or against one model whenever it is there. By Ville's inequality a voter who follows the null ever passes
+1/alpha with a chance of at most alpha, so the test may be repeated after every vote. What counts is the weaker evidence
+of the two: who merely likes one model is no rigger, as far as others like as strongly.
 
 Beside it are three habits: choosing one side, choosing faster than anybody reads, and failing check items.
 """

@@ -68,8 +68,8 @@ COLUMNS = (
         "order",
         "Above next",
         "Settled: it stands above the next model by a rule that holds however often one looks, here every "
-        f"{LOOK_EVERY} votes. Open: how much of the gap that settles it is there. Contradicted: settled once, and "
-        "later votes say otherwise.",
+        f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Open: how much of the gap that settles it is there. "
+        "Contradicted: settled once, and later votes say otherwise.",
     ),
     Column(
         "elo",
