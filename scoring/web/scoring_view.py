@@ -68,7 +68,7 @@ def mine_html(jobs: Sequence[Job]) -> str:
         about = (BENCHMARKS[job.benchmark].name, job.model or "rules alone", f"{ago(now() - job.created)} ago")
         if job.state != "quoted":
             listed.append((job, job.score or STATE_WORDS[job.state], about))
-    return SCORING.mine(listed)
+    return SCORING.mine(listed, followed(jobs) is not None)
 
 
 def followed(jobs: Sequence[Job]) -> Job | None:

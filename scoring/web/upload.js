@@ -44,14 +44,12 @@
   }));
   const again = (zone) => {
     const jobs = document.getElementById("mine");
-    if (!fieldOf(zone) || jobs?.textContent.trim() === "") return;  // it is not built, or does not know of a job yet
+    if (!fieldOf(zone) || (jobs && !jobs.querySelector(".mine, .empty"))) return;  // not built, or no job known yet
     zone.dataset.again = "";
     const [name, token] = JSON.parse(kept(zone) ?? "[]");
-    setTimeout(() => {  // Gradio shows an answer part by part
-      if (!token || zone.sending || document.querySelector(".progress")) return;  // a job stands in place of its file
-      say(zone, name, "ready");
-      tell(zone, undefined, token);
-    }, 300);
+    if (!token || zone.sending || jobs?.querySelector("[data-followed]")) return;  // a job stands in place of its file
+    say(zone, name, "ready");
+    tell(zone, undefined, token);
   };
   if (performance.getEntriesByType("navigation")[0]?.type === "reload") {
     new MutationObserver(() => document.querySelectorAll(".upload:not([data-again])").forEach(again))
