@@ -53,7 +53,7 @@ def visitor(browser, scoring) -> Iterator[Page]:
 
 def open_tab(page: Page, scoring: AppServer) -> None:
     page.goto(f"{scoring.address}/score")
-    expect(page.locator("#mine")).not_to_be_empty()
+    expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
 
 
 def unfold(page: Page) -> None:
@@ -165,7 +165,7 @@ def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     visitor.locator("#check").click()
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.reload()
-    expect(visitor.locator("#mine")).not_to_be_empty()
+    expect(visitor.locator(".upload[data-again]")).to_be_visible()
     expect(visitor.locator("#drop-state")).to_have_text("")
 
 
