@@ -8,7 +8,6 @@ back for that, until both streams have ended: then all is shown within two secon
 import asyncio
 import logging
 import re
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple
@@ -155,7 +154,7 @@ class SideBySide:
         for listener in listeners:
             listener.add_done_callback(self._on_end)
         try:
-            await self._show(_FramePace(time.monotonic()), tell)
+            await self._show(_FramePace(_now()), tell)
             self._end("complete")
         finally:
             for listener in listeners:
@@ -212,8 +211,8 @@ class SideBySide:
         return None
 
     async def _show(self, pace: "_FramePace", tell: Callable[[], None]) -> None:
-        begin = time.monotonic() + self._delay
-        while self.ending is None and (left := begin - time.monotonic()) > 0:
+        begin = _now() + self._delay
+        while self.ending is None and (left := begin - _now()) > 0:
             await self._more(left)
         while self.ending is None:
             grew = self._grow(pace)
@@ -267,13 +266,13 @@ class _FramePace:
     def count(self, words: int) -> None:
         """Note that every side shows so many words."""
         if words and (not self._grown or words > self._grown[-1][1]):
-            self._grown.append((time.monotonic(), words))
+            self._grown.append((_now(), words))
 
     def fix(self) -> None:
         """Fix the pace once a side is complete, without the last growth: the end of a stream ends a word sooner."""
         if self.rate is not None or not self._grown:
             return
-        now, shown = time.monotonic(), self._grown[-1][1]
+        now, shown = _now(), self._grown[-1][1]
         (first, at_first), (last, at_last) = self._grown[0], self._grown[max(0, len(self._grown) - 2)]
         seconds, grown = last - first, at_last - at_first
         if seconds < SURE_SECONDS or grown < SURE_WORDS:
@@ -286,14 +285,18 @@ class _FramePace:
         """Show the rest of the remaining side within LAST_SECONDS: both streams have ended."""
         if self._finishes or self.rate is None:
             return
-        now, begin = time.monotonic(), max(time.monotonic(), self._settled[0])
+        now, begin = _now(), max(_now(), self._settled[0])
         self.rate = max(self.rate, (words - shown) / (LAST_SECONDS - (begin - now)))
         self._settled, self._finishes = (begin, shown), True
 
     def allowed(self) -> int:
         """The number of words that the remaining side may show by now."""
         at, words = self._settled
-        return words + max(0, int((time.monotonic() - at) * (self.rate or 0)))
+        return words + max(0, int((_now() - at) * (self.rate or 0)))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def sides(a: VLM, b: VLM) -> dict[Side, VLM]:
