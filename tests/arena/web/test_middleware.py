@@ -660,12 +660,6 @@ def test_gradios_own_login_redirects_nobody_to_a_host_that_a_stranger_sends(vote
 FEW_OPEN = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=2, large=2)
 
 
-async def hang(scope, receive, send) -> None:
-    """Begin an answer and never end it, as a stream of events does."""
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await asyncio.Event().wait()
-
-
 SMALL = Allowance(files=Rate(5, 0.01), calls=Rate(2, 0.01), open=2, large=2)
 WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6, large=10**6)
 
@@ -679,14 +673,24 @@ def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
 @pytest.mark.parametrize("counted", ["voter", "network"])
 def test_open_streams_are_bounded(counted):
     async def scenario() -> list[int]:
+        streaming = asyncio.Semaphore(0)
+
+        async def hang(scope, receive, send) -> None:
+            """Begin an answer and never end it, as a stream of events does."""
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            streaming.release()
+            await asyncio.Event().wait()
+
         async with client(hang, **{counted: FEW_OPEN}) as visitor:
             visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
             held = [asyncio.create_task(visitor.get("/stream")) for _ in range(2)]
-            await asyncio.sleep(0.1)
+            for _ in held:
+                await streaming.acquire()
             codes = [(await visitor.get("/stream")).status_code]
             held[0].cancel()
             await asyncio.wait([held[0]])
             again = asyncio.create_task(visitor.get("/stream"))
+            await streaming.acquire()
             done, _ = await asyncio.wait([again], timeout=0.2)
             for task in (*held, again):
                 task.cancel()
@@ -731,7 +735,8 @@ def test_no_websocket_is_opened():
         async def send(message) -> None:
             sent.append(message)
 
-        await RequestMiddleware(hang, SIGNER)({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
+        middleware = RequestMiddleware(PlainTextResponse("here"), SIGNER)
+        await middleware({"type": "websocket", "path": "/gradio_api/queue/join"}, None, send)  # pyright: ignore
 
     asyncio.run(scenario())
     assert [message["type"] for message in sent] == ["websocket.close"]
