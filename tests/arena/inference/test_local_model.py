@@ -249,10 +249,10 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
         assert await process_pool.worker(cards[0]) is first, "used last"
         third = await process_pool.worker(cards[2])
         assert process_pool.workers == (first, third) and not second.alive
-        await first.start([NONE], GREEDY)  # busy while it loads
+        await first.start([NONE], ENDLESS)  # busy while it loads, and then
         second = await process_pool.worker(cards[1])
         assert process_pool.workers == (first, second) and not third.alive, "the other is older, and busy"
-        await second.start([NONE], GREEDY)
+        await second.start([NONE], ENDLESS)
         with pytest.raises(ModelError, match="busy"):
             await process_pool.worker(cards[2])
 

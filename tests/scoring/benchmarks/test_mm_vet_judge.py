@@ -182,8 +182,8 @@ def test_a_stopped_scoring_goes_on_where_it_was(cache, other_cache):
 def test_faults_change_no_score(cache, other_cache, options):
     with OpenAIServer() as calm:
         expected = scored(calm, other_cache, drafted(calm.address, options=options))
-    with OpenAIServer(faults=Faults(0.4, seed=7, hang=1.5)) as server:
-        report = scored(server, cache, drafted(server.address, options=options), replace(HASTY, timeout=0.7))
+    with OpenAIServer(faults=Faults(0.4, seed=7, hang=3.0)) as server:
+        report = scored(server, cache, drafted(server.address, options=options), replace(HASTY, timeout=2.0))
         assert sum(server.counts.faults.values()) > 0.15 * server.counts.calls
         assert server.counts.paid <= 1.6 * calm.counts.paid
     assert scores(report) == scores(expected)

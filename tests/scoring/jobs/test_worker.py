@@ -245,7 +245,7 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
             del address
             done = ended(bench, job.link)
             assert done.state == "done", done.problem
-            wait_for(lambda: gc.collect() >= 0 and seen() is None, 5)
+            wait_for(lambda: gc.collect() >= 0 and seen() is None)
         assert server.counts.keys == {"sk-planted-0123456789"} and operators.counts.calls == 0
     assert spent_by(bench.budget, job.link, OWNER).total == 0
     assert not traces("sk-planted-0123456789", caplog.text.encode())

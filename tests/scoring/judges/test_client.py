@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import ssl
+import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable
@@ -30,6 +31,7 @@ from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
 from tests.support.certificates import HOST
 from tests.support.judging_process import tls
 from tests.support.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
+from tests.support.virtual_time import run
 
 KEY = "sk-planted-Zq7_0123456789"
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
@@ -56,11 +58,11 @@ def with_judge(
 ) -> T:
     """Return what `work` makes of a judge on this server."""
 
-    async def run() -> T:
+    async def worked() -> T:
         async with Judge(spec, address(server), pace, **more) as judge:
             return await work(judge)
 
-    return asyncio.run(run())
+    return asyncio.run(worked())
 
 
 def failing(kind: Fault, in_a_row: int = 1000, **fields: Any) -> OpenAIServer:
@@ -118,11 +120,15 @@ def test_estimates_are_corrected_by_what_the_replies_say():
 # Faults
 
 
+def patient_with(kind: Fault) -> RateLimits:
+    """A pace that gives a call up soon only where the fault is that it never ends: a machine may stand still."""
+    return replace(HASTY, timeout=1.5) if kind in ("hang", "drip") else HASTY
+
+
 @pytest.mark.parametrize("kind", BREAKDOWNS)
 def test_a_passing_fault_is_got_over(kind):
     with failing(kind, in_a_row=2) as server:
-        pace = replace(HASTY, timeout=0.3) if kind in ("hang", "drip") else HASTY
-        reply = with_judge(server, lambda judge: judge.ask(question()), pace=pace)
+        reply = with_judge(server, lambda judge: judge.ask(question()), pace=patient_with(kind))
     assert server.counts.calls == 3
     assert reply.texts == (steady_score(server.counts.bodies[0], 0),)
 
@@ -149,7 +155,7 @@ def test_a_lasting_fault_ends_after_the_last_attempt(kind):
 
 def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
     asks = [question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(60)]
-    pace = replace(HASTY, concurrency=16, attempts=8, timeout=1.5)
+    pace = replace(HASTY, concurrency=16, attempts=8, timeout=4.0)
 
     def texts(faults: Faults) -> list[tuple[str, ...]]:
         with OpenAIServer(faults=faults) as server:
@@ -296,10 +302,14 @@ def test_asked_wait(headers, seconds):
 
 
 def test_the_server_is_not_asked_before_it_said():
-    with failing("429 with Retry-After", in_a_row=1, retry_after="0.6") as server:
-        with_judge(server, lambda judge: judge.ask(question()))
-    first, second = server.counts.times
-    assert 0.6 <= second - first < 3.0
+    """And soon after it: the best of three, so that a busy machine does not decide."""
+    waits: list[float] = []
+    while len(waits) < 3 and min(waits, default=3.0) >= 3:
+        with failing("429 with Retry-After", in_a_row=1, retry_after="0.6") as server:
+            with_judge(server, lambda judge: judge.ask(question()))
+        first, second = server.counts.times
+        waits.append(second - first)
+    assert 0.6 <= min(waits) < 3.0, waits
 
 
 def test_waits_are_short_and_grow_with_jitter_or_are_what_the_server_asked():
@@ -313,21 +323,25 @@ def test_waits_are_short_and_grow_with_jitter_or_are_what_the_server_asked():
 def test_all_calls_wait_where_the_server_says_so_and_else_only_the_refused_one():
     """Of two questions at once the first is refused."""
 
-    def gaps(*headers: str) -> float:
+    def gap(*headers: str) -> float:
+        """Seconds between the two, of which the refused one waits by itself for four to eight."""
         with OpenAIServer() as server:
             server.answers = [http(429, {"error": {"message": "slow down"}}, *headers)]
 
             async def work(judge: Judge) -> None:
                 first = asyncio.create_task(judge.ask(question("first")))
-                while not server.counts.calls:
+                while server.running or not server.counts.calls:
                     await asyncio.sleep(0.01)
-                await asyncio.sleep(0.1)
-                await asyncio.gather(first, judge.ask(question("second")))
+                await asyncio.sleep(0.5)
+                await judge.ask(question("second"))
+                first.cancel()
 
-            with_judge(server, work, pace=replace(HASTY, backoff=0.4))
+            with_judge(server, work, pace=replace(HASTY, backoff=120.0))
+        assert [body["messages"][0]["content"] for body in server.counts.bodies] == ["first", "second"]
         return server.counts.times[1] - server.counts.times[0]
 
-    assert gaps("Retry-After: 1") >= 1.0 > gaps()
+    assert gap("Retry-After: 2") >= 2.0
+    assert gap() < 4.0
 
 
 def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_take(monkeypatch):
@@ -349,7 +363,7 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
 
     with monkeypatch.context() as short:
         short.setattr(rate_limit, "_LEAST_SECONDS", 0.2)
-        assert asyncio.run(asyncio.wait_for(work(), 20)) == "slow"
+        assert run(work()) == "slow"
     assert [times.limit(given_up) for given_up in range(4)] == [2.0, 8.0, 32.0, 60.0]
 
 
@@ -361,11 +375,11 @@ def test_a_call_may_take_longer_only_after_one_that_took_too_long(monkeypatch):
                 await judge.ask(question(f"question {number}"))
             server.answers = [http(503, {"error": {}}), http(503, {"error": {}})]
             server.faults = Faults(1.0, kinds=("hang",), in_a_row=1000)
-            monkeypatch.setattr(rate_limit, "_LEAST_SECONDS", 0.2)
+            monkeypatch.setattr(rate_limit, "_LEAST_SECONDS", 0.5)
             monkeypatch.setattr(judge._reply_times, "_slowest", 0.0)
             await judge.ask(question())
 
-        with pytest.raises(JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 0.8 seconds"):
+        with pytest.raises(JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 2 seconds"):
             with_judge(server, work)
 
 
@@ -402,23 +416,38 @@ def test_a_busy_server_opens_no_breaker_and_is_asked_less_often():
 
 
 def test_no_more_calls_at_one_time_than_agreed():
-    with OpenAIServer(latency=0.05) as server:
+    with OpenAIServer(latency=0.2) as server:
         asks = [question(f"question {number}") for number in range(30)]
         with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=replace(HASTY, concurrency=5))
     assert server.counts.at_once == 5
 
 
 def test_a_call_that_waits_for_its_place_is_not_yet_late():
-    with OpenAIServer(latency=0.2) as server:
-        asks = [question(f"question {number}") for number in range(4)]
-        pace = replace(HASTY, concurrency=1, timeout=0.7)
+    with OpenAIServer(latency=0.3) as server:
+        asks = [question(f"question {number}") for number in range(8)]
+        pace = replace(HASTY, concurrency=1, timeout=2.0)
         with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
-    assert server.counts.calls == 4
+    assert server.counts.calls == 8
 
 
-def length(server: OpenAIServer) -> float:
-    """Return the seconds from the second call to the last: the first takes longer on its way."""
-    return server.counts.times[-1] - server.counts.times[1]
+class Noting(RateLimiter):
+    """A rate limiter that notes when the first call asked for its turn, and when each got it."""
+
+    def __init__(self, pace: RateLimits) -> None:
+        super().__init__(pace)
+        self._asked: list[float] = []
+        self._turns: list[float] = []
+
+    async def turn(self, tokens: int) -> None:
+        self._asked.append(time.monotonic())
+        await super().turn(tokens)
+        self._turns.append(time.monotonic())
+
+    def assert_spaced(self, calls: int, seconds: float) -> None:
+        """No call came before its turn, however late a busy machine lets it come."""
+        assert len(self._turns) == calls
+        for number, at in enumerate(sorted(self._turns)):
+            assert at - min(self._asked) >= number * seconds - 0.001, (number, self._turns)
 
 
 @pytest.mark.parametrize(
@@ -426,15 +455,17 @@ def length(server: OpenAIServer) -> float:
 )
 def test_calls_are_spaced_out(pace):
     asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(10)]
+    meter = Noting(pace)
     with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
-        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
-    assert length(server) >= 0.36
+        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace, meter=meter)
+    meter.assert_spaced(10, 0.05)
 
 
 def test_judges_that_share_a_key_share_its_pace():
+    pace = RateLimits(requests_per_minute=1200)
+    meter = Noting(pace)
+
     async def work(server: OpenAIServer) -> None:
-        pace = RateLimits(requests_per_minute=1200)
-        meter = RateLimiter(pace)
         async with (
             Judge(SPEC, address(server), pace, meter=meter) as one,
             Judge(SPEC, address(server), pace, meter=meter) as two,
@@ -443,7 +474,7 @@ def test_judges_that_share_a_key_share_its_pace():
 
     with OpenAIServer() as server:
         asyncio.run(work(server))
-    assert length(server) >= 0.36
+    meter.assert_spaced(10, 0.05)
 
 
 def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
@@ -490,7 +521,7 @@ def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
 def test_a_failed_attempt_costs_its_bound_unless_it_cannot_have_been_billed(kind):
     job_budget = Recorder()
     with failing(kind, in_a_row=1) as server:
-        with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3), job_budget=job_budget)
+        with_judge(server, lambda judge: judge.ask(question()), pace=patient_with(kind), job_budget=job_budget)
     told = kind in ("no choices", "no finish_reason")
     expected = job_budget.settled[1] if told else job_budget.held[0] if kind in PAID else 0
     assert job_budget.settled[0] == expected and len(job_budget.settled) == len(job_budget.held) == 2
@@ -500,36 +531,40 @@ def test_a_refused_connection_costs_nothing():
     job_budget = Recorder()
     with socket.socket() as probing:
         probing.bind(("127.0.0.1", 0))
-        port = probing.getsockname()[1]
+        nowhere = Endpoint(f"http://127.0.0.1:{probing.getsockname()[1]}/v1", Secret(KEY))
 
-    async def run() -> None:
-        async with Judge(SPEC, Endpoint(f"http://127.0.0.1:{port}/v1", Secret(KEY)), HASTY, job_budget) as judge:
-            await judge.ask(question())
+        async def asked() -> None:
+            async with Judge(SPEC, nowhere, HASTY, job_budget) as judge:
+                await judge.ask(question())
 
-    with pytest.raises(JudgeFailed, match="could not be reached"):
-        asyncio.run(run())
+        with pytest.raises(JudgeFailed, match="could not be reached"):
+            asyncio.run(asked())
     assert list(job_budget.settled.values()) == [0, 0, 0, 0]
 
 
 def test_a_call_that_is_cancelled_costs_its_bound():
     job_budget = Recorder()
-    with OpenAIServer(latency=5.0) as server:
+    with OpenAIServer(latency=60.0) as server:
 
         async def work(judge: Judge) -> None:
             task = asyncio.create_task(judge.ask(question()))
-            await asyncio.sleep(0.3)
+            while not server.running:
+                await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-        with_judge(server, work, pace=replace(HASTY, timeout=10.0), job_budget=job_budget)
+        with_judge(server, work, job_budget=job_budget)
     assert job_budget.settled == {0: job_budget.held[0]}
 
 
 def test_a_reservation_that_is_cancelled_is_given_back():
+    begun, cancelled = threading.Event(), threading.Event()
+
     class Slow(Recorder):
         def reserve(self, amount: int) -> int:
-            time.sleep(0.2)
+            begun.set()
+            cancelled.wait(60)
             return super().reserve(amount)
 
     job_budget = Slow()
@@ -537,8 +572,11 @@ def test_a_reservation_that_is_cancelled_is_given_back():
 
         async def work(judge: Judge) -> None:
             task = asyncio.create_task(judge.ask(question()))
-            await asyncio.sleep(0.1)
+            while not begun.is_set():
+                await asyncio.sleep(0.01)
             task.cancel()
+            await asyncio.sleep(0)
+            cancelled.set()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
