@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -182,6 +183,7 @@ class OpenAIServer:
         """Hidden tokens that it tells of."""
         self.pace = pace
         """Seconds before each further word of a stream."""
+        self._said_most: int | None = None
         self.counts = Counts()
         self.answers: list[bytes] = []
         """Whole HTTP answers that are given first, before any other."""
@@ -205,6 +207,15 @@ class OpenAIServer:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(10)
+
+    @contextmanager
+    def silent_after(self, words: int) -> Iterator[None]:
+        """Let each stream say so many words, and the rest when the block ends."""
+        before, self._said_most = self._said_most, words
+        try:
+            yield
+        finally:
+            self._said_most = before
 
     @property
     def running(self) -> int:
@@ -310,8 +321,7 @@ class OpenAIServer:
             await writer.drain()
             await asyncio.sleep(0.05)
         for number, word in enumerate(words):
-            if number:
-                await asyncio.sleep(self.pace)
+            await self._turn(number)
             if number == 2 and fault == "error in stream":
                 await _event(writer, _error("The server had an error", "server_error"))
                 break
@@ -328,6 +338,13 @@ class OpenAIServer:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    async def _turn(self, number: int) -> None:
+        """Wait until a stream may say its next word, which comes after so many."""
+        if number:
+            await asyncio.sleep(self.pace)
+        while self._said_most is not None and number >= self._said_most:
+            await asyncio.sleep(0.01)
 
     def _fault(self, body: Body) -> Fault | None:
         asked = json.dumps([prompt(body), body.get("seed"), body.get("n")])

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Playwright, Route, expect
@@ -187,6 +188,17 @@ _PRESSED = """([pressed, came]) => new Promise((told, failed) => {
   document.getElementById(pressed).click();
   look();
 })"""
+
+
+def stop_clock(page: Page) -> None:
+    """Let no more time pass on a page whose clock is installed than a test lets pass: it may stand still meanwhile."""
+    page.clock.pause_at(datetime.fromtimestamp(page.evaluate("Date.now()") / 1000 + 3_600, UTC))
+
+
+NEVER_BY_ITSELF = """window.setTimeout = new Proxy(window.setTimeout, {
+  apply: (real, on, [work, after, ...more]) => after > 2_000 ? 0 : Reflect.apply(real, on, [work, after, ...more]),
+}); undefined"""
+"""A script of a page on which a choice waits until somebody goes on: a busy machine's test is slower than the page."""
 
 
 def lose_answer(page: Page, path: str) -> None:

@@ -32,8 +32,8 @@ TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
 class Server:
     """The live routes of one server, as one visitor calls them."""
 
-    def __init__(self, url: str, environ: dict[str, str], cookie: str) -> None:
-        self.database = Database(url)
+    def __init__(self, url: str, environ: dict[str, str], cookie: str, models: OpenAIServer) -> None:
+        self.database, self.models = Database(url), models
         settings = Settings.from_env(environ)
         pictures = PictureStore(settings.pictures_dir)
         setup = LiveSetup(settings, self.database, ItemBank(self.database), pictures, "1")
@@ -85,7 +85,7 @@ def servers(postgresql, tmp_path, monkeypatch) -> Iterator[tuple[Server, Server]
     with OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models:
         environ = {"DATA_DIR": str(tmp_path / "data")}
         environ["MODELS"] = catalogue(Path(tmp_path), *(card(f"Model {name}", name, models) for name in models.models))
-        both = Server(url, environ, cookie), Server(url, environ, cookie)
+        both = Server(url, environ, cookie, models), Server(url, environ, cookie, models)
         yield both
         for server in both:
             server.database.close()
@@ -95,11 +95,13 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
     here, there = servers
 
     async def run() -> None:
-        path = await here.begin()
-        await there.sends_elsewhere(path)
+        with here.models.silent_after(5):
+            path = await here.begin()
+            await there.sends_elsewhere(path)
         assert (await here.watch(path))["phase"] == "open"
-        await there.post(f"{path}/questions", {"text": "And what else?"})
-        await here.sends_elsewhere(path)
+        with here.models.silent_after(5):
+            await there.post(f"{path}/questions", {"text": "And what else?"})
+            await here.sends_elsewhere(path)
         assert (await there.watch(path))["phase"] == "open"
         assert (await there.post(f"{path}/choice", {"choice": "a"}))["phase"] == "voted"
         again = f"/live/battles/{(await here.post(f'{path}/undo'))['battle']}"
@@ -114,8 +116,9 @@ def test_a_chat_is_held_at_one_server(servers):
     here, there = servers
 
     async def run() -> None:
-        path = await here.talk()
-        await there.sends_elsewhere(path)
+        with here.models.silent_after(5):
+            path = await here.talk()
+            await there.sends_elsewhere(path)
         there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
         assert (await there.client.get(path)).status_code == 404, "nobody else learns that it is anywhere"
         there.client.cookies = here.client.cookies
@@ -130,11 +133,12 @@ def test_what_a_dead_server_answered_is_lost_and_not_elsewhere(servers):
     here, there = servers
 
     async def run() -> None:
-        path, talk = await here.begin(), await here.talk()
-        here.database.close()  # as when its process ends
-        ended = await there.watch(path)
-        assert ended["phase"] == "void" and "were lost" in str(ended)
-        assert (await there.client.get(talk)).status_code == 404
+        with here.models.silent_after(5):
+            path, talk = await here.begin(), await here.talk()
+            here.database.close()  # as when its process ends
+            ended = await there.watch(path)
+            assert ended["phase"] == "void" and "were lost" in str(ended)
+            assert (await there.client.get(talk)).status_code == 404
 
     asyncio.run(run())
 

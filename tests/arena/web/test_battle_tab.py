@@ -25,6 +25,7 @@ from arena.web.words import CHINESE, ENGLISH
 from tests.support.leaderboard_page import choose
 from tests.support.screens import (
     DESK,
+    NEVER_BY_ITSELF,
     PHONE,
     TABLET,
     Late,
@@ -33,6 +34,7 @@ from tests.support.screens import (
     lose_answer,
     see_both,
     shoot,
+    stop_clock,
     takes_a_tap_at_once,
     turn,
 )
@@ -75,6 +77,7 @@ def test_the_status_tells_the_choice_and_offers_one_undo():
 def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     page.clock.install()
     open_battle(page, server.address)
+    stop_clock(page)
     expect(page.locator("#bank")).to_have_text("demo bank")
     expect(page.locator("#counter")).to_have_text("Your votes: 0")
     assert names(page) == []
@@ -113,6 +116,7 @@ def test_the_first_battle_is_visible_within_three_seconds(browser, server):
 
 
 def test_a_second_tap_on_a_button_is_no_tap_on_the_next_one(page, server):
+    page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
     assert not takes_a_tap_at_once(page, "choose-a", "undo")
     assert "undo-time" in page.locator("#undo").evaluate("undo => getComputedStyle(undo).animationName"), (
@@ -128,6 +132,7 @@ def test_a_second_tap_on_a_button_is_no_tap_on_the_next_one(page, server):
 def test_undo_gives_the_choice_back_once(page, server):
     page.clock.install()
     open_battle(page, server.address)
+    stop_clock(page)
     page.click("#choose-a")
     page.click("#undo")
     expect(page.locator("#status")).to_contain_text("Taken back. Choose again: the second choice is final.")
@@ -137,6 +142,7 @@ def test_undo_gives_the_choice_back_once(page, server):
     page.wait_for_timeout(300)
     assert names(page) == [], "the undo stopped the reveal"
     assert page.locator("#problem").inner_text().strip() == ""
+    page.clock.resume()
     page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
     expect(page.locator(".answer .model")).to_have_count(2)
@@ -243,6 +249,7 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
 
 
 def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
+    page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
     page.keyboard.press("i")
     expect(page.locator("#lightbox")).to_be_visible()
@@ -327,6 +334,7 @@ def test_both_answers_stand_alike_drawn_or_as_plain_text_and_the_page_scrolls_in
 
 
 def test_terms_stand_by_the_first_vote_and_take_no_room_after_it(page, server):
+    page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
     expect(page.locator("#dock .terms")).to_contain_text("take it back once")
     with page.context.expect_page() as opened:
@@ -446,6 +454,7 @@ def test_a_picture_that_does_not_load_is_skipped_without_cost(browser, server):
 
 def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(browser, server):
     with fresh_page(browser, DESK) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address)
         late = Late(page, "**/run/predict*")
         page.locator("#card-b .said").click(position={"x": 5, "y": 5})
@@ -497,6 +506,7 @@ def test_the_same_refusal_twice_is_an_answer_too(browser, server):
 
 
 def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
+    page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
     for number in range(2):
         if number:
@@ -509,6 +519,7 @@ def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
 
 
 def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
+    page.add_init_script(NEVER_BY_ITSELF)
     worker = f"w{time.monotonic_ns()}"
     open_battle(page, server.address, f"?campaign=pilot&worker={worker}&n=2")
     expect(page.locator("#counter")).to_have_text("0 of 2 votes")
@@ -543,6 +554,7 @@ def test_a_link_to_an_item_opens_it_whatever_was_added_and_is_left_with_it(brows
     with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as database:
         *_, item = ItemBank(database).bank().items.values()
     with fresh_page(browser, DESK) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
         page.goto(f"{server.address}/item/{item.key}?fbclid=added")
         reveal(page)
         expect(page.locator(".instruction-text")).to_contain_text(item.instruction[:40])
@@ -565,6 +577,7 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(b
             for _ in combinations(item.contestants, 2):
                 person.reveal(person.vote(person.serve_on(item.id), "a"))
     with fresh_page(browser, DESK) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address, f"?item={item.key}")
         reveal(page)
         expect(page.locator(".others")).to_have_text(re.compile(r"(0|100)% of 5 people chose as you\."))
@@ -584,6 +597,7 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
             voter.wait_out_undo()
             voter.next()
         page.context.add_cookies([{"name": COOKIE, "value": voter.client.cookies[COOKIE], "url": server.address}])
+        page.add_init_script(NEVER_BY_ITSELF)
         page.goto(server.address)
         for number in (9, 10):
             reveal(page)
@@ -601,6 +615,7 @@ def test_the_next_battle_is_there_before_the_server_answers(browser, server):
     with fresh_page(browser, DESK) as page, closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url) if "/pictures/" in request.url else None)
+        page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address)
         (before,) = database.execute("SELECT count(*) FROM battle").fetchone()
         reveal(page)
@@ -657,13 +672,16 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         expect(page).to_have_title(CHINESE["title"])
         expect(page.get_by_role("navigation", name=CHINESE["pages"])).to_be_visible()
         page.context.set_offline(True)
+        stop_clock(page)
         page.keyboard.press("a")
         expect(page.locator(".toast-body")).to_contain_text(CHINESE["no_answer"])
         expect(page.locator(".toast-close")).to_have_accessible_name(CHINESE["toast_close"])
         page.context.set_offline(False)
         page.clock.fast_forward(2_000)  # Gradio loads the page again
+        page.clock.resume()
         expect(page.locator(".toast-body")).to_have_count(0)
         see_both(page)
+        stop_clock(page)
         page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text(CHINESE["chose"].format("A"))
         expect(page.locator("#undo")).to_have_text(CHINESE["undo"])
@@ -698,6 +716,7 @@ def test_two_tabs_on_one_battle_leave_one_vote(page, server):
 def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page, server):
     page.clock.install()
     open_battle(page, server.address)
+    stop_clock(page)
     page.keyboard.press("a")
     expect(page.locator("#reveal")).to_be_visible()
     name = token(page)
@@ -705,6 +724,7 @@ def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page,
     page.keyboard.press("n")
     expect(page.locator(".toast-body")).to_contain_text(ENGLISH["no_answer"])
     page.clock.fast_forward(1_000 * UNDO_SECONDS)
+    page.clock.resume()
     expect(page.locator(".answer .model")).to_have_count(2)
     assert token(page) == name
     page.click("#next")

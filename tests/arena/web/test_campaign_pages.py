@@ -23,7 +23,7 @@ from arena.web.words import ENGLISH
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
-from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.screens import DESK, NEVER_BY_ITSELF, PHONE, fresh_page, shoot, stop_clock
 from tests.support.servers import AppServer, drafts
 from tests.support.visitors import rows
 
@@ -155,11 +155,6 @@ READY = '#dock[data-wait=""] #choose-a'
 
 VOTED = "#status[role=status] [data-phase=voted]"
 """A choice, once the page's script is there."""
-NEVER_BY_ITSELF = """
-    const real = window.setTimeout;
-    window.setTimeout = (work, after, ...more) => after > 2000 ? 0 : real(work, after, ...more);
-"""
-"""A choice waits until somebody goes on: a busy machine's test is slower than the page."""
 
 
 class Hands:
@@ -401,7 +396,9 @@ def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
         page.clock.install()
         keys = Keys(page, begin_plain(page, server, "patient", "over"))
         keys.consent()
-        keys.choose("a")
+        keys.see()
+        stop_clock(page)
+        page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
         page.clock.fast_forward(3_000)
         lead(keys.frame, f"2 of {PIECES}")
@@ -413,7 +410,9 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         page.clock.install()
         keys = Keys(page, begin_plain(page, server, "late", "over"))
         keys.consent()
-        keys.choose("a")
+        keys.see()
+        stop_clock(page)
+        page.keyboard.press("a")
         expect(page.locator(VOTED)).to_be_visible()
         with database_of(server) as database, database.write() as connection:
             connection.execute(update(VOTE).values(voted_at=now() - timedelta(seconds=9), tick=0))

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo
-from tests.support.screens import PHONE, shoot
+from tests.support.screens import PHONE, shoot, stop_clock
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +21,14 @@ def page(browser, live) -> Iterator[Page]:
         yield tab
 
 
-def test_a_conversation_with_a_named_model(page):
+def test_a_conversation_with_a_named_model(page, live):
     page.set_input_files("#chat-files", [photo()])
     expect(page.locator("#chat-send")).to_be_enabled()
     page.select_option("#chat-model", NAMES["two"])
     page.fill("#chat-text", "What is this?")
-    page.press("#chat-text", "Enter")
-    phase(page, "growing", "chat")
+    with live.server.silent_after(3):
+        page.press("#chat-text", "Enter")
+        phase(page, "growing", "chat")
     expect(page.locator("#chat-name")).to_have_text(NAMES["two"])
     expect(page.locator("#chat-said")).to_contain_text("red square")
     phase(page, "open", "chat")
@@ -50,6 +51,7 @@ def test_a_conversation_that_is_not_here_gives_the_form_back(page, status, gone)
     page.clock.install()
     page.route("**/chat/talks/*", lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"))
     page.fill("#chat-text", "Are you there?")
+    stop_clock(page)
     page.click("#chat-send")
     expect(page.locator("#chat-problem")).to_contain_text("Trying again")
     page.clock.fast_forward(3_000)
@@ -57,10 +59,11 @@ def test_a_conversation_that_is_not_here_gives_the_form_back(page, status, gone)
     expect(page.locator("#chat-form")).to_be_visible()
 
 
-def test_stop_keeps_what_was_said(page):
+def test_stop_keeps_what_was_said(page, live):
     page.fill("#chat-text", "Say a lot.")
-    page.click("#chat-send")
-    expect(page.locator("#chat-said .growing")).to_contain_text("picture")
-    page.click("#chat-stop")
-    phase(page, "open", "chat")
+    with live.server.silent_after(6):
+        page.click("#chat-send")
+        expect(page.locator("#chat-said .growing")).to_contain_text("picture")
+        page.click("#chat-stop")
+        phase(page, "open", "chat")
     expect(page.locator("#chat-said")).to_contain_text("(stopped here)")

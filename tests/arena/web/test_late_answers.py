@@ -25,8 +25,9 @@ from tests.support.servers import AppServer
 class SlowServer:
     """An app with votes, a judge and live models, and the numbers of its events."""
 
-    def __init__(self, app: AppServer, folder: Path) -> None:
+    def __init__(self, app: AppServer, folder: Path, models: OpenAIServer) -> None:
         self.address = app.address
+        self.models = models
         self.folder = folder
         self._config = httpx.get(f"{app.address}/config").json()
 
@@ -59,7 +60,7 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
         environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-late"}
         environ |= {"JUDGE_PRICES": str(folder / "prices.csv"), "MODELS": catalogue(folder, *tables)}
         app = AppServer(folder / "data", DEMO_BANK="off", **environ)
-        yield SlowServer(app, folder)
+        yield SlowServer(app, folder, live)
         app.stop()
 
 
@@ -270,20 +271,21 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
 
 
 # Live battles and the chat.
-def test_a_late_answer_to_stop_leaves_the_follow_up(page):
+def test_a_late_answer_to_stop_leaves_the_follow_up(service, page):
     turn_tab(page, "Chat")
     expect(page.locator("#chat-model option")).to_have_count(2)
     late = Late(page, "**/chat/talks/*/stop")
     page.fill("#chat-text", "Say a lot.")
-    page.click("#chat-send")
-    expect(page.locator("#chat-said .growing")).to_contain_text("picture")
-    page.click("#chat-stop")
-    late.wait()
-    phase(page, "open", "chat")
-    page.fill("#chat-follow", "And what else?")
-    page.press("#chat-follow", "Enter")
-    expect(page.locator("#chat-said .growing")).to_contain_text("Again")
-    late.come()
+    with service.models.silent_after(6):
+        page.click("#chat-send")
+        expect(page.locator("#chat-said .growing")).to_contain_text("picture")
+        page.click("#chat-stop")
+        late.wait()
+        phase(page, "open", "chat")
+        page.fill("#chat-follow", "And what else?")
+        page.press("#chat-follow", "Enter")
+        expect(page.locator("#chat-said .growing")).to_contain_text("Again")
+        late.come()
     phase(page, "open", "chat")
     expect(page.locator("#chat .asked")).to_have_count(2)
     expect(page.locator("#chat-said")).to_contain_text("red square")
@@ -298,13 +300,14 @@ def begin(page: Page) -> None:
 
 
 @pytest.mark.soak
-def test_a_late_answer_to_stop_leaves_the_choice(page):
+def test_a_late_answer_to_stop_leaves_the_choice(service, page):
     late = Late(page, "**/live/battles/*/stop")
-    begin(page)
-    expect(page.locator("#live-text-a")).to_contain_text("picture")
-    page.click("#live-stop")
-    late.wait()
-    phase(page, "open")
+    with service.models.silent_after(6):
+        begin(page)
+        expect(page.locator("#live-text-a")).to_contain_text("picture")
+        page.click("#live-stop")
+        late.wait()
+        phase(page, "open")
     page.click("#live-a")
     phase(page, "voted")
     late.come()

@@ -1,7 +1,9 @@
 """Live battles in a real browser: two uploads, both panes growing, stop, vote, names; follow-ups, failures, keys."""
 
 import base64
+import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -11,7 +13,16 @@ from arena.web.words import CHINESE, ENGLISH
 from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
-from tests.support.screens import PHONE, assert_fits, fresh_page, shoot, takes_a_tap_at_once, turn_tab
+from tests.support.screens import (
+    NEVER_BY_ITSELF,
+    PHONE,
+    assert_fits,
+    fresh_page,
+    shoot,
+    stop_clock,
+    takes_a_tap_at_once,
+    turn_tab,
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,28 +55,29 @@ def models(page: Page) -> list[str]:
     return page.locator("#live .answer .model").all_inner_texts()
 
 
-NOTES_LENGTHS = """new MutationObserver(() => {
-    const texts = ["a", "b"].map((side) => document.getElementById(`live-text-${side}`)?.innerText ?? "");
-    lengths.add(texts.map((text) => text.length).join());
-}).observe(document.body, { subtree: true, childList: true, characterData: true }); var lengths = new Set()"""
-"""The lengths of both answers, at each change of the page."""
+GROWTH = ((3, "picture|this"), (6, "red|is"), (10, "white|and"))
+"""How many words both have said, and the last whole one of either."""
 
 
-def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_named(page):
+def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_named(page, live):
     shoot(page, "live-form")
-    page.evaluate(NOTES_LENGTHS)
-    send(page, photo("red.png"), photo("blue.png", "blue"))
-    phase(page, "growing")
-    expect(page.locator("#live-a")).to_be_hidden()
+    with live.server.silent_after(0), ExitStack() as held:
+        send(page, photo("red.png"), photo("blue.png", "blue"))
+        phase(page, "growing")
+        expect(page.locator("#live-a")).to_be_hidden()
+        for said, shown in GROWTH:
+            held.enter_context(live.server.silent_after(said))
+            for side in "ab":
+                expect(page.locator(f"#live-text-{side}")).to_have_text(re.compile(rf"\b({shown})$"))
     phase(page, "open")
-    assert page.evaluate("lengths.size") > 5, "they grew bit by bit"
     assert models(page) == []
     expect(page.locator("#live-head figure")).to_have_count(2)
     expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
     assert page.locator("#live-text-a b, #live-text-b b").count() == 0, "what a model wrote stays text"
-    assert_follow_up(page)
+    assert_follow_up(page, live)
     page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
     page.clock.install()
+    stop_clock(page)
     page.click("#live-a")
     expect(page.locator("#live-status")).to_contain_text("You chose A")
     assert models(page) == []
@@ -81,11 +93,12 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
     assert_fits(page)
 
 
-def assert_follow_up(page: Page) -> None:
+def assert_follow_up(page: Page, live: LiveApp) -> None:
     """Both are asked a second question."""
     page.fill("#live-follow", "And what\nelse?")
-    page.click("#live-ask")
-    phase(page, "growing")
+    with live.server.silent_after(3):
+        page.click("#live-ask")
+        phase(page, "growing")
     phase(page, "open")
     expect(page.locator("#live .asked")).to_have_count(2)
     for side in ("a", "b"):
@@ -95,11 +108,12 @@ def assert_follow_up(page: Page) -> None:
     shoot(page, "live-follow")
 
 
-def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
-    send(wide)
-    expect(wide.locator("#live-text-a")).to_contain_text("picture", timeout=30_000)
-    wide.click("#live-stop")
-    phase(wide, "open")
+def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide, live):
+    with live.server.silent_after(6):
+        send(wide)
+        expect(wide.locator("#live-text-a")).to_contain_text("picture", timeout=30_000)
+        wide.click("#live-stop")
+        phase(wide, "open")
     assert abs(len(words(wide, "a")) - len(words(wide, "b"))) <= 4
     expect(wide.locator("#live-status")).to_contain_text("outside the ranking")
     expect(wide.locator("#live-more")).to_be_hidden()
@@ -108,17 +122,18 @@ def test_stop_ends_both_and_the_vote_is_outside_the_ranking(wide):
 
 
 @pytest.mark.soak
-def test_it_can_be_done_by_keyboard_alone(wide):
+def test_it_can_be_done_by_keyboard_alone(wide, live):
     wide.set_input_files("#live-files", [photo()])
     expect(wide.locator("#live-send")).to_be_enabled()
     wide.focus("#live-text")
     wide.keyboard.type("What is this?")
     wide.keyboard.press("Shift+Enter")
     wide.keyboard.type("Say a lot.")
-    wide.keyboard.press("Enter")
-    phase(wide, "growing")
-    assert "Say a lot." in wide.locator("#live-head").inner_text()
-    wide.keyboard.press("a")
+    with live.server.silent_after(3):
+        wide.keyboard.press("Enter")
+        phase(wide, "growing")
+        assert "Say a lot." in wide.locator("#live-head").inner_text()
+        wide.keyboard.press("a")
     phase(wide, "open")
     wide.keyboard.press("b")
     phase(wide, "voted")
@@ -211,8 +226,9 @@ def test_an_item_of_the_bank_can_be_taken(page):
 
 
 def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
-    send(wide)
-    phase(wide, "growing")
+    with live.server.silent_after(3):
+        send(wide)
+        phase(wide, "growing")
     wide.reload()
     expect(wide.locator("#item .item")).to_be_visible()  # on the other tab meanwhile: nobody has stopped it
     turn_tab(wide, "With your own picture")
@@ -242,6 +258,7 @@ def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
     wide.emulate_media(reduced_motion="reduce")
     send(wide)
     phase(wide, "open")
+    wide.evaluate(NEVER_BY_ITSELF)
     lose(wide, "choice", arrives=True)
     assert not takes_a_tap_at_once(wide, "live-a", "live-undo")
     expect(wide.locator("#live-status")).to_contain_text("You chose A")
@@ -263,6 +280,7 @@ def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     send(wide)
     phase(wide, "open")
     wide.clock.install()
+    stop_clock(wide)
     wide.click("#live-a")
     lose(wide, "undo", arrives=False)
     wide.click("#live-undo")
@@ -287,7 +305,7 @@ def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose A")
 
 
-def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page):
+def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
     page.fill("#live-text", "What do you see here?")
     lose(page, "live/images", arrives=False)
     page.set_input_files("#live-files", [photo()])
@@ -295,8 +313,9 @@ def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page):
     lose(page, "live/battles", arrives=True)
     page.click("#live-send")
     expect(page.locator("#live-form-problem")).to_have_text(ENGLISH["no_answer"])
-    page.click("#live-send")
-    phase(page, "growing")
+    with live.server.silent_after(3):
+        page.click("#live-send")
+        phase(page, "growing")
     expect(page.locator("#live-head img")).to_have_count(1)
 
 
