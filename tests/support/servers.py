@@ -181,7 +181,9 @@ def _after_a_first_start() -> Path:
 
 
 def free_port() -> int:
-    """Return a port of this machine that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port of this machine that nothing listens on, and that nobody else is given while this process runs."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that sets it too may listen there
+    reserved.bind(("127.0.0.1", 0))
+    atexit.register(reserved.close)
+    return reserved.getsockname()[1]
