@@ -29,6 +29,14 @@ settings.register_profile("soak", deadline=None)
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin no test in a day's last minute: limits and budgets count by days (UTC)."""
+    left = 86_400 - time.time() % 86_400
+    if left < 60:
+        time.sleep(left + 1)
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
