@@ -177,8 +177,9 @@ def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     slow = [mean(of[NAMES[1]]) for of in met]
     others = [mean(pauses) for of in met for name, pauses in of.items() if name != NAMES[1]]
     apart = [mean(pauses) for *_, of in finished if NAMES[1] not in of for pauses in of.values() if pauses]
-    assert len(slow) > battles / 20
-    if battles >= 200:  # in a few battles the slow model may say more in each, and whoever says more rests once
+    # Chance may bring the slow model into none of a few battles; or it says more in each, and who says more rests once.
+    if battles >= 200:
+        assert len(slow) > battles / 20
         assert ks_2samp(slow, others).pvalue > 0.01
         assert ks_2samp(slow, apart).pvalue < 0.01, "battles differ in speed, so that this test can fail"
 
