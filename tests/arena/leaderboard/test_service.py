@@ -433,8 +433,8 @@ def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
 def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
     board = Leaderboard(poll.database, every=0.5 * MANY / 60)
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
+    began = time.monotonic()  # before the first look, however long it takes
     first = board.board(SINGLE, PATIENCE)
-    began = time.monotonic()
     plant(poll.database, wins_and_losses("m1", "m2", 20, 0))
     second = board.board(SINGLE)
     assert second.votes == 60 and second.standings[0].rating.value > first.standings[0].rating.value
@@ -442,9 +442,9 @@ def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
     errors = [(line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)]
     assert errors == pytest.approx([errors[0]] * 4), "the interval goes with the rating"
     while board.board(SINGLE).statistics is first.statistics:
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < PATIENCE
         time.sleep(0.02)
-    assert time.monotonic() - began > 0.3
+    assert time.monotonic() - began >= 0.5
     assert board.board(SINGLE).statistics.votes == 60
     board.close()
 
@@ -493,7 +493,7 @@ def test_win_counts_that_changed_unseen_are_found(poll):
     assert board.board(SINGLE, PATIENCE).votes == 5
     with poll.database.write() as connection:
         connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, change=0))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while board.board(SINGLE).votes != 6:
         assert time.monotonic() < deadline
         time.sleep(0.02)
