@@ -162,8 +162,13 @@ def log_in(provider: OidcServer, client: httpx.Client) -> list[str]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    """Return every file below a folder; one that is gone when its turn comes was a file of a moment."""
+    found = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            if path.is_file() and not path.is_symlink():
+                found[str(path)] = path.read_bytes()
+    return found
 
 
 def test_the_search_finds_what_is_planted():

@@ -28,7 +28,7 @@ class SlowStore(BattleStore):
         self.go = Event()
 
     def vote_all(self, vote_rows: Sequence[VoteRequest]) -> list[Battle | VoteError]:
-        self.go.wait(10)
+        self.go.wait(60)
         self.taken.append(len(vote_rows))
         return super().vote_all(vote_rows)
 

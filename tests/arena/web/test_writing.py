@@ -272,7 +272,7 @@ def setup_on(database: Database, folder, *vlms: ScriptedVLM) -> WritingSetup:
 
 
 async def _when(is_so) -> None:
-    for _ in range(200):
+    for _ in range(3_000):
         if is_so():
             return
         await asyncio.sleep(0.02)
