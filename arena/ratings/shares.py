@@ -43,26 +43,28 @@ def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterab
     """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
 
     Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
-    cases of one cell and two clusters. Where that cannot be told, a cluster is one case. No effect is below 1.
+    cases of one cell and two clusters. Of this each case tells as much as any other, so that a busy voter does not tell
+    it alone. Where it cannot be told, a cluster is one case. No effect is below 1.
     """
-    everything = np.zeros(len(cell), np.int64)
     size, hits = summed(cell, np.ones(len(cell)), cells), summed(cell, hit.astype(np.float64), cells)
-    every_pair, every_both = _pairs(hit, cell, cells, everything)
+    every_pair, every_both = size * (size - 1), hits * (hits - 1)
     effects = np.ones(cells)
     for cluster in clusterings:
-        pairs, both = _pairs(hit, cell, cells, cluster)
-        apart = every_pair - pairs
-        told = apart > 0
-        chance = (every_both - both)[told] / apart[told]
-        most = pairs[told] @ (hits[told] / size[told] - chance)
-        alike = min(max(float((both[told] - pairs[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 1.0
+        sizes, both_hit, of = _clusters(hit, cell, cluster)
+        others = np.maximum(sizes - 1, 1)
+        pairs, both = summed(of, sizes * (sizes - 1), cells), summed(of, both_hit, cells)
+        cases, alike_hit = summed(of, sizes * (sizes > 1), cells), summed(of, both_hit / others, cells)
+        told = every_pair > pairs
+        chance = (every_both - both)[told] / (every_pair - pairs)[told]
+        most = cases[told] @ (hits[told] / size[told] - chance)
+        alike = min(max(float((alike_hit[told] - cases[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 1.0
         effects += alike * pairs / np.maximum(size, 1)
     return effects
 
 
-def _pairs(hit: np.ndarray, cell: Codes, cells: int, cluster: Codes) -> tuple[Floats, Floats]:
-    """The ordered pairs of cases of one cell and cluster, and those of two hits, by cell."""
+def _clusters(hit: np.ndarray, cell: Codes, cluster: Codes) -> tuple[Floats, Floats, Codes]:
+    """Of each cluster in each cell: its cases, the ordered pairs of two hits among them, and its cell."""
     clusters = int(cluster.max(initial=0)) + 1
     group, place = np.unique(cell * clusters + cluster, return_inverse=True)
     size, hits = summed(place, np.ones(len(place)), len(group)), summed(place, hit.astype(np.float64), len(group))
-    return summed(group // clusters, size * (size - 1), cells), summed(group // clusters, hits * (hits - 1), cells)
+    return size, hits * (hits - 1), group // clusters

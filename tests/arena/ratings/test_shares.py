@@ -74,6 +74,24 @@ def test_win_rates_hold_for_new_items_and_voters(design, by_vote):
     assert np.mean(held["by vote"]) < by_vote
 
 
+def test_win_rates_hold_for_new_voters_where_few_cast_most_votes():
+    """Ten voters with tastes, of whom the first casts a third of the votes, over 300 arenas."""
+    models, voters, votes = 6, 10, 2_000
+    activity = 1 / np.arange(1, voters + 1)
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        strengths, tastes = np.linspace(-1, 1, models), rng.normal(0, 1, (models, voters))
+        model, voter = rng.integers(0, models, votes), rng.choice(voters, votes, p=activity / activity.sum())
+        hit = rng.random(votes) < 1 / (1 + np.exp(-strengths[model] - tastes[model, voter]))
+        new = 1 / (1 + np.exp(-strengths[:, None] - np.random.default_rng(0).normal(0, 1, 10_000)))
+        n, won = np.bincount(model, minlength=models), np.bincount(model, hit, models)
+        effects = design_effects(hit, model, models, [voter])
+        low, high = wilson(won / effects, n / effects)
+        held.append(((low <= new.mean(1)) & (new.mean(1) <= high)).mean())
+    assert 0.93 <= np.mean(held) <= 0.98
+
+
 def test_votes_of_one_item_that_always_agree_are_one_vote():
     hit, item = np.repeat(np.arange(40) % 2 == 0, 5), np.repeat(np.arange(40), 5)
     (effect,) = design_effects(hit, np.zeros(200, int), 1, [item])
