@@ -60,7 +60,7 @@ class CorrectedMean(NamedTuple):
     """Weight of the judge's scores, from 0 to 1."""
     marks: int
     worth: float
-    """Number of marks that would say as much without the judge."""
+    """Number of marks, of at most all answers, that would say as much without the judge."""
 
     @property
     def is_whole(self) -> bool:
@@ -82,8 +82,7 @@ def corrected_mean(
     value = lam * float(known.scores.mean()) + _stratified(groups, rest)
     corrected = _interval(value, _variance(groups, rest, pseudo), n)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
-    gain = (alone.half_width / corrected.half_width) ** 2 if corrected.half_width > 0 else float("inf")
-    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, n * gain)
+    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone))
 
 
 def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
@@ -91,6 +90,13 @@ def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> Correct
     both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
     marks = one.marks[first] - other.marks[second]
     return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata), seed)
+
+
+def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:
+    """The m of which marks alone have the corrected mean's variance: theirs is in proportion to 1/m - 1/N."""
+    n, answers = len(known.marks), len(known.scores)
+    kept = (corrected.half_width / alone.half_width) ** 2 if alone.half_width > 0 else 0.0
+    return 1 / (1 / answers + kept * (1 / n - 1 / answers))
 
 
 def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
@@ -106,19 +112,23 @@ def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
     return weights
 
 
-Groups = Sequence[tuple[int, np.ndarray]]
+Groups = Sequence[tuple[float, np.ndarray]]
 
 
 def _groups(known: MarkedScores) -> Groups:
-    """Of each stratum with marks: its number of answers, and the places among the marks."""
+    """Of each stratum with marks: its number of answers, and the places among the marks.
+
+    A stratum without marks is taken to be like the others, which have its answers in proportion.
+    """
     if known.strata is None:
         return [(len(known.scores), np.arange(len(known.marks)))]
     mine = known.strata[known.marked]
-    return [(int((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
+    told = len(known.scores) / np.isin(known.strata, mine).sum()
+    return [(told * float((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
 
 
 def _stratified(groups: Groups, values: Floats) -> float:
-    answers = sum(size for size, _ in groups)  # a stratum without marks is taken to be like the others
+    answers = sum(size for size, _ in groups)
     return float(sum(size / answers * values[places].mean() for size, places in groups))
 
 

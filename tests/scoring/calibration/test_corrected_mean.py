@@ -84,6 +84,28 @@ def test_all_marked_leaves_nothing_open():
     assert found.is_whole
 
 
+def test_marks_are_worth_the_number_that_says_as_much_without_the_judge():
+    """By the textbook's variance of a mean out of N; never more marks than answers, which leave nothing to say."""
+    for kind in ("rare", "noisy"):
+        for n in (30, 120):
+            coin = np.random.default_rng(n)
+            marks = truth(coin)
+            scores, some = judged(kind, marks, coin), coin.choice(N, n, replace=False)
+            found = corrected_mean(MarkedScores(scores, some, marks[some]))
+            assert n < found.worth < N
+            of_worth = (1 / found.worth - 1 / N) / (1 / n - 1 / N)
+            assert found.alone.half_width * of_worth**0.5 == pytest.approx(found.corrected.half_width)
+    assert corrected_mean(MarkedScores(marks, np.arange(N), marks)).worth == pytest.approx(N)
+
+
+def test_a_stratum_without_marks_is_not_known():
+    marks = np.repeat([1.0, 0.0, 0.5], [150, 67, 1])
+    scores, strata = marks.copy(), np.repeat([0, 1, 2], [150, 67, 1])
+    found = corrected_mean(MarkedScores(scores, np.arange(N - 1), marks[:-1], strata))
+    assert not found.is_whole and found.corrected.half_width > 0
+    assert found.corrected.value == pytest.approx((150 + 0.5) / N, abs=0.01)
+
+
 @pytest.mark.parametrize("mark", [0.0, 1.0])
 def test_marks_that_are_all_alike_leave_the_rest_open(mark):
     """Ten answers of 200 that are all right do not prove that all are."""
