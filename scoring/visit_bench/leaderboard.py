@@ -1,9 +1,9 @@
 """VisIT-Bench leaderboard: ratings and win rates of each model, from matches under one judge.
 
 Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry intervals are
-clustered by item; a tie is half a win to each. Against the human-verified reference, ties are left out and
-counted separately (paper, Tables 3 and 4). People's votes go through the same arithmetic. The order of matches and of
-their sides has no effect: they are sorted first.
+clustered by item, and by voter as on the arena's boards; a tie is half a win to each. Against the human-verified
+reference, ties are left out and counted separately (paper, Tables 3 and 4). People's votes go through the same
+arithmetic. The order of matches and of their sides has no effect: they are sorted first.
 """
 
 import itertools
@@ -17,9 +17,11 @@ import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.io.csv_text import csv_text
+from arena.ratings.clusters import effective_number
+from arena.ratings.intervals import FEW
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
-from arena.ratings.shares import wilson
-from arena.ratings.votes import mean_ranks
+from arena.ratings.shares import design_effects, shares
+from arena.ratings.votes import coded, mean_ranks, summed
 from arena.types import REFERENCE
 from scoring.visit_bench.matches import Winner
 
@@ -34,7 +36,7 @@ _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ra
 
 
 class PlayedMatch(NamedTuple):
-    """A match and its winner, None if it is unscored."""
+    """A match and its winner, None if it is unscored; `voter` is who chose, "" in a judge's matches."""
 
     item: str
     family: str
@@ -42,6 +44,7 @@ class PlayedMatch(NamedTuple):
     a: str
     b: str
     winner: Winner | None
+    voter: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class WinRate:
     ties: int
     low: float
     high: float
-    """Wilson's 95% interval."""
+    """Wilson's 95% interval, for new items and voters."""
 
     @property
     def value(self) -> float | None:
@@ -103,15 +106,15 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
     own = [match for match in played if match.multi == multi]
     unscored = Counter(model for match in own if match.winner is None for model in (match.a, match.b))
     matches = sorted(_sided(match) for match in own if match.winner)
-    votes = [Vote(match.a, match.b, match.winner, item=match.item) for match in matches if match.winner]
+    votes = [Vote(one.a, one.b, one.winner, one.item, one.voter or None) for one in matches if one.winner]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
-    rates, families = _win_rates(matches), sorted({match.family for match in matches})
+    rates = _win_rates(matches, [""] * len(matches)).get("", {})
     return AutomaticBoard(
         multi=multi,
-        matches=len(matches),
+        matches=sum(match.a != match.b for match in matches),
         lines=tuple(BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows),
-        families={family: _win_rates(match for match in matches if match.family == family) for family in families},
+        families=_win_rates(matches, [match.family for match in matches]),
         notices=report.notices,
     )
 
@@ -127,7 +130,8 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
             continue
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
-        yield PlayedMatch(item, vote.category or "", (vote.images or 1) > 1, vote.model_a, vote.model_b, winner)
+        multi, voter = (vote.images or 1) > 1, vote.voter or ""
+        yield PlayedMatch(item, vote.category or "", multi, vote.model_a, vote.model_b, winner, voter)
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
@@ -183,18 +187,29 @@ def _sided(match: PlayedMatch) -> PlayedMatch:
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
 
 
-def _win_rates(matches: Iterable[PlayedMatch]) -> dict[str, WinRate]:
-    found: dict[str, Counter[str]] = {}
-    for match in matches:
-        models = [model for model in (match.a, match.b) if model not in REFERENCES]
-        if len(models) == 1:
-            winner = match.a if match.winner == "a" else match.b
-            won = "ties" if match.winner == "tie" else "wins" if winner == models[0] else "losses"
-            found.setdefault(models[0], Counter())[won] += 1
-    return {model: _win_rate(counts) for model, counts in found.items()}
+def _win_rates(matches: Sequence[PlayedMatch], parts: Sequence[str]) -> dict[str, dict[str, WinRate]]:
+    """Win rates against the reference by part of the board and model; `parts` has each match's."""
+    met = [
+        (part, models[0], match)
+        for part, match in zip(parts, matches, strict=True)
+        if len(models := _contestants(match)) == 1
+    ]
+    place = {cell: number for number, cell in enumerate(dict.fromkeys((part, model) for part, model, _ in met))}
+    ties = Counter((part, model) for part, model, match in met if match.winner == "tie")
+    decided = [(place[part, model], model, match) for part, model, match in met if match.winner != "tie"]
+    cell = np.array([number for number, _, _ in decided], int)
+    won = np.array([model == (match.a if match.winner == "a" else match.b) for _, model, match in decided], bool)
+    together = [coded([match.item for _, _, match in decided])[1][0]]
+    voters = [match.voter for match in matches if match.voter]
+    if effective_number(np.bincount(coded(voters)[1][0], minlength=1)) >= FEW:
+        together.append(coded([match.voter for _, _, match in decided])[1][0])
+    counts = summed(cell, won.astype(np.float64), len(place)), summed(cell, np.ones(len(cell)), len(place))
+    found: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
+    rates = shares(*counts, design_effects(won, cell, len(place), together))
+    for (part, model), rate in zip(place, rates, strict=True):
+        found[part][model] = WinRate(rate.hits, rate.n, ties[part, model], rate.low, rate.high)
+    return found
 
 
-def _win_rate(counts: Counter[str]) -> WinRate:
-    wins, n = counts["wins"], counts["wins"] + counts["losses"]
-    low, high = wilson(np.array([wins]), np.array([n]))
-    return WinRate(wins, n, counts["ties"], float(low[0]), float(high[0]))
+def _contestants(match: PlayedMatch) -> list[str]:
+    return [model for model in (match.a, match.b) if model not in REFERENCES]

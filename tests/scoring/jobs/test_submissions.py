@@ -557,6 +557,25 @@ def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
     assert board_sentence(apart).startswith("In one of 2 groups that never met, ")
 
 
+def test_intervals_of_peoples_votes_allow_for_voters_who_judge_alike(tmp_path):
+    """Eight voters, each of one mind on twenty items: eight cases, not 160."""
+    choices = [(item, item % 8) for item in range(160)]
+    told = {"model_a": "m", "model_b": REFERENCE, "category": "Color", "origin": None, "origin_row": None}
+    rows = [{**told, "item": f"i{n}", "voter": f"v{who}", "winner": "a" if who < 5 else "b"} for n, who in choices]
+    path = tmp_path / "votes.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*rows, {**rows[0], "model_b": "m"}])), encoding="utf-8")
+    played = list(played_of(read(path)))
+    people = automatic_board(played, False)
+    judge = automatic_board([match._replace(voter="") for match in played], False)
+    assert people.matches == 160, "a model against itself is no match"
+    (low, high), rate = wilson(np.array([5]), np.array([8])), people.families["Color"]["m"]
+    assert (rate.wins, rate.n, rate.low, rate.high) == (100, 160, pytest.approx(low[0]), pytest.approx(high[0]))
+    wide, narrow = (board.lines[0].row.bt_high - board.lines[0].row.bt_low for board in (people, judge))
+    assert wide > 2 * narrow
+    by_judge = judge.families["Color"]["m"]
+    assert by_judge.high - by_judge.low < 0.16, "a judge's matches are on an item each"
+
+
 def test_figure_8_has_every_family_with_a_decided_match():
     played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(20)]
     played += [PlayedMatch("j", "Count", False, "m", REFERENCE, "tie")]
