@@ -6,7 +6,7 @@ the 127 subtasks outside Visual Recognition: each is computed under its own name
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, NamedTuple
@@ -39,6 +39,7 @@ from scoring.report import ScoreLine
 VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
 """The toolkit's name for all splits together."""
+_SPLITS = ("VAL", "TEST", ALL)
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
 
 
@@ -112,15 +113,16 @@ class MMTBenchScores(SplitScores):
 
 @dataclass(frozen=True)
 class MMTBenchReport(ChoiceTables[MMTBenchScores]):
-    """MMT-Bench results of one file under one protocol; the splits end with ALL."""
+    """MMT-Bench results of one file under one protocol; the last split is of all rows, ALL where rows name theirs."""
 
     def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         for scores in self.splits:
             below = (node.line for node in scores.tree.walk() if node.level != "overall")
-            yield scores.split, [*scores.overall, *below]
-            yield f"{scores.split}: image types", scores.image_types
-            yield f"{scores.split}: capabilities", scores.capabilities
-            yield f"{scores.split}: clusters of the task map", [cluster.own for cluster in scores.clusters]
+            split = scores.split or "(no split)"
+            yield split, [*scores.overall, *below]
+            yield f"{split}: image types", scores.image_types
+            yield f"{split}: capabilities", scores.capabilities
+            yield f"{split}: clusters of the task map", [cluster.own for cluster in scores.clusters]
 
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; blank where the file has no questions."""
@@ -132,7 +134,7 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
         for scores in self.splits:
             means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
             keys = [*(("meta-task", key) for key in metas), *(("subtask", name) for name in names)]
-            rows.append((scores.split, [scores.overall.samples.mean, *map(means.get, keys)]))
+            rows.append((scores.split or "none", [scores.overall.samples.mean, *map(means.get, keys)]))
         return fractions_csv(["Overall", *heads, *names], rows)
 
 
@@ -208,11 +210,12 @@ def tabulate(
     elif file is not None:
         gaps, problems = _gaps_of_split([row.question for row in rows], file)
     parts = [(split, [row for row in scored if row.question.split == split]) for split in splits]
+    whole = ALL if splits else _told_split([row.question for row in rows], file or "")
     return MMTBenchReport(
         protocol,
         tuple(
             [_split_scores(split, part, wrong, gaps.get(split, {})) for split, part in parts]
-            + [_split_scores(ALL, scored, wrong, sum(map(Counter, gaps.values()), Counter()))]
+            + [_split_scores(whole, scored, wrong, sum(map(Counter, gaps.values()), Counter()))]
         ),
         (*problems, *_unknown(scored)),
         success(row.decision for row in rows),
@@ -247,8 +250,7 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
     problems = []
     for split, times in there.items():
         named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
-        tried = (named[1],) if named else ("VAL", "TEST", "ALL") if unnamed else ()
-        known = next((part for name in tried if (part := sizes(name)) and times <= Counter(part)), None)
+        known = sizes(_fitting((named[1],) if named else _SPLITS if unnamed else (), times))
         if known is None:
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
@@ -258,6 +260,17 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
         if lacking:
             problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
+
+
+def _fitting(names: Iterable[str], times: Counter[str]) -> str:
+    """The first of the published splits that has so many samples of each subtask; "" if none has."""
+    return next((name.upper() for name in names if (part := sizes(name)) and times <= Counter(part)), "")
+
+
+def _told_split(questions: Sequence[ChoiceQuestion], file: str) -> str:
+    """The split of a file whose rows name none: by its own name, else the smallest that it fits in; "" if neither."""
+    named = _SPLIT.search(file)
+    return _fitting((named[1],) if named else _SPLITS, Counter(question.named_category for question in questions))
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:

@@ -216,9 +216,9 @@ def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
 
 
 def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
-    for scores in tables.splits if len(tables.splits) > 2 else tables.splits[-1:]:
+    for scores in tables.splits if len(tables.splits) > 2 else tables.splits[:1]:
         if scores.overall.samples.n:
-            yield f"\nMMT-Bench {scores.split}{': partial' if tables.partial else ''}"
+            yield f"\nMMT-Bench {scores.split or '(no split)'}{': partial' if tables.partial else ''}"
             for overalls, name in (
                 (scores.overall, ""),
                 (scores.random, "Random: "),

@@ -126,11 +126,22 @@ def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
     file = table_file(tmp_path / "m.tsv", mmt_rows(split, lacking))
     code, said, _ = command("mmt-bench", file, "--no-judge")
     assert code == 0 and f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer" in said
-    assert "MMT-Bench ALL: partial" in said and f"3 of {of:,} unscored" in said
+    assert f"MMT-Bench {split}: partial" in said and f"3 of {of:,} unscored" in said
     unscored = {line["name"] for line in command.table("-scores.csv") if line["unscored"] == "1"}
     assert unscored >= set(lacking)
     whole = table_file(tmp_path / "whole.tsv", mmt_rows(split))
     assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
+
+
+@pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
+def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
+    rows = [{**one, "split": ""} for one in mmt_rows("VAL")]
+    _, said, _ = command("mmt-bench", table_file(tmp_path / name, rows), "--no-judge")
+    assert "\nMMT-Bench VAL\n" in said and "ALL" not in said
+    assert {line["table"].split(":")[0] for line in command.table("-scores.csv")} == {"VAL"}
+    strange = [{**one, "category": "no subtask"} if one["index"] == "0" else one for one in rows]
+    _, said, _ = command("mmt-bench", table_file(tmp_path / name, strange), "--no-judge")
+    assert "\nMMT-Bench (no split)\n" in said and "not checked against an edition" in said
 
 
 @pytest.mark.parametrize(

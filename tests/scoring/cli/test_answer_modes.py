@@ -141,7 +141,7 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     opened = open_upload(place / "o-pixel.tsv")
     report = opened.report("strict")
     assert opened.lines[0].startswith("MMT-Bench: 8 answers in mode pixel")
-    assert report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench ALL in mode pixel"
+    assert report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench VAL in mode pixel"
     assert "2 questions were left as they are, or asked with a remark" in " ".join(one.text for one in report.problems)
     assert list(place.glob("*.part")) == []
 
