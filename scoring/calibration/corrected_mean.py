@@ -80,8 +80,8 @@ def corrected_mean(
     lam = float(weights.mean())
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(groups, rest)
-    corrected = _interval(value, _variance(groups, rest, pseudo), n)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
+    corrected = alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
     return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone))
 
 

@@ -80,7 +80,7 @@ def test_all_marked_leaves_nothing_open():
     marks = truth(coin)
     found = corrected_mean(MarkedScores(judged("noisy", marks, coin), np.arange(N), marks))
     assert found.alone.value == pytest.approx(marks.mean()) and found.alone.half_width == 0
-    assert found.corrected.half_width == 0 and found.corrected.value == pytest.approx(marks.mean(), abs=0.01)
+    assert found.corrected.half_width == 0 and found.corrected.value == pytest.approx(marks.mean())
     assert found.is_whole
 
 
