@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
+from arena.ratings.shares import design_effects, shares
+from arena.ratings.votes import coded, summed
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
@@ -66,11 +70,13 @@ class VisitBench(Benchmark[MatchReport]):
     def headline(self, report: MatchReport) -> ScoreLine:
         """The share of decided matches that it won, against the reference if it met that, ties left out (Table 4)."""
         against = "the human-verified reference" if _meets_reference(report) else "other models"
-        return _won(f"% of decided matches won against {against}", report, _counted(report))
+        name = f"% of decided matches won against {against}"
+        (line,) = _won(report, {name: _counted(report)})
+        return line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
-        families = grouped((report.by_item[match.item].family, match) for match in _counted(report))
-        return [_won(family_words(family), report, matches) for family, matches in families.items()]
+        families = grouped((family_words(report.by_item[match.item].family), match) for match in _counted(report))
+        return _won(report, families)
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
@@ -180,9 +186,22 @@ def _counted(report: MatchReport) -> list[Match]:
     ]
 
 
-def _won(name: str, report: MatchReport, matches: Sequence[Match]) -> ScoreLine:
-    outcomes = (match.outcome(report.title) for match in matches)
-    return share(name, [None if one is None else one == "won" for one in outcomes if one != "tied"])
+def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[ScoreLine]:
+    """The share of decided matches won in each group; an item's matches share this model's answer to it."""
+    outcomes = [(name, match, match.outcome(report.title)) for name, own in groups.items() for match in own]
+    decided = [(name, match.item, outcome == "won") for name, match, outcome in outcomes if outcome in ("won", "lost")]
+    won = np.array([hit for _, _, hit in decided], bool)
+    names, (group,) = coded([name for name, _, _ in decided])
+    _, (item,) = coded([of for _, of, _ in decided])
+    hits, n = (summed(group, values, len(names)) for values in (won.astype(np.float64), np.ones(len(won))))
+    rates = dict(zip(names, shares(hits, n, design_effects(won, group, len(names), [item])), strict=True))
+    lines = []
+    for name in groups:
+        told = [outcome for of, _, outcome in outcomes if of == name and outcome != "tied"]
+        line = share(name, [None if one is None else one == "won" for one in told])
+        rate = rates.get(name)
+        lines.append(replace(line, low=100 * rate.low, high=100 * rate.high) if rate else line)
+    return lines
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:

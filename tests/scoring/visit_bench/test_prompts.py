@@ -4,14 +4,17 @@ import asyncio
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.inference.endpoint import Endpoint
 from arena.io.images import PictureStore
+from arena.ratings.shares import wilson
 from arena.types import Secret
 from scoring.judges.cache import reply_key
 from scoring.judges.client import Judge, JudgeStopped
@@ -302,6 +305,26 @@ def scored(report: MatchReport, judge) -> MatchReport:
         except StopIteration as end:
             outcomes.append(end.value)
     return VISIT_BENCH.graded(report, outcomes)
+
+
+def test_matches_of_an_answer_against_five_models_are_of_one_item():
+    """Forty answers that win against all five models or against none: forty cases, not 200."""
+    items = [replace(SKIER, item=f"i{n}", family=("Color", "Count")[n % 2]) for n in range(40)]
+    matches = [
+        Match(one.item, "m", f"n{other}", (Verdict("a" if n < 24 else "b"),) * 2)
+        for n, one in enumerate(items)
+        for other in range(5)
+    ]
+    report = replace(drafted({"m": "no", "n": LONG}), instances=tuple(items), matches=tuple(matches))
+    cases = {"headline": (24, 40, VISIT_BENCH.headline(report))}
+    cases |= {line.name: (12, 20, line) for line in VISIT_BENCH.groups(report)}
+    for won, n, line in cases.values():
+        low, high = wilson(np.array([won]), np.array([n]))
+        assert (line.n, line.mean) == (5 * n, pytest.approx(60))
+        assert (line.low, line.high) == (pytest.approx(100 * low[0], abs=1), pytest.approx(100 * high[0], abs=1))
+    one_each = replace(report, matches=tuple(matches[::5]))
+    low, high = wilson(np.array([24]), np.array([40]))
+    assert VISIT_BENCH.headline(one_each).low == pytest.approx(100 * low[0])
 
 
 def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
