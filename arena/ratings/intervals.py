@@ -69,7 +69,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
     covariance = bread @ spread.scores @ bread.T
     variance, alone = _variances(bread, spread.scores), _variances(bread, spread.alone)
-    reach = _quantile(spread.clusters_of) * np.sqrt(variance)
+    reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
     if cluster == "item" and votes.voters is not None:
         reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance))
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
@@ -255,7 +255,7 @@ def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread
         return np.zeros(votes.models)
     voters = _spread(fit, votes, voters_of)
     added = np.maximum(_variances(bread, voters.scores) - _variances(bread, _both_scores(fit, votes)), 0)
-    return _quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(variance + added)
+    return student_quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(variance + added)
 
 
 def _both_scores(fit: Strengths, votes: Votes) -> Floats:
@@ -279,7 +279,7 @@ def _variances(bread: Floats, scores: Floats) -> Floats:
     return np.maximum(np.einsum("ij,jk,ik->i", bread, scores, bread, optimize=True), 0)
 
 
-def _quantile(clusters: Floats) -> Floats:
+def student_quantile(clusters: Floats) -> Floats:
     """Reach of an interval in standard errors: Student's quantile; the normal's for one cluster or very many."""
     several = (clusters > 1) & (clusters < MANY)
     if not several.any():  # so that a command line need not wait for SciPy

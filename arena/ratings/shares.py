@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arena.ratings.intervals import NORMAL, Bounds
+from arena.ratings.clusters import effective_number
+from arena.ratings.intervals import NORMAL, Bounds, student_quantile
 from arena.ratings.votes import Codes, Floats, summed
 
 
@@ -44,22 +45,28 @@ def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterab
 
     Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
     cases of one cell and two clusters. Of this each case tells as much as any other, so that a busy voter does not tell
-    it alone. Where it cannot be told, a cluster is one case. No effect is below 1.
+    it alone. Where it cannot be told, a cluster is one case. Few clusters tell it badly, so an effect holds what
+    Student's quantile adds (degrees of freedom by Satterthwaite 1946). A cluster is never less than one case; no effect
+    is below 1.
     """
     size, hits = summed(cell, np.ones(len(cell)), cells), summed(cell, hit.astype(np.float64), cells)
     every_pair, every_both = size * (size - 1), hits * (hits - 1)
-    effects = np.ones(cells)
+    effects, most_effects, doubt = np.ones(cells), np.ones(cells), np.zeros(cells)
     for cluster in clusterings:
         sizes, both_hit, of = _clusters(hit, cell, cluster)
-        others = np.maximum(sizes - 1, 1)
+        each = np.maximum(sizes - 1, 1)
         pairs, both = summed(of, sizes * (sizes - 1), cells), summed(of, both_hit, cells)
-        cases, alike_hit = summed(of, sizes * (sizes > 1), cells), summed(of, both_hit / others, cells)
+        cases, alike_hit = summed(of, sizes * (sizes > 1), cells), summed(of, both_hit / each, cells)
         told = every_pair > pairs
         chance = (every_both - both)[told] / (every_pair - pairs)[told]
         most = cases[told] @ (hits[told] / size[told] - chance)
         alike = min(max(float((alike_hit[told] - cases[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 1.0
-        effects += alike * pairs / np.maximum(size, 1)
-    return effects
+        others = pairs / np.maximum(size, 1)
+        effects += alike * others
+        most_effects += others
+        doubt += (alike * others) ** 2 / max(effective_number(sizes.astype(int)) - (size > 0).sum(), 1)
+    freedom = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
+    return np.minimum(effects * (student_quantile(freedom + 1) / NORMAL) ** 2, most_effects)
 
 
 def _clusters(hit: np.ndarray, cell: Codes, cluster: Codes) -> tuple[Floats, Floats, Codes]:
