@@ -18,8 +18,8 @@ from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
 from arena.ratings.intervals import FEW, Bounds, Intervals, intervals
 from arena.ratings.settled import LOOK_EVERY, Look, look
-from arena.ratings.shares import Share, design_effects, shares
-from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts, summed
+from arena.ratings.shares import Share, clustered_shares, design_effects
+from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
 
 FLOOR = 10
 """Votes below which a model gets no numbers but its counts and its Elo."""
@@ -212,8 +212,7 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
     cell, cells = family * models + model, len(families) * models
-    won, n = summed(cell, 1.0 - lost, cells), summed(cell, np.ones(len(cell)), cells)
-    rates = shares(won, n, design_effects(~lost, cell, cells, together))
+    rates = clustered_shares(~lost, cell, cells, together)
     of_families = {code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())}
     return AgainstReference(design_effects(~lost, model, models, together), of_families)
 
@@ -224,8 +223,7 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
     votes, cell = cast.votes.take(np.flatnonzero(decided)), group[decided]
     won = votes.a == model  # the winner stands on side a
     together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
-    wins, n = summed(cell, won.astype(np.float64), groups), summed(cell, np.ones(len(cell)), groups)
-    return shares(wins, n, design_effects(won, cell, groups, together))
+    return clustered_shares(won, cell, groups, together)
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:

@@ -40,6 +40,12 @@ def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.
     return list(map(Share, *(column.tolist() for column in columns)))
 
 
+def clustered_shares(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]) -> list[Share]:
+    """The share of hits in each cell, with intervals for cases that come in clusters of several kinds."""
+    hits, n = summed(cell, hit.astype(np.float64), cells), summed(cell, np.ones(len(cell)), cells)
+    return shares(hits, n, design_effects(hit, cell, cells, clusterings))
+
+
 def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]) -> Floats:
     """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arena.ratings.shares import design_effects, shares
-from arena.ratings.votes import coded, summed
+from arena.ratings.shares import clustered_shares
+from arena.ratings.votes import coded
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
@@ -193,8 +193,7 @@ def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[Sco
     won = np.array([hit for _, _, hit in decided], bool)
     names, (group,) = coded([name for name, _, _ in decided])
     _, (item,) = coded([of for _, of, _ in decided])
-    hits, n = (summed(group, values, len(names)) for values in (won.astype(np.float64), np.ones(len(won))))
-    rates = dict(zip(names, shares(hits, n, design_effects(won, group, len(names), [item])), strict=True))
+    rates = dict(zip(names, clustered_shares(won, group, len(names), [item]), strict=True))
     lines = []
     for name in groups:
         told = [outcome for of, _, outcome in outcomes if of == name and outcome != "tied"]

@@ -20,8 +20,8 @@ from arena.io.csv_text import csv_text
 from arena.ratings.clusters import effective_number
 from arena.ratings.intervals import FEW
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
-from arena.ratings.shares import design_effects, shares
-from arena.ratings.votes import coded, mean_ranks, summed
+from arena.ratings.shares import clustered_shares
+from arena.ratings.votes import coded, mean_ranks
 from arena.types import REFERENCE
 from scoring.visit_bench.matches import Winner
 
@@ -203,10 +203,8 @@ def _win_rates(matches: Sequence[PlayedMatch], parts: Sequence[str]) -> dict[str
     voters = [match.voter for match in matches if match.voter]
     if effective_number(np.bincount(coded(voters)[1][0], minlength=1)) >= FEW:
         together.append(coded([match.voter for _, _, match in decided])[1][0])
-    counts = summed(cell, won.astype(np.float64), len(place)), summed(cell, np.ones(len(cell)), len(place))
     found: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
-    rates = shares(*counts, design_effects(won, cell, len(place), together))
-    for (part, model), rate in zip(place, rates, strict=True):
+    for (part, model), rate in zip(place, clustered_shares(won, cell, len(place), together), strict=True):
         found[part][model] = WinRate(rate.hits, rate.n, ties[part, model], rate.low, rate.high)
     return found
 
