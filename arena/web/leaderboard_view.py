@@ -143,15 +143,19 @@ def _limits(board: Board, statistics: Statistics) -> str:
         return f"Intervals take {unit} for independent: no vote says which item it is about."
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
-    voters = "the same judge" if _by_judge(board) else "the same voters"
-    if not _by_judge(board) and statistics.crowd.effective >= FEW:
-        voters = "voters like these"
     items = plural(statistics.crowd.items, "item")
     return (
-        f"Intervals hold for new items of this kind, judged by {voters}: they take the {items} for independent, not "
-        "the votes on one item. They do not tell whether "
+        f"Intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take the {items} for "
+        "independent, not the votes on one item. They do not tell whether "
         f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
+
+
+def judges(board: Board, statistics: Statistics) -> str:
+    """Return whose choices a board's intervals hold for: of few voters, no others'."""
+    if _by_judge(board):
+        return "the same judge"
+    return "voters like these" if statistics.crowd.effective >= FEW else "the same voters"
 
 
 def _by_judge(board: Board) -> bool:

@@ -15,6 +15,7 @@ from arena.ratings.shares import Share
 from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
+from arena.web.leaderboard_view import judges
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_view import PICTURES
 
@@ -75,6 +76,7 @@ class ModelPages:
             (_rows(found.families), _rows(found.opponents), links),
             (self._seen(found.best), self._seen(found.worst)),
             (self._seen(lost[:MOST_LOST]), names, MOST_TEXT, more, newest, selection.key.kind == "bank"),
+            judges(board, board.statistics) if board.statistics else "",
         )
 
     def _seen(self, found: Iterable[ItemShare] | Iterable[LostBattle]) -> list[SeenItem]:

@@ -106,6 +106,18 @@ def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert all("says" in answer and "alpha says" not in answer for _, answer in lost)
 
 
+@pytest.mark.parametrize(("voters", "judges"), [(3, "the same voters"), (25, "voters like these")])
+def test_the_page_says_for_whose_votes_its_intervals_hold(tmp_path, voters, judges):
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        Ingest(database).add_items("test", "folder", drafts(12, MODELS))
+        votes = [Planted(1 + n // voters, "alpha", "beta", left=n % 2 == 0, voter=n % voters) for n in range(36)]
+        plant(database, votes)
+        with closing(Leaderboard(database)) as leaderboard:
+            leaderboard.board(leaderboard.choose("test", "single").key, 60)
+            shown = html(ModelPages(leaderboard, ItemBank(database)), "/model/alpha")
+    assert f"95% intervals for new items judged by {judges}" in shown
+
+
 def test_lost_battles_go_on_page_by_page_to_the_first(pages):
     address, seen = "/model/alpha", 0
     for _ in range(10):
