@@ -48,8 +48,7 @@ def ratings_chart(title: str, description: str, lines: Sequence[RatedLine]) -> D
     """Return the chart of other ratings than a board's, drawn alike; each line has an interval."""
     marks, height = _rated(lines[:MOST_BARS], 720, 0)
     if len(lines) > MOST_BARS:
-        more = f"and {plural(len(lines) - MOST_BARS, 'model')} more in the table"
-        marks.append(TextMark(324, height + 18, more, tone="quiet"))
+        marks.append(_more(len(lines) - MOST_BARS, height))
         height += _ROW
     return Drawing(title, description, 720, height, tuple(marks), fluid=True)
 
@@ -87,7 +86,7 @@ def _bars(board: Board, width: float, top: float, most: int, most_waiting: int) 
         y += _ROW * (1 + min(len(waiting), most_waiting))
     hidden = max(len(ranked) - most, 0) + max(len(waiting) - most_waiting, 0) * bool(most_waiting)
     if hidden:
-        marks.append(TextMark(0.45 * width, y + 18, f"and {plural(hidden, 'model')} more in the table", tone="quiet"))
+        marks.append(_more(hidden, y))
     return marks, y + _ROW * bool(hidden)
 
 
@@ -133,6 +132,11 @@ def _still_gathering(lines: Sequence[Standing], width: float, y: float) -> Itera
         middle = y + _ROW * (place + 0.5)
         yield _name(line, width, middle)
         yield TextMark(0.45 * width, middle + 5, needs(line), tone="quiet", size=12)
+
+
+def _more(models: int, y: float) -> TextMark:
+    """Say how many are not drawn, from the left edge: a phone has room for it there alone."""
+    return TextMark(0, y + 18, f"and {plural(models, 'model')} more in the table", tone="quiet")
 
 
 def _name(line: Standing | RatedLine, width: float, y: float) -> TextMark:
