@@ -308,6 +308,8 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+        # What is deleted is overwritten in the file, as Debian's SQLite does by itself and others do not.
+        connection.execute("PRAGMA secure_delete=ON")
 
     event.listen(writer, "connect", on_writer)
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):

@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from sqlalchemy import func, select
@@ -201,6 +203,27 @@ def test_who_logged_in_to_a_campaign_is_forgotten_with_the_seat(bank, forgetting
     told = everything(bank)
     assert seat.person not in told and "ann-account" not in told and seat.code not in told
     assert stays.person in told and "bob-account" in told and stays.code in told
+
+
+def test_what_is_forgotten_is_not_in_the_file_of_a_database_either(tmp_path, monkeypatch):
+    """Where SQLite is built as its authors build it, which leaves what is deleted in the file's free places."""
+    connect = sqlite3.dbapi2.connect
+
+    def built_by_its_authors(*where, **options) -> sqlite3.Connection:
+        connection = connect(*where, **options)
+        connection.execute("PRAGMA secure_delete=OFF")
+        return connection
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", built_by_its_authors)
+    file = tmp_path / "arena.db"
+    with closing(Database(f"sqlite:///{file}")) as database:
+        Ingest(database).add_items("test", "folder", drafts())
+        one = PaidCampaign(database)
+        seat = one.answer("ann-worker")
+        one.admin.seats.bring_participants(one.campaign, {"ann-worker": "APPROVED"})
+        Erasure(database, OwnImages(database, tmp_path / "own")).forget(seat.voter, "ada")
+    for secret in ("ann-worker", seat.code):
+        assert secret.encode() not in file.read_bytes()
 
 
 def test_no_public_file_names_a_campaigns_worker(bank, tmp_path):
