@@ -190,8 +190,10 @@ def test_an_order_that_is_none_changes_nothing(bank, service):
 @pytest.mark.locks_or_dialect
 def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     visitor = Visitor(bank, COOKIE)
-    for _ in range(3):
+    for _ in range(2):
         visitor.decide()
+    visitor.reveal(visitor.vote(visitor.undo(visitor.vote(visitor.serve())), "b"))
+    visitor.undo(visitor.vote(visitor.serve()))
     with bank.write() as connection:
         first = connection.scalars(select(VOTE.c.id)).first()
         connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=now() - timedelta(days=2)))
