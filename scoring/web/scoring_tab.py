@@ -32,6 +32,8 @@ FIRST = BENCHMARKS["mm-vet"]
 HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
+MOST_TITLE = 120
+"""Most letters of a model's name, which the page takes; a file's name may have more."""
 FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError)
 ERRORS = (
     *(*FILE_ERRORS, NoVisitorError, DatabaseError, UploadStoreError),
@@ -106,7 +108,7 @@ class ScoringTab:
         reference = _radio("reference", "The judge is", forms.REFERENCES)
         context = _radio("context", "The judge reads", forms.CONTEXTS)
         self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
-        self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=120)
+        self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE)
         self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in (questions, missing, reference, context)}
 
     def listen(self, page: gr.Blocks) -> None:
@@ -348,7 +350,8 @@ class ScoringTab:
             names, asked = self._service.sets_of(form.key), values[self.parts["questions"]] if benchmark else None
             found = self._service.look(owner, token, form.key, asked)
             sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=found.questions)}
-        sent = {**values, self.benchmark: form.name, self.title: found.title, self.stored: None, **self._defaults(form)}
+        title = found.title[:MOST_TITLE]
+        sent = {**values, self.benchmark: form.name, self.title: title, self.stored: None, **self._defaults(form)}
         sent[self.parts["questions"]] = found.questions
         choice: Updates = {self.offers: HIDDEN, self.own: HIDDEN, self.details: _UNFOLDED}
         if found.scorable:
@@ -362,7 +365,7 @@ class ScoringTab:
             **self._form(form),
             **sets,
             self.found: SCORING.found(found, file_problems_html(found.problems)),
-            self.title: gr.update(value=found.title, visible=True),
+            self.title: gr.update(value=title, visible=True),
             **choice,
         }
 

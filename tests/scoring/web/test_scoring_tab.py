@@ -15,7 +15,7 @@ from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
-from tests.support.screens import DESK, PHONE, fresh_page, lose_answer, shoot
+from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, lose_answer, shoot
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
 
@@ -69,6 +69,18 @@ def judged(page: Page) -> str:
     expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     shoot(page, "scoring-done", whole=True)
     return page.locator(".mine a").first.get_attribute("href")
+
+
+def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path):
+    """A file's name, whose first letters name the model, and a category in one word."""
+    asked = {"question": "Which animal?", "A": "cat", "B": "dog", "answer": "A", "category": "W" * 150}
+    rows = [{"index": str(index), **asked, "prediction": "AB"[index % 2]} for index in range(4)]
+    upload(visitor, write_csv(tmp_path / f"{'m' * 150}.csv", rows))
+    visitor.get_by_role("button", name="Score it as vanilla (free)").click()
+    report = visitor.locator(".mine a", has_text="m" * 120).first.get_attribute("href", timeout=20_000)
+    visitor.goto(f"{scoring.address}/{report.lstrip('/')}")
+    expect(visitor.locator("#report")).to_contain_text("reaches 50.0")
+    assert_fits(visitor, PHONE)
 
 
 def unjudged(path: Path) -> Path:
