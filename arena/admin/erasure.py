@@ -106,6 +106,7 @@ class Erasure:
                 _forget(connection, one)
             bump_counter(connection, FORGOTTEN)
             record_action(connection, who, "forgot a voter")
+        self._database.empty_log()
 
 
 def code_of(cookie_hash: str) -> str:
