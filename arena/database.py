@@ -194,7 +194,7 @@ class Database:
             connection.execute(update(META).where(false()).values(value=0))
 
     def empty_log(self) -> None:
-        """Empty SQLite's log, where what was deleted still stands; not while another reads, whom votes would wait for."""
+        """Empty SQLite's log, where what was deleted still stands; not while others read, whom votes would wait for."""
         if self.is_sqlite:
             with self._turn, closing(self._writer.raw_connection()) as connection:  # outside of a transaction
                 cursor = connection.cursor()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
+from arena.templates import plural
 from arena.types import folded
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
@@ -121,12 +122,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
-        passes = f", {len(circular):,} questions with rotated passes" if circular else ""
+        passes = f", {plural(len(circular), 'question')} with rotated passes" if circular else ""
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
-        answers = f"{self.called(questions)}: {len(questions):,} answers{mode}{passes}"
+        answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
         return f"{answers}; {known:,} with the right letter beside them", *((f"splits: {counted}",) if counted else ())
 
     def look(self, row: Answered) -> AnswerLook:

@@ -14,6 +14,7 @@ from typing import Any
 from arena.battles.lending import Lending, NotLentError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
+from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
@@ -111,7 +112,7 @@ class JobService:
         if holds_grades(arrived.path, name=arrived.name):
             file = read_grades(arrived.path, name=arrived.name)
             judges, title = ", ".join(file.judges), file.upload.title
-            told = f"grades of {judges} for {len(file.grades):,} questions, runs: {file.runs}; needs no judge"
+            told = f"grades of {judges} for {plural(len(file.grades), 'question')}, runs: {file.runs}; needs no judge"
             return Recognised(benchmark, title, (told,), (), True, questions=names[0])
         uploads = ((name, read_predictions(arrived.path, self._questions(name), name=arrived.name)) for name in names)
         found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
@@ -121,7 +122,8 @@ class JobService:
         chosen = self._questions(name)
         asked = {question.id: question for question in chosen.questions}
         known = [one for one in upload.predictions if one.id in asked]
-        count = f"{len(known):,} of {len(asked):,} answers" if known else f"{len(upload.predictions):,} answers"
+        count = plural(len(asked if known else upload.predictions), "answer")
+        count = f"{len(known):,} of {count}" if known else count
         lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
         looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
         rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from arena.database import Database, now
 from arena.items.store import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
 from arena.leaderboard.service import Leaderboard
+from arena.templates import plural
 from arena.types import REFERENCE, folded, grouped
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
@@ -331,10 +332,10 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
 def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     empty = sum(not text.strip() for text in asked.answers.values())
     rivals = {response.model for response in report.responses} - {asked.title}
-    opponents = f"{len(rivals):,} opponent{'s' if len(rivals) > 1 else ''}"
     lines = [
-        f"{asked.title}: {len(asked.answers):,} answers to {report.source}, {opponents}, "
-        f"{len(report.matches):,} pairs x 2 orders = {2 * len(report.matches):,} verdicts"
+        f"{asked.title}: {plural(len(asked.answers), 'answer')} to {report.source}, "
+        f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
+        f"{2 * len(report.matches):,} verdicts"
     ]
     if empty:
         lines.append(f'empty answers, shown as "(no answer)": {empty:,}')

@@ -12,6 +12,7 @@ from arena.battles.quotas import Networks
 from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
+from arena.templates import plural
 from arena.types import Secret
 from arena.web.events import LATEST, RAW, Updates, into_view, shows_errors, still_there
 from arena.web.visitor_api import NoVisitorError, sent_hash
@@ -26,7 +27,7 @@ from scoring.judges.client import JudgeError
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
-from scoring.web.scoring_view import SCORING, counted, followed, mine_html, progress_html, quote_html
+from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
 
 FIRST = BENCHMARKS["mm-vet"]
 HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
@@ -449,7 +450,7 @@ class ScoringTab:
         left, form = self._service.left(job), BENCHMARKS[job.benchmark]
         if not left:
             return {}
-        text = form.rest.format(left=counted(left, form.unit))
+        text = form.rest.format(left=plural(left, form.unit))
         if not self._service.unlent(owner):
             cost = self._service.price(owner, self._service.rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"

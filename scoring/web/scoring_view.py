@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from arena.database import now
-from arena.templates import macros
+from arena.templates import macros, plural
 from arena.web.backup_status import ago
 from scoring.jobs.store import KEPT_FREE, Job
 from scoring.registry import BENCHMARKS
@@ -33,12 +33,12 @@ def quote_html(job: Job, ceiling: float) -> str:
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
     form = BENCHMARKS[job.benchmark]
-    asked = counted(quote.grades, form.unit)
+    asked = plural(quote.grades, form.unit)
     if form.way == "compare":
-        asked = f"{counted(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+        asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    return SCORING.quote(counted(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+    return SCORING.quote(plural(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
 
 
 def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str:
@@ -55,7 +55,7 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
     share = job.done / job.total if job.total else 0
-    text = f"{job.done:,} of {counted(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
+    text = f"{job.done:,} of {plural(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
     cost = job.quote.dollars or 0
     used = f"About ${cost * share:,.2f} of ${cost:,.2f} used." if share < 1 else f"It cost about ${cost:,.2f}."
     return SCORING.progress(job, STATE_WORDS[job.state], share, [text, *([used] if cost else [])], first)
@@ -76,11 +76,6 @@ def followed(jobs: Sequence[Job]) -> Job | None:
     running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
     shown = (job for job in jobs[:1] if job.state != "quoted" and not (job.state == "done" and job.model))
     return running or next(shown, None)
-
-
-def counted(number: int, unit: str) -> str:
-    """Return a number with its unit: "1 call", "2 calls"."""
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def _pace(job: Job) -> str:
