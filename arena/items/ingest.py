@@ -127,10 +127,11 @@ class Ingest:
         return gone
 
     def rename(self, model: str, display: str) -> None:
-        """Show a model under another name. Raises IngestError for an empty or taken one, or an unknown model."""
+        """Show a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
         display = display.strip()
         if not display:
             raise IngestError("The new name is empty; give the model a name to show")
+        _check_readable(display)
         with self._database.write() as connection:
             taken = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model))
             if taken:
@@ -170,9 +171,16 @@ def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[s
 def _check_model_name(connection: Connection, name: str) -> None:
     if not name.strip():
         raise IngestError("A model has no name; name the model of every answer")
+    _check_readable(name)
     shown = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
     if shown:
         raise IngestError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
+
+
+def _check_readable(name: str) -> None:
+    """Refuse a name that a page shows like another, or that cannot stand in an address."""
+    if not name.isprintable() or name in (".", ".."):
+        raise IngestError(f"The model name {name!r} has signs that are not seen, or only dots; write it without them")
 
 
 def _item(

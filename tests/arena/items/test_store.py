@@ -367,12 +367,21 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
         ("m1", "m2 ", "already shown for 'm2'"),
         ("nobody", "X", "no model named 'nobody'.*models list"),
         ("m1", "  ", "name"),
+        ("m1", "m2\u200b", "not seen"),
     ],
 )
 def test_a_name_is_shown_for_one_model_only(bank, model, display, named):
     before = contents(bank)
     with pytest.raises(IngestError, match=named):
         Ingest(bank).rename(model, display)
+    assert contents(bank) == before
+
+
+@pytest.mark.parametrize("name", ["m1\u200b", "m1\nm2", "m\x1b[31m", "m\u202e1", ".", ".."])
+def test_a_model_whose_name_no_page_can_show_is_refused(bank, name):
+    before = contents(bank)
+    with pytest.raises(IngestError, match="not seen, or only dots"):
+        Ingest(bank).add_answers(name, "odd.csv", answers("odd"))
     assert contents(bank) == before
 
 
