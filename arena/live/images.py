@@ -136,24 +136,23 @@ class OwnImages:
         values = {"token": token, "voter_id": voter, "position": 0, "kept": False, "arrived_at": now()}
         values |= {"sha256": picture.sha256, "suffix": picture.suffix}
         path = self._folder / f"{token}.{picture.suffix}"
-        try:
+        with self._database.write() as connection:
+            here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
+            mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+            if connection.execute(mine).scalar_one() >= MOST_WAITING:
+                raise OwnImageError("You have {} images here that no battle uses; take some out first", MOST_WAITING)
+            if connection.execute(here).scalar_one() >= MOST_TOGETHER:
+                raise OwnImageError("There are too many images here at the moment; try again in an hour")
+            if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
+                raise LimitError("Your network has brought its images for today. There is room from midnight (UTC).")
+            connection.execute(OWN_IMAGE.insert().values(values))
+        try:  # after its row: a file without one would stay for ever
             path.write_bytes(picture.data)
-            with self._database.write() as connection:
-                here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
-                mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
-                if connection.execute(mine).scalar_one() >= MOST_WAITING:
-                    raise OwnImageError(
-                        "You have {} images here that no battle uses; take some out first", MOST_WAITING
-                    )
-                if connection.execute(here).scalar_one() >= MOST_TOGETHER:
-                    raise OwnImageError("There are too many images here at the moment; try again in an hour")
-                if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
-                    raise LimitError(
-                        "Your network has brought its images for today. There is room from midnight (UTC)."
-                    )
-                connection.execute(OWN_IMAGE.insert().values(values))
+            if self.path(voter, token) is None:  # taken down meanwhile
+                raise OwnImageError(GONE)
         except BaseException:
             path.unlink(missing_ok=True)
+            self.discard(voter, [token])
             raise
         return OwnImage(token, still=_moves(data))
 

@@ -3,9 +3,12 @@
 import asyncio
 import io
 import os
+import time
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
+from threading import Thread
 
 import psutil
 import pytest
@@ -14,7 +17,7 @@ from sqlalchemy import select
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.battles.store import BattleStore
-from arena.database import now
+from arena.database import Database, now
 from arena.io.images import MAX_BYTES, PictureError
 from arena.live.images import (
     KEPT_FOR,
@@ -158,6 +161,38 @@ def test_what_is_a_day_old_goes(images, voter, database):
     assert [images.path(voter, token) is not None for token in (old, used, kept)] == [False, False, True]
     with database.read() as connection:
         assert len(connection.execute(select(OWN_IMAGE)).all()) == 3, "the rows tell what was there"
+
+
+class Ending(Database):
+    """Database of a process that is killed when it is about to write."""
+
+    def write(self):
+        os._exit(1)
+
+
+def test_a_server_that_is_killed_leaves_no_image_that_stays_for_ever(images, voter, database):
+    child = os.fork()
+    if child == 0:
+        try:
+            url = database.url.render_as_string(hide_password=False)
+            receive(OwnImages(Ending(url), images._folder), voter, picture())
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    images.sweep(now() + KEPT_FOR)
+    assert files(images) == []
+
+
+def test_an_image_that_is_taken_down_while_it_is_stored_leaves_no_file(images, voter, database):
+    """Its row is there before its file."""
+    taken = Thread(target=lambda: [images.take_down() or time.sleep(0.001) for _ in range(300)])
+    taken.start()
+    for _ in range(60):
+        with suppress(OwnImageError):
+            receive(images, voter, picture())
+    taken.join()
+    images.take_down()
+    assert files(images) == []
 
 
 def test_a_visitor_cannot_fill_the_disk(images, voter):
