@@ -164,12 +164,15 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return self._stored(connection, row.id)
 
     def answer(self, battle: int, answered: Answered) -> None:
-        newest = select(func.max(LIVE_QUESTION.c.number)).where(LIVE_QUESTION.c.battle_id == battle)
-        values = {"stopped": answered.stopped, "named": answered.named, "ended_at": now()}
-        values |= {"battle_id": battle, "answer_a": answered.answers.a, "answer_b": answered.answers.b}
+        """Store both answers; not what they say to a question that was erased meanwhile."""
+        newest = select(LIVE_QUESTION.c.number, LIVE_QUESTION.c.text).where(LIVE_QUESTION.c.battle_id == battle)
+        newest = newest.order_by(LIVE_QUESTION.c.number.desc()).limit(1).with_for_update()
+        values = {"battle_id": battle, "stopped": answered.stopped, "named": answered.named, "ended_at": now()}
         with self._database.write() as connection:
             values |= zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True)
-            values["number"] = connection.execute(newest).scalar_one()
+            number, question = connection.execute(newest).one()
+            a, b = answered.answers if question else ("", "")
+            values |= {"number": number, "answer_a": a, "answer_b": b}
             connection.execute(insert(LIVE_TURN).values(values))
             if answered.replaced:
                 connection.execute(update(LIVE_BATTLE).where(LIVE_BATTLE.c.id == battle).values(draw_probability=None))

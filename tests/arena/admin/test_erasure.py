@@ -22,9 +22,11 @@ from arena.database import METADATA, Database, now
 from arena.fraud.eligibility import counting_voters
 from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
+from arena.live.store import Answered, LiveStore, Opening
 from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
+from arena.types import Names
 from scoring.visit_bench.store import SUBMISSION
 from tests.support.commands import run
 from tests.support.judging_process import Bench
@@ -98,6 +100,19 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
         assert all(one.startswith("forgotten ") for one in hashes)
         (act,) = latest_actions(connection, 10)
     assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), "the act names nobody either"
+
+
+@pytest.mark.locks_or_dialect
+def test_what_two_models_say_to_who_is_forgotten_meanwhile_is_not_stored(bank, forgetting):
+    store = LiveStore(bank)
+    store.register_models(["one", "two"])
+    visitor, stays = Visitor(bank, COOKIE), Visitor(bank, OTHER)
+    asked, others = (store.begin(one.id, Opening(SECRET, 1)) for one in (visitor, stays))
+    forgetting.forget(visitor.id, "ada")
+    for battle, said in ((asked, f"{SECRET} It is a mole."), (others, "It is a cat.")):
+        store.answer(battle.id, Answered(Names("one", "two"), Names(said, said), False, False))
+    assert "It is a mole." not in everything(bank) and "It is a cat." in everything(bank)
+    assert store.find(stays.id, others.token).settled
 
 
 def test_a_server_that_remembers_the_cookie_finds_somebody_who_just_came(bank, forgetting):
