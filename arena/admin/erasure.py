@@ -45,6 +45,8 @@ HANDED_OVER = (
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
+MARK = table("mark", column("seat_id"), column("marker"))
+"""Marks and labels, a table of `scoring`, whose rows stay and name the person of a seat."""
 _GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -145,6 +147,8 @@ def _forget_worker(connection: Connection, voter: int) -> None:
         connection.execute(delete(PARTICIPANT).where(listed))
         nobody = {"person": _nobody(), "session": _nobody(), "reply_to": ""}
         connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(nobody))
+        if inspect(connection).has_table(MARK.name):
+            connection.execute(update(MARK).where(MARK.c.seat_id == seat).values(marker=nobody["person"]))
 
 
 def _disown(connection: Connection, voter: int) -> None:

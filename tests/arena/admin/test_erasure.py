@@ -31,6 +31,7 @@ from scoring.visit_bench.store import SUBMISSION
 from tests.support.commands import run
 from tests.support.judging_process import Bench
 from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
+from tests.support.marked_reports import MarkedReport
 from tests.support.paid_campaigns import PaidCampaign, table
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
@@ -218,6 +219,24 @@ def test_who_logged_in_to_a_campaign_is_forgotten_with_the_seat(bank, forgetting
     told = everything(bank)
     assert seat.person not in told and "ann-account" not in told and seat.code not in told
     assert stays.person in told and "bob-account" in told and stays.code in told
+
+
+@pytest.mark.locks_or_dialect
+def test_marks_of_who_is_forgotten_stay_and_who_comes_again_is_new(bank, forgetting):
+    one = MarkedReport.on(bank)
+    helper, owner = one.seat("helper-1"), one.seat()
+    one.mark(helper, "5", 2)
+    one.mark(owner, "5", 2)
+    assert one.marking.draw(helper), "an answer is shown to the helper"
+    before = [mark._replace(marker="") for mark in one.marks()]
+    forgetting.forget(helper.voter, "ada")
+    told = everything(bank)
+    assert helper.person not in told and owner.person in told
+    assert [mark._replace(marker="") for mark in one.marks()] == before
+    again = one.seat("helper-1")
+    assert again.id != helper.id
+    one.mark(again, "7", 2)
+    assert [mark.score for mark in one.marks() if mark.marker == again.person] == [0.7, 0.7]
 
 
 def test_what_is_forgotten_is_not_in_the_file_of_a_database_either(tmp_path, monkeypatch):
