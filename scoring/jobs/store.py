@@ -335,6 +335,12 @@ class Jobs:
             renewed = update(JOB).where(held).values(self._held_by(connection, holder)).returning(JOB.c.link)
             return frozenset(connection.scalars(renewed))
 
+    def held(self, holder: str, link: str) -> Job | None:
+        """Return a job as it stands if this server still judges it: its owner may have been forgotten meanwhile."""
+        with self._database.read() as connection:
+            row = connection.execute(select(*_SHOWN).where(_judged_by(holder, link))).one_or_none()
+        return _job(row) if row else None
+
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         with self._database.write() as connection:
             connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))

@@ -183,14 +183,16 @@ class JobWorker:
         link = running.claim.job.link
         try:
             report = await self._report(running)
-            await asyncio.to_thread(self._judged, running.claim.job, report)
+            job = await asyncio.to_thread(self._jobs.held, self.name, link)
+            if job:
+                await asyncio.to_thread(self._judged, job, report)
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
         except (JudgeError, BudgetError, JobError, ReportError) as error:
             await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
         else:
-            if await asyncio.to_thread(self._jobs.finish, self.name, link, report):
-                await asyncio.to_thread(self._finished, running.claim.job)
+            if job and await asyncio.to_thread(self._jobs.finish, self.name, link, report):
+                await asyncio.to_thread(self._finished, job)
 
     async def _report(self, running: _Running) -> AnyReport:
         draft, client = running.claim.draft, self._judge_of(running)

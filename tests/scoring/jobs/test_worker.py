@@ -2,6 +2,7 @@
 
 import base64
 import gc
+import itertools
 import json
 import random
 import signal
@@ -30,7 +31,7 @@ from tests.support import judging_process
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
 from tests.support.judging_process import CALLS, HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
-from tests.support.openai_server import Faults, OpenAIServer
+from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
 from tests.support.servers import ROOT
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -148,6 +149,30 @@ def test_a_deleted_job_stops(database, caplog):
             wait_for(lambda: STOPPED in caplog.text)
         assert server.counts.calls < CALLS
     assert bench.jobs.find(job.link) is None
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("change", ["forgotten", "deleted", "cancelled"])
+def test_what_becomes_public_of_a_job_is_of_its_owner_as_it_stands_at_its_end(database, change):
+    """Its owner changes while the judge thinks about the last answer, before the worker looks again."""
+    calls, published, links = itertools.count(1), [], []
+
+    def score(body: Body, sample: int) -> str:
+        if next(calls) == CALLS:
+            if change == "forgotten":
+                set_job(database, links[0], owner="forgotten abc")
+            else:
+                (bench.jobs.delete if change == "deleted" else bench.jobs.cancel)(OWNER, links[0])
+        return steady_score(body, sample)
+
+    with OpenAIServer(score) as server:
+        bench = Bench(database, server.address, judged=lambda job, report: published.append(job.owner))
+        links.append(bench.begun().link)
+        with running(bench):
+            wait_for(
+                lambda: state(bench, links[0]) != "judging" and server.counts.calls == CALLS and not server.running
+            )
+    assert published == (["forgotten abc"] if change == "forgotten" else [])
 
 
 @ON_SQLITE
