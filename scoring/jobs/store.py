@@ -228,7 +228,8 @@ class Jobs:
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
-            return job
+        self._database.empty_log()
+        return job
 
     def publish(self, owner: str, link: str, published: bool) -> Job:
         """Publish a finished report, or make it private again. Raises JobError."""

@@ -227,6 +227,7 @@ class MarkStore:
             connection.execute(SEAT_EVENT.delete().where(ended))
             connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
             connection.execute(MARK.delete().where(MARK.c.id.in_(mine)))
+        self._database.empty_log()
 
 
 _OTHER = MARK_VALUE.alias()

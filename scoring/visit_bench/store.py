@@ -210,6 +210,7 @@ class SubmissionStore:
             played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
             connection.execute(update(JUDGED).where(played).values(replies="[]"))
             connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
+        self._database.empty_log()
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
         columns = (SUBMISSION.c[name] for name in ("owner", "source", "title", "name", "number", "created"))

@@ -1,16 +1,21 @@
 """Jobs: whose they are, in which order and by whom they are judged; the database decides, however many ask at once."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from arena.database import now
+from arena.database import Database, now
 from scoring.jobs import store
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
+from scoring.marking.store import Said
+from scoring.visit_bench.store import SUBMISSION, SUBMITTED, SubmissionStore
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
+from tests.support.marked_reports import MarkedReport
+from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -281,3 +286,29 @@ def test_a_job_whose_key_is_lost_waits_for_it(database, taken, end):
         return
     assert state(bench, own.link) == "needs_key"
     assert state(bench, lent.link) == ("judging" if taken and end == "lapse" else "waiting")
+
+
+def test_what_its_owner_takes_away_is_in_no_file_of_a_server_that_rests(tmp_path):
+    """A report, a note on one of its answers, and the texts of a submission: also not in SQLite's log."""
+    words = ("a planted title", "a planted note", "a planted text")
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        submissions, one = SubmissionStore(database), MarkedReport.on(database, mm_vet_report(title=words[0]))
+        seat = one.seat()
+        (shown, _) = one.marking.draw(seat)
+        one.marking.store.say(seat, shown.token, Said("5", note=words[1]))
+        with database.write() as connection:
+            values = {name: OWNER for name in ("owner", "source", "title", "name", "digest", "file")}
+            connection.execute(SUBMISSION.insert().values(**values, id=1, number=1, created=now()))
+            connection.execute(SUBMITTED.insert().values(submission_id=1, item="x", text=words[2]))
+
+        def lying() -> list[str]:
+            files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+            return [word for word in words if word.encode() in files]
+
+        assert lying() == list(words)
+        submissions.withdraw(OWNER, OWNER, OWNER)
+        assert lying() == list(words[:2])
+        one.marking.drop(OWNER, one.job.link)
+        assert lying() == list(words[:1])
+        one.marking.jobs.delete(OWNER, one.job.link)
+        assert lying() == []
