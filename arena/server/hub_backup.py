@@ -157,8 +157,8 @@ class HubBackup:
         self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
-        self._commits = 0
-        """Commits since files were last folded."""
+        self._commits = FOLD
+        """Commits since files were last folded; a start that may be a short one begins with those of earlier ones."""
         self._idle_at: datetime | None = None
         """When the change log was last seen empty."""
         self._rest = every

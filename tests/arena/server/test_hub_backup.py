@@ -737,6 +737,20 @@ def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp
     assert rows(fresh._database) == rows(database)
 
 
+def test_old_files_are_folded_also_where_every_start_is_a_short_one(another, tmp_path):
+    """As on a Space that sleeps: each start commits twice."""
+    hub, clock, database = FolderHub(), Clock(), bank(another())
+    for number in range(3 * FOLD):
+        backup = HubBackup(database, tmp_path / "pictures", hub, EVERY, clock)
+        backup.change_log.open()
+        for step in range(2):
+            with database.write() as connection:
+                connection.execute(update(SOURCE).values(name=f"name {number} {step}"))
+            clock.time += EVERY
+            backup.step()
+    assert len(hub.files) < 3 * FOLD
+
+
 def test_of_a_year_of_commits_fewer_than_a_hundred_files_are_left():
     paths: set[str] = set()
     for number in range(20 * 24 * 72):  # twenty days at 72 commits an hour; a year has one level more
