@@ -66,6 +66,8 @@ class Fund(NamedTuple):
     settings: tuple[str, str, str]
     """Names of the settings that limit job, day and total."""
     advice: str
+    quoted: str = ""
+    """Advice where a job may cost no more than it was quoted at, which no setting raises."""
 
 
 JUDGE = Fund(
@@ -73,6 +75,7 @@ JUDGE = Fund(
     "this job",
     ("JUDGE_JOB_BUDGET", "JUDGE_DAY_BUDGET", "JUDGE_TOTAL_BUDGET"),
     "go on with a key of your own, or ask the operator to raise",
+    "it was quoted at no more, and calls that a restart cut off count; score the file again: what is judged is kept",
 )
 LIVE = Fund(
     "live ",
@@ -102,7 +105,7 @@ class _Limit(NamedTuple):
     name: str
     ceiling: int
     whose: str
-    setting: str
+    advice: str
 
 
 class Budget:
@@ -162,15 +165,18 @@ class Budget:
         return Total(today, row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
     def _limits(self, job: str, user: str, most: int | None = None, network: str | None = None) -> list[_Limit]:
-        ceilings, (prefix, whose, settings, _) = self._ceilings, self._fund
-        ceiling = ceilings.job if most is None else min(ceilings.job, most)
+        ceilings, (prefix, whose, settings, advice, quoted) = self._ceilings, self._fund
+        by_job, by_day, by_total = (f"{advice} {setting}" for setting in settings)
+        ceiling = ceilings.job
+        if most is not None and most < ceiling:
+            ceiling, by_job = most, quoted or by_job
         day, shared = f"{prefix}day {now():%Y-%m-%d}", NETWORK_DAYS * ceilings.user_day
-        of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", settings[1])]
+        of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", by_day)]
         return [
-            _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", settings[0]),
-            _Limit(f"{day} {user}", ceilings.user_day, "for one person and day", settings[1]),
+            _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", by_job),
+            _Limit(f"{day} {user}", ceilings.user_day, "for one person and day", by_day),
             *(of_network if network else []),
-            _Limit(self._total, ceilings.total, "for all together", settings[2]),
+            _Limit(self._total, ceilings.total, "for all together", by_total),
         ]
 
     def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
@@ -184,7 +190,7 @@ class Budget:
             spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)).scalar_one()
             raise BudgetError(
                 f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
-                f"spent, and the next call may cost ${amount / 1e6:.4f}; {self._fund.advice} {limit.setting}",
+                f"spent, and the next call may cost ${amount / 1e6:.4f}; {limit.advice}",
                 passing=spent + amount <= limit.ceiling,
             )
 

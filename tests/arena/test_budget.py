@@ -69,6 +69,17 @@ def test_the_ceiling_in_the_way_is_named_and_nothing_is_held(database, ceilings,
     assert spent_by(budget, "job", "ada").total == 100
 
 
+def test_a_job_that_has_cost_what_it_was_quoted_at_is_to_be_quoted_anew(database):
+    """No setting would help it on, nor would a start of the same job."""
+    job_budget = Budget(database, WIDE).for_job("job", "ada", most=100)
+    job_budget.commit(job_budget.reserve(100), 60)
+    with pytest.raises(BudgetError, match="score the file again: what is judged is kept$") as refused:
+        job_budget.reserve(41)
+    assert "JUDGE_" not in str(refused.value)
+    with pytest.raises(BudgetError, match="JUDGE_JOB_BUDGET"):
+        Budget(database, Ceilings(50, 10**9, 10**9)).for_job("other", "ada", most=100).reserve(51)
+
+
 def test_money_that_is_only_on_its_way_says_so(database):
     job_budget = Budget(database, Ceilings(100, 100, 100)).for_job("job", "ada")
     number = job_budget.reserve(90)
