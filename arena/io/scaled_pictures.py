@@ -4,6 +4,7 @@ Kept pictures are upright and without metadata (`images.read_picture`); so are t
 """
 
 import io
+import logging
 import os
 import re
 import tempfile
@@ -26,6 +27,8 @@ AT_ONCE, PATIENCE_SECONDS = 2, 5.0
 _QUALITIES = (82, 70, 58, 46, 34)
 _SHA256 = re.compile("[0-9a-f]{64}")
 
+log = logging.getLogger(__name__)
+
 
 class ScaledPictures:
     """The pictures of a store in a few widths."""
@@ -45,7 +48,7 @@ class ScaledPictures:
     def path(self, sha256: str, width: int) -> Path | None:
         """The file of a picture at one of the widths, made if needed; None if there is no such picture or width.
 
-        The kept picture itself where all turns are taken for long.
+        The kept picture itself where all turns are taken for long, or the disk takes no file.
         """
         original = self._original(sha256)
         if original is None or width not in MOST_BYTES:
@@ -56,25 +59,34 @@ class ScaledPictures:
         if not self._turns.acquire(timeout=PATIENCE_SECONDS):
             return original
         try:
-            if not scaled.is_file():
-                self._write(scaled, scaled_picture(original.read_bytes(), width))
+            if scaled.is_file() or self._write(scaled, scaled_picture(original.read_bytes(), width)):
+                return scaled
         finally:
             self._turns.release()
-        return scaled
+        return original
 
     def _original(self, sha256: str) -> Path | None:
         if not _SHA256.fullmatch(sha256):
             return None
         return self._store.path(f"{sha256}.jpg") or self._store.path(f"{sha256}.png")
 
-    def _write(self, scaled: Path, data: bytes) -> None:
+    def _write(self, scaled: Path, data: bytes) -> bool:
+        """Write a file whole or not at all; return whether the disk took it."""
         self._kept += len(data)
         if self._kept > MOST_KEPT:
             self._tidy()
-        handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(part).replace(scaled)
+        try:
+            handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                Path(part).replace(scaled)
+            finally:
+                Path(part).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("a picture was not kept in the width of a screen: %s", error)
+            return False
+        return True
 
     def _tidy(self) -> None:
         """Delete the oldest files until half of what may be kept is left."""

@@ -9,6 +9,7 @@ from PIL import Image
 from arena.io import scaled_pictures
 from arena.io.images import PictureStore, read_picture
 from arena.io.scaled_pictures import MOST_BYTES, ScaledPictures
+from tests.support.disks import files_end_at
 
 
 def kept(tmp_path: Path, image: Image.Image, kind: str = "PNG", **how) -> tuple[ScaledPictures, str]:
@@ -75,3 +76,11 @@ def test_who_finds_all_turns_taken_gets_the_picture_as_it_is_kept(tmp_path, monk
     monkeypatch.setattr(pictures, "_turns", scaled_pictures.BoundedSemaphore(1))
     with pictures._turns:
         assert pictures.path(name, 480).suffix == ".png"
+
+
+def test_a_picture_is_seen_as_it_is_kept_where_the_disk_takes_no_file(tmp_path):
+    pictures, name = kept(tmp_path, Image.effect_noise((700, 700), 60).convert("RGB"))
+    with files_end_at(50):
+        assert pictures.path(name, 480).parent.name == "pictures"
+    assert list((tmp_path / "scaled").iterdir()) == []
+    assert pictures.path(name, 480).parent.name == "scaled"
