@@ -7,6 +7,7 @@ leads to a person are not in it.
 
 import asyncio
 import json
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -37,6 +38,9 @@ FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "vote
 """The files and their media types."""
 FRESH_SECONDS = 600
 """How long a running server serves the files before they are written anew."""
+_UNFINISHED = ".being-written-"
+_LONGEST_SECONDS = 86_400
+"""Nothing is written for so long: what is older was left by a process that was killed."""
 _CARD = Path(__file__).parent / "public_card.md"
 _COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms", "draw", "draw_probability")
 
@@ -96,7 +100,10 @@ def write_export(database: Database, folder: Path) -> Written:
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".being-written-") as new:
+    for left in folder.glob(f"{_UNFINISHED}*"):
+        if time.time() - left.stat().st_mtime > _LONGEST_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as new:
         place = Path(new)
         (place / "README.md").write_text(_card(columns, written), "utf-8")
         with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -177,3 +178,14 @@ def test_the_command_writes_the_files(tmp_path):
     (tmp_path / "file").touch()
     torn = subprocess.run([*line[:-1], str(tmp_path / "file")], cwd=ROOT, env=environ, capture_output=True, text=True)
     assert torn.returncode == 2 and "Traceback" not in torn.stderr
+
+
+def test_what_a_killed_process_left_of_an_export_goes_a_day_later(bank, tmp_path):
+    """Votes of somebody who was forgotten since may stand in it."""
+    left, under_way = tmp_path / ".being-written-1", tmp_path / ".being-written-2"
+    for folder in (left, under_way):
+        folder.mkdir()
+        (folder / "votes.jsonl").write_text("{}", "utf-8")
+    os.utime(left, (time.time() - 90_000,) * 2)
+    write_export(bank, tmp_path)
+    assert not left.exists() and under_way.exists()
