@@ -5,6 +5,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -192,11 +193,12 @@ def events(
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
         begun = False
-        async for shown in states:
-            if not shown.growing or not begun:
-                yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
-            if shown.growing:
-                yield f"data: {json.dumps(await asyncio.to_thread(new_words, shown))}\n\n"
-            begun = shown.growing
+        with suppress(*_STATUS):  # the page comes back when the stream ends, and is told then
+            async for shown in states:
+                if not shown.growing or not begun:
+                    yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
+                if shown.growing:
+                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, shown))}\n\n"
+                begun = shown.growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)

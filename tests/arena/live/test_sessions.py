@@ -14,6 +14,9 @@ import httpx
 import pytest
 from scipy.stats import ks_2samp
 
+from arena.admin.erasure import Erasure
+from arena.database import Database
+from arena.live.images import OwnImages
 from arena.live.queue import DISCONNECT_SECONDS
 from arena.live.streaming import ENOUGH_WORDS
 from tests.support.blindness import told
@@ -522,6 +525,28 @@ def test_a_restart_in_mid_answer_leaves_no_stuck_battle(talkers):
             assert files(app) == before
 
     asyncio.run(run())
+
+
+def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(tmp_path):
+    asked = "What is the planted thing?"
+
+    async def run(app: AppServer) -> None:
+        async with Visitor(app.address) as visitor:
+            path = f"/live/battles/{await visitor.begin(asked, keep=True)}"
+            async with visitor.watching(path) as messages:
+                await anext(messages)
+                with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
+                    (voter,) = rows(app, "SELECT voter_id FROM live_battle")[0]
+                    Erasure(database, OwnImages(database, app.data_dir / "own")).forget(voter, "ada")
+                assert [message["kind"] async for message in messages][-1] == "words", "it ends as if broken off"
+            assert "not yours" in (await visitor.client.get(path)).text
+            assert (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1]["phase"] == "open"
+
+    with two_models(tmp_path, plain, pace=0.1) as pair:
+        asyncio.run(run(pair.app))
+        assert rows(pair.app, f"SELECT count(*) FROM live_question WHERE text = '{asked}'") == [(0,)]
+        assert rows(pair.app, "SELECT answer_a <> '' FROM live_turn ORDER BY battle_id") == [(0,), (1,)]
+        assert "Traceback" not in pair.app.log.read_text("utf-8")
 
 
 def test_a_vote_survives_a_restart(pair):
