@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -101,8 +102,9 @@ def write_export(database: Database, folder: Path) -> Written:
     written = Written(len(rows), len(set(columns["voter"])), len(names))
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(f"{_UNFINISHED}*"):
-        if time.time() - left.stat().st_mtime > _LONGEST_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another export has just ended
+            if time.time() - left.stat().st_mtime > _LONGEST_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as new:
         place = Path(new)
         (place / "README.md").write_text(_card(columns, written), "utf-8")

@@ -187,5 +187,6 @@ def test_what_a_killed_process_left_of_an_export_goes_a_day_later(bank, tmp_path
         folder.mkdir()
         (folder / "votes.jsonl").write_text("{}", "utf-8")
     os.utime(left, (time.time() - 90_000,) * 2)
+    (tmp_path / ".being-written-3").symlink_to("ended meanwhile")
     write_export(bank, tmp_path)
     assert not left.exists() and under_way.exists()
