@@ -172,12 +172,15 @@ class BattleTab:
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
         screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
-        page.load(self.on_load, [self.query, self.token], [self.query, self.search, *screen], js=_ADDRESS, **PLAIN)
+        opened = [self.query, self.search, *screen]
+        answered = [page.load(self.on_load, [self.query, self.token], opened, js=_ADDRESS, **PLAIN)]
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
             chosen.then(None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }")
+            answered.append(chosen)
         undone = [self.token, self.status, self.saved, self.problem]
-        self.undo.click(self.on_undo, self.token, undone, **PLAIN).then(None, js="() => stereoscopeVote.answered()")
+        taken_back = self.undo.click(self.on_undo, self.token, undone, **PLAIN)
+        taken_back.then(None, js="() => stereoscopeVote.answered()")
         revealed = self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN)
         revealed.then(None, js="() => stereoscopeVote.answered()")
         held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
@@ -195,6 +198,9 @@ class BattleTab:
         for button, handler in skips:
             skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
             skipped.then(None, js=went_on)
+            answered.append(skipped)
+        for event in (*answered, taken_back, revealed, following):
+            event.failure(None, js="() => stereoscopeVote.refused()")
         gr.on(
             [self.pick.expand, self.search.submit, self.family.change, self.search.change],
             self.on_search,

@@ -19,6 +19,7 @@ CHINESE: Mapping[str, str] = {
     "wait_pictures": "所有图片加载完成后即可选择。",
     "wait_answers": "请先看完两个回答，再选择。",
     "page_slow": "还没有收到回应。您的选择不会丢失，也不会重复计入。",
+    "page_refused": "服务器拒绝了请求，或无法连接。请重试或重新加载页面：不会重复计入。",
     "reload": "重新加载页面",
     "terms": "您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
     "terms_undo": "您可以在 {} 秒内撤回一次。",

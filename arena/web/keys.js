@@ -89,7 +89,10 @@ const stereoscope = (() => {
     const voted = document.querySelector('#status [data-phase="voted"]');
     if (!voted === !asking) return;
     clearTimeout(asking);
-    const reveal = () => { byId("reveal").click(); asking = setTimeout(reveal, 3000); };
+    const reveal = () => {
+      if (byId("dock").dataset.sent !== "undo") byId("reveal").click();  // what is on its way may take the choice back
+      asking = setTimeout(reveal, 3000);
+    };
     const read = document.querySelector("#problem .problem") ? 3 : 0;
     asking = voted && setTimeout(reveal, 1000 * Math.max(voted.dataset.seconds, read));
   };

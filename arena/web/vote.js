@@ -77,19 +77,30 @@ const stereoscopeVote = (() => {
   const press = (which) => {
     pressed = side = which;
     check();
-    setTimeout(() => { if (pressed === which) { pressed = null; check(); } }, 5000);
   };
   // Gradio takes no second tap while the first has no answer: where none comes, the page loaded again goes on.
   const PATIENCE = 15_000;
   let slow = null;
+  const tell = (name) => {
+    byId("dock").classList.toggle("slow", Boolean(name));
+    if (name) document.querySelector("#slow [data-word]").textContent = word(name);
+  };
   const answered = () => {
     clearTimeout(slow);
-    slow = null;
-    byId("dock").classList.remove("slow");
+    slow = pressed = null;
+    delete byId("dock").dataset.sent;
+    tell("");
+    check();
+  };
+  const refused = () => {  // by a proxy or for haste: Gradio hides its word for it
+    answered();
+    tell("page_refused");
   };
   document.addEventListener("click", ({ target }) => {
-    if (target.closest?.("#controls button:not(#skip), #reasons button:not(#skip-not)")) {
-      slow ??= setTimeout(() => byId("dock").classList.add("slow"), PATIENCE);
+    const sent = target.closest?.("#controls button:not(#skip), #reasons button:not(#skip-not)");
+    if (sent) {
+      byId("dock").dataset.sent = sent.id;
+      slow ??= setTimeout(tell, PATIENCE, "page_slow");
     }
     if (target.closest?.("[data-reload]")) location.reload();
   });
@@ -129,7 +140,7 @@ const stereoscopeVote = (() => {
   };
   document.addEventListener("click", ({ target }) => {
     if (!target.closest?.("#next")) return;
-    showing = held && Date.now() - held.at < FRESH ? held : null;
+    showing = held && held.name !== battle && Date.now() - held.at < FRESH ? held : null;  // came late: stands here
     held = null;
     if (showing) byId("show-held").click();
   }, true);
@@ -204,5 +215,5 @@ const stereoscopeVote = (() => {
   for (const event of ["scroll", "resize"]) addEventListener(event, check, { passive: true });
   new MutationObserver(speak).observe(document, { subtree: true, childList: true });
   new MutationObserver(check).observe(document, { subtree: true, childList: true, attributeFilter: ["data-phase", "data-battle", "data-choice", "src"] });
-  return { answered, ask, hold, shown, name, word };
+  return { answered, ask, hold, shown, name, refused, word };
 })();

@@ -487,6 +487,60 @@ def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, serve
         expect(page.locator("#slow")).to_be_hidden()
 
 
+def test_a_choice_stays_marked_until_its_answer_comes(browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        open_battle(page, server.address)
+        late = Late(page, "**/run/predict*")
+        page.keyboard.press("a")
+        late.wait()
+        page.clock.fast_forward(10_000)
+        page.wait_for_timeout(300)
+        expect(page.locator("#answers")).to_have_attribute("data-chosen", "a")
+
+
+@pytest.mark.parametrize("status, kind", [(502, "text/html"), (429, "text/plain")])
+def test_what_a_proxy_or_the_limits_refuse_is_told_and_can_be_done_again(browser, server, status, kind):
+    refusal = {"status": status, "content_type": kind, "body": "<h1>No</h1>"}
+    with fresh_page(browser, DESK) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
+        open_battle(page, server.address)
+        page.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
+        page.click("#choose-a")
+        expect(page.locator("#slow")).to_contain_text(ENGLISH["page_refused"])
+        expect(page.locator("#answers")).to_have_attribute("data-chosen", "")
+        page.click("#choose-b")
+        expect(page.locator("#status")).to_contain_text("You chose B")
+        expect(page.locator("#slow")).to_be_hidden()
+        page.click("#reveal")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        page.wait_for_function("document.querySelector('#held :is(textarea, input)').value.length > 100")
+        page.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
+        page.click("#next")
+        expect(page.locator("#slow")).to_contain_text(ENGLISH["page_refused"])
+        page.get_by_role("button", name=ENGLISH["reload"]).click()
+        see_both(page)
+
+
+def test_no_names_are_asked_for_while_an_undo_is_on_its_way(browser, server):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        open_battle(page, server.address)
+        stop_clock(page)
+        page.click("#choose-a")
+        expect(page.locator("#undo")).to_be_visible()
+        late = Late(page, "**/run/predict*")
+        page.click("#undo")
+        late.wait()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.clock.fast_forward(1_000 * UNDO_SECONDS + 200)
+        page.wait_for_timeout(300)
+        assert asked == []
+        late.come()
+        expect(page.locator("#status")).to_contain_text("Taken back")
+
+
 def test_the_same_refusal_twice_is_an_answer_too(browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()

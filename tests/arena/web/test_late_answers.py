@@ -18,7 +18,7 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.planting import Planted, plant
 from tests.support.scoring_page import mmbench_rows, reply, write_csv
 from tests.support.scoring_page import upload as chosen
-from tests.support.screens import DESK, Late, fresh_page, see_both, turn, turn_tab
+from tests.support.screens import DESK, NEVER_BY_ITSELF, Late, fresh_page, see_both, turn, turn_tab
 from tests.support.servers import AppServer
 
 
@@ -213,6 +213,31 @@ def test_next_is_not_there_before_the_first_battle(browser, service):
         expect(fresh.locator("#next")).to_be_hidden()
         late.come()
         expect(fresh.locator("#choose-a")).to_be_visible()
+
+
+def test_a_battle_that_was_sent_ahead_too_late_is_not_shown_once_more(service, page):
+    page.evaluate(NEVER_BY_ITSELF)
+
+    def go_on() -> Late:
+        late = service.late(page, "on_hold", "held")
+        see_both(page)
+        page.click("#choose-a")
+        page.click("#reveal")
+        late.wait()
+        return late
+
+    late = go_on()
+    page.click("#next")
+    expect(page.locator("#choose-a")).to_be_visible()
+    late.come()
+    go_on()
+    voted = page.locator("#item .item").get_attribute("data-battle")
+    late = service.late(page, "on_next", "bank")
+    page.click("#next")
+    late.wait()
+    expect(page.locator("#answers .model")).to_have_count(2)
+    late.come()
+    expect(page.locator("#item .item")).not_to_have_attribute("data-battle", voted)
 
 
 @pytest.mark.soak
