@@ -1,7 +1,7 @@
 // Live battles and the chat: images and text go out, words come in. Loaded in the page's head, after keys.js.
 (() => {
   const byId = (id) => document.getElementById(id);
-  const MOST_IMAGES = 10;
+  const MOST_IMAGES = 10, PATIENCE = 15_000;
   const { word } = stereoscopeVote;
 
   class Refused extends Error {}
@@ -20,7 +20,8 @@
     } catch {
       throw new Unreached(word("no_answer"));
     }
-    if (!answer.ok) throw new Refused((await said(answer)) || word("refused", answer.status));
+    const Kind = answer.status < 500 ? Refused : Unreached;  // a proxy that gave up tells nothing of the server
+    if (!answer.ok) throw new Kind((await said(answer)) || word("refused", answer.status));
     return answer.json();
   };
   // A page in HTML is a proxy's and no words of ours.
@@ -170,7 +171,10 @@
       this.stream = null;
       this.timer = null;
       this.asked = this.told = 0;
-      this.form = new Form(name, () => this.try(() => this.begin(), this.form));
+      this.beginning = null;
+      this.form = new Form(name, () => {  // Enter while one begins is no second one
+        this.beginning ??= this.try(() => this.begin(), this.form).finally(() => { this.beginning = null; });
+      });
       this.part("more").addEventListener("submit", (event) => { event.preventDefault(); this.try(() => this.follow()); });
       submits(this.part("follow"));
       this.on("stop", () => this.act("stop"));
@@ -207,16 +211,18 @@
       }
     }
     async follow() {
-      const text = this.part("follow");
-      const asked = await ask(this.path("questions"), { text: text.value });
-      text.value = "";
+      const box = this.part("follow"), text = box.value;
+      const asked = await ask(this.path("questions"), { text });
+      if (box.value === text) box.value = "";
       this.open(asked[this.noun]);
     }
     async act(what, body = {}) {
       const token = this.token, turn = ++this.asked;
-      const scene = await ask(this.path(what), body);
+      const slow = setTimeout(() => this.say(word("slow")), PATIENCE);
+      const scene = await ask(this.path(what), body).finally(() => clearTimeout(slow));
       if (this.token !== token || turn < this.told) return;  // a later answer is on the page already
       this.told = turn;
+      this.say("");
       this.show(scene);
     }
 

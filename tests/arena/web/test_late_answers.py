@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from arena.database import Database
 from arena.items.store import ItemBank
+from arena.web.words import ENGLISH
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.agreement_sources import MODELS, plant_source, scores_file
 from tests.support.leaderboard_page import choose
@@ -380,3 +381,74 @@ def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
         late.come()
     assert answer.value.ok
     expect(page.locator("#live-thumbs li")).to_have_count(0)
+
+
+@pytest.mark.parametrize("tab, name, path", [("Chat", "chat", "talks"), ("With your own picture", "live", "battles")])
+def test_enter_twice_begins_once(page, tab, name, path):
+    turn_tab(page, tab)
+    if name == "live":
+        page.set_input_files("#live-files", [photo()])
+        expect(page.locator("#live-send")).to_be_enabled()
+    begun: list[str] = []
+    page.on("request", lambda request: begun.append(request.url) if request.url.endswith(f"{name}/{path}") else None)
+    late = Late(page, f"**/{name}/{path}")
+    page.fill(f"#{name}-text", "What is this?")
+    for _ in range(2):
+        page.press(f"#{name}-text", "Enter")
+    late.wait()
+    page.wait_for_timeout(300)
+    late.come()
+    phase(page, "open", name)
+    assert len(begun) == 1
+
+
+def test_what_is_typed_while_a_question_is_sent_stays(page):
+    turn_tab(page, "Chat")
+    expect(page.locator("#chat-model option")).to_have_count(2)
+    page.fill("#chat-text", "Say something.")
+    page.press("#chat-text", "Enter")
+    phase(page, "open", "chat")
+    late = Late(page, "**/chat/talks/*/questions")
+    page.fill("#chat-follow", "And now?")
+    page.press("#chat-follow", "Enter")
+    late.wait()
+    page.fill("#chat-follow", "And then?")
+    late.come()
+    phase(page, "open", "chat")
+    expect(page.locator("#chat-follow")).to_have_value("And then?")
+
+
+def test_a_proxy_that_gives_up_costs_no_picture(page):
+    gave_up = {"status": 504, "content_type": "text/html", "body": "<h1>Gateway Time-out</h1>"}
+    turn_tab(page, "With your own picture")
+    page.route("**/live/images", lambda route: route.fulfill(**gave_up), times=1)
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-form-problem")).to_contain_text("504")
+    expect(page.locator("#live-thumbs li")).to_have_count(1)
+
+    def begun_unknown(route: Route) -> None:
+        route.fetch()
+        route.fulfill(**gave_up)
+
+    page.route("**/live/battles", begun_unknown, times=1)
+    page.fill("#live-text", "What is this?")
+    page.click("#live-send")
+    expect(page.locator("#live-form-problem")).to_contain_text("504")
+    page.click("#live-send")
+    phase(page, "open")
+
+
+def test_a_live_choice_without_an_answer_is_told(service, browser):
+    with fresh_page(browser, DESK) as page:
+        page.clock.install()
+        page.goto(service.address)
+        begin(page)
+        phase(page, "open")
+        late = Late(page, "**/live/battles/*/choice")
+        page.click("#live-a")
+        late.wait()
+        page.clock.fast_forward(15_000)
+        expect(page.locator("#live-problem")).to_have_text(ENGLISH["slow"])
+        late.come()
+        expect(page.locator("#live-status")).to_contain_text("You chose A")
+        expect(page.locator("#live-problem")).to_have_text("")
