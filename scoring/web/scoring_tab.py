@@ -3,6 +3,7 @@
 Jobs are in the database; the page keeps only a job's link, and each handler checks the owner by the voter cookie.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -51,6 +52,7 @@ def problem_html(error: Exception, *_: object) -> str:
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
+_REFUSED = JobServiceError("The server refused that or was not reached. Load the page to see where it stands")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
 _shows_errors = shows_errors(ERRORS, html=problem_html)
 
@@ -122,9 +124,19 @@ class ScoringTab:
         choice = [self.offers, self.prices, self.own, self.judge, self.details, self.check, self.stored, self.bank]
         started = [*job, *choice, self.token, self.found, self.key, self.benchmark, self.protocol, self.title]
         started += self.parts.values()
-        self.arrived.click(self.on_arrived, form, started, **LATEST)
-        self.bank.click(self.on_bank, form, started, **RAW)
-        self.benchmark.input(self.on_benchmark, form, started, **RAW)
+        start = [self.link, self.url, self.key]
+        answered = [
+            self.arrived.click(self.on_arrived, form, started, **LATEST),
+            self.bank.click(self.on_bank, form, started, **RAW),
+            self.benchmark.input(self.on_benchmark, form, started, **RAW),
+            self.check.click(self.on_check, form, started, **RAW),
+            self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW),
+            gr.on([self.confirm.click, self.resume.click], self.on_start, start, started, **RAW),
+            self.cancel.click(self.on_cancel, self.link, job, **RAW),
+            self.delete.click(self.on_delete, self.link, started, **RAW),
+        ]
+        for event in answered:  # by a proxy or for haste: Gradio hides its word for it
+            event.failure(None, None, self.problem, js=f"() => {json.dumps(str(problem_html(_REFUSED)))}")
         offer = {self.offers, self.prices, self.judge, self.key}
         self.offers.input(self.on_offer, offer, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
@@ -139,11 +151,6 @@ class ScoringTab:
             started,
             **LATEST,
         )
-        self.check.click(self.on_check, form, started, **RAW)
-        self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW)
-        gr.on([self.confirm.click, self.resume.click], self.on_start, [self.link, self.url, self.key], started, **RAW)
-        self.cancel.click(self.on_cancel, self.link, job, **RAW)
-        self.delete.click(self.on_delete, self.link, started, **RAW)
         looks = [*job, self.own, self.bank, self.details, self.benchmark, self.protocol, self.title]
         looks += self.parts.values()
         gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)

@@ -27,7 +27,8 @@
     });
     request.addEventListener("load", () => {
       const { status, responseText: text } = request;
-      if (status !== 200) { refuse(text || `Refused (${status})`); return; }
+      const isOurs = request.getResponseHeader("content-type")?.startsWith("text/plain");  // a page in HTML is a proxy's
+      if (status !== 200) { refuse((isOurs && text) || `Refused (${status}). Choose the file again.`); return; }
       say(zone, file.name, "ready");
       tell(zone, request, text);
     });
@@ -66,9 +67,16 @@
     const button = event.target.closest?.("[data-sample]");
     const zone = button?.closest(".drop").querySelector(".upload");
     if (!zone) return;
-    const answer = await fetch(button.dataset.sample).catch(() => null);
-    if (answer?.ok) send(zone, new File([await answer.blob()], button.dataset.sample));
-    else say(zone, "The sample did not come. Try again.", "problem");
+    zone.sending?.abort();
+    const asked = zone.sending = new AbortController(), { sample } = button.dataset;
+    say(zone, `${sample}: fetching`);
+    const blob = await fetch(sample).then((answer) => answer.ok ? answer.blob() : null).catch(() => null);
+    if (zone.sending !== asked) return;  // a file was chosen meanwhile
+    if (blob) send(zone, new File([blob], sample));
+    else {
+      say(zone, "The sample did not come. Try again.", "problem");
+      tell(zone, asked, "");
+    }
   });
   for (const kind of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(kind, (event) => {

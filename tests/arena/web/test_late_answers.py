@@ -113,6 +113,35 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(service, scor
     expect(title).to_have_value("second")
 
 
+def test_a_sample_that_comes_after_a_file_was_chosen_is_not_taken(service, scoring, tmp_path):
+    scoring.goto(f"{service.address}/score")
+    late = Late(scoring, "**/sample-predictions.json")
+    scoring.get_by_role("button", name="Try a sample").click()
+    late.wait()
+    expect(scoring.locator("#drop-state")).to_have_text("sample-predictions.json: fetching")
+    chosen(scoring, write_csv(tmp_path / "mine.csv", mmbench_rows()))
+    expect(scoring.locator("#found")).to_contain_text("MMBench")
+    late.come()
+    expect(scoring.locator("#drop-state")).to_have_text("mine.csv")
+    expect(scoring.locator("#found")).to_contain_text("MMBench")
+
+
+def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_path):
+    refusal = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
+    scoring.goto(f"{service.address}/score")
+    scoring.route("**/uploads*", lambda route: route.fulfill(**refusal), times=1)
+    scoring.set_input_files("#drop-file", write_csv(tmp_path / "mine.csv", mmbench_rows()))
+    expect(scoring.locator("#drop-state")).to_have_text("Refused (502). Choose the file again.")
+    chosen(scoring, tmp_path / "mine.csv")
+    expect(scoring.locator("#check")).to_be_visible()
+    scoring.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
+    scoring.click("#check")
+    expect(scoring.locator("#scoring-problem")).to_contain_text("The server refused that or was not reached")
+    scoring.click("#check")
+    expect(scoring.locator("#progress")).to_contain_text("mine")
+    expect(scoring.locator("#scoring-problem .problems")).to_have_count(0)
+
+
 def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser):
     with fresh_page(browser, DESK) as page:
         late = []
