@@ -21,6 +21,9 @@ from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html
 
+_WAIT = PARTS.alert("The server refused that or was not reached. Wait a moment, then load the page again.")
+_REFUSED = f'() => [{json.dumps(str(_WAIT))}, {{"__type__": "update", "visible": false}}]'
+"""In the browser, where a proxy or the limits refuse to open an address: Gradio hides its word for it."""
 NO_SOURCE = PARTS.empty("There is no board to show yet.")
 
 
@@ -50,8 +53,11 @@ class LeaderboardTab:
         board = [self.head, self.opening, self.board, self.seen]
         shown = [self.model, self.boards, *board, self.plots, self.explore, self.plot]
         here = "() => [results.address()]"
-        gr.on([*opened, self.open.click], self.on_open, self.address, shown, js=here, **LATEST)
-        self.explore.click(self.on_explore, self.address, self.plot, js=here, **LATEST)
+        board_opened = gr.on([*opened, self.open.click], self.on_open, self.address, shown, js=here, **LATEST)
+        board_opened.failure(None, None, [self.model, self.boards], js=_REFUSED)
+        exploring = "() => [results.exploring()]"
+        explored = self.explore.click(self.on_explore, self.address, self.plot, js=exploring, **LATEST)
+        explored.then(None, js="() => results.explored()")
         still = "(_, seen) => [results.address(), seen]"
         self.refresh.click(self.on_refresh, [self.address, self.seen], board, js=still, **RAW)
 
