@@ -1,3 +1,9 @@
+// What a route said; a page in HTML is a proxy's and no words of ours.
+const operatorTold = (answer) => {
+  const isOurs = !answer.headers.get("content-type")?.startsWith("text/html");
+  return isOurs ? answer.text() : `Refused (${answer.status}). Try again.`;
+};
+
 // The operator's page: its link's code is taken out of the address and exchanged for a cookie before the page asks for anything.
 const operatorEnter = async () => {
   const code = location.hash.match(/^#code=(.+)/)?.[1];
@@ -5,7 +11,7 @@ const operatorEnter = async () => {
   history.replaceState(null, "", location.pathname);
   const answer = await fetch("operator", { method: "POST", body: code }).catch(() => null);
   if (answer?.ok) return "";
-  return answer ? answer.text() : "The server does not answer. Open the link again.";
+  return answer ? operatorTold(answer) : "The server does not answer. Open the link again.";
 };
 addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());
 
@@ -24,7 +30,7 @@ const operatorOrder = (() => {
     const field = form.elements.body, file = field?.files?.[0], told = form.querySelector("output");
     const action = form.dataset.post + (file ? `&file=${encodeURIComponent(file.name)}` : "");
     const answer = await fetch(action, { method: "POST", body: file ?? field?.value ?? "" }).catch(() => null);
-    const text = answer ? await answer.text() : "The server does not answer. Try again.";
+    const text = answer ? await operatorTold(answer) : "The server does not answer. Try again.";
     if (answer?.ok && !("keep" in form.dataset)) return press("look", text);
     told.textContent = text;
     told.className = answer?.ok ? "kept" : "problem";

@@ -1,5 +1,7 @@
 """Admin page: filled for operators only; every event checks the caller again."""
 
+import json
+
 import gradio as gr
 
 from arena.admin.dashboard import DashboardService
@@ -11,7 +13,7 @@ from arena.templates import macros
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import address
 from arena.web.admin_view import HTML, dashboard_html
-from arena.web.events import EACH, RAW, Updates, into_view
+from arena.web.events import EACH, RAW, REFUSED, Updates, into_view
 
 PARTS = macros("parts.html")
 LOOK = "look"
@@ -38,6 +40,7 @@ class AdminTab:
         page.load(self.on_enter, self.about, [self.said, self.view], js="() => operatorEnter()", **RAW)
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
+        done.failure(None, None, self.said, js=f"() => {json.dumps(str(PARTS.alert(REFUSED)))}")
         looked = done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
         looked.then(None, js=_FOCUS)
 

@@ -25,6 +25,9 @@ LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
 """For actions that run as often as they are triggered."""
 
+REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
+"""What a page says after an event that a proxy or the limits refused: Gradio hides its own word for it."""
+
 _TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),

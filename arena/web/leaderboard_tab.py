@@ -15,15 +15,14 @@ from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.web.battle_page import BattlePages
-from arena.web.events import LATEST, RAW, Updates
+from arena.web.events import LATEST, RAW, REFUSED, Updates
 from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html
 
-_WAIT = PARTS.alert("The server refused that or was not reached. Wait a moment, then load the page again.")
-_REFUSED = f'() => [{json.dumps(str(_WAIT))}, {{"__type__": "update", "visible": false}}]'
-"""In the browser, where a proxy or the limits refuse to open an address: Gradio hides its word for it."""
+_REFUSED = f'() => [{json.dumps(str(PARTS.alert(REFUSED)))}, {{"__type__": "update", "visible": false}}]'
+"""In the browser: why the address was not opened, in place of the boards."""
 NO_SOURCE = PARTS.empty("There is no board to show yet.")
 
 

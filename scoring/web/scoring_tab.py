@@ -15,7 +15,7 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.tables import SUFFIXES, RowsError
 from arena.templates import plural
 from arena.types import Secret
-from arena.web.events import LATEST, RAW, Updates, into_view, shows_errors, still_there
+from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, shows_errors, still_there
 from arena.web.visitor_api import NoVisitorError, sent_hash
 from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import Options, OptionsError
@@ -52,7 +52,6 @@ def problem_html(error: Exception, *_: object) -> str:
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
-_REFUSED = JobServiceError("The server refused that or was not reached. Load the page to see where it stands")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
 _shows_errors = shows_errors(ERRORS, html=problem_html)
 
@@ -135,8 +134,8 @@ class ScoringTab:
             self.cancel.click(self.on_cancel, self.link, job, **RAW),
             self.delete.click(self.on_delete, self.link, started, **RAW),
         ]
-        for event in answered:  # by a proxy or for haste: Gradio hides its word for it
-            event.failure(None, None, self.problem, js=f"() => {json.dumps(str(problem_html(_REFUSED)))}")
+        for event in answered:
+            event.failure(None, None, self.problem, js=f"() => {json.dumps(problem_html(JobServiceError(REFUSED)))}")
         offer = {self.offers, self.prices, self.judge, self.key}
         self.offers.input(self.on_offer, offer, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]

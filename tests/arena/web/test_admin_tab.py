@@ -212,6 +212,21 @@ def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
     expect(view.get_by_role("button", name="Show again")).to_be_visible()
 
 
+def test_what_a_proxy_refuses_is_told_in_words(arena, screen):
+    refusal = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
+    view, said = signed_in(arena, screen), screen.locator("#operator-said")
+    screen.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
+    view.get_by_role("button", name="Pause them").click()
+    expect(said).to_contain_text("The server refused that or was not reached")
+    form = view.locator("#campaigns form").first
+    form.locator("textarea").fill(CAMPAIGN)
+    screen.route("**/operators/**", lambda route: route.fulfill(**refusal), times=1)
+    form.get_by_role("button", name="Make it").click()
+    expect(form.locator("output")).to_have_text("Refused (502). Try again.")
+    form.get_by_role("button", name="Make it").click()
+    expect(said).to_contain_text("pilot: 3 models")
+
+
 def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(arena, screen):
     """In the address bar, in the history, and in any address or referrer that the browser sends."""
     secret, sent = code(arena), []
