@@ -28,7 +28,7 @@ ENGLISH: Words = {
     "wait_pictures": "You can choose as soon as every picture is here.",
     "wait_answers": "Look at both answers, then choose.",
     "page_slow": "No answer has come yet. Nothing you chose is lost, and nothing counts twice.",
-    "page_refused": "The server refused that or was not reached. Try again, or load the page: nothing counts twice.",
+    "page_refused": "The server refused that or was not reached. Try again: nothing counts twice.",
     "reload": "Load the page again",
     "terms": "Your choice is stored and published under CC BY 4.0, without your name.",
     "terms_undo": "You can take it back once, within {} seconds.",
