@@ -166,17 +166,23 @@ class OwnImages:
         return path if row is not None and (path := self._path(row)).is_file() else None
 
     def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
-        """Delete the files before marking their rows: a file without a row would stay for ever."""
+        """Delete the files before marking their rows: a file without a row would stay for ever.
+
+        And once more after it, where one was still being written.
+        """
         here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), *which)
         mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
             rows = connection.execute(mine).all()
-        for row in rows:
-            self._path(row).unlink(missing_ok=True)
+        paths = [self._path(row) for row in rows]
+        for path in paths:
+            path.unlink(missing_ok=True)
         if rows:
             gone = OWN_IMAGE.update().where(OWN_IMAGE.c.id.in_([row.id for row in rows]))
             with self._database.write() as connection:
                 connection.execute(gone.values(gone_at=now()))
+        for path in paths:
+            path.unlink(missing_ok=True)
         return len(rows)
 
 

@@ -195,6 +195,13 @@ def test_an_image_that_is_taken_down_while_it_is_stored_leaves_no_file(images, v
     assert files(images) == []
 
 
+def test_a_file_that_is_written_while_its_image_is_taken_down_goes_too(images, voter, database, monkeypatch):
+    path = images.path(voter, receive(images, voter, picture()).token)
+    data, write = path.read_bytes(), database.write
+    monkeypatch.setattr(database, "write", lambda: path.write_bytes(data) and write())
+    assert images.take_down() == 1 and files(images) == []
+
+
 def test_a_visitor_cannot_fill_the_disk(images, voter):
     small = picture(size=2)
     for _ in range(MOST_WAITING):

@@ -182,7 +182,7 @@ def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
 
 
 def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(visitor, judge, monkeypatch, tmp_path):
-    monkeypatch.setattr(judge, "latency", 0.4)
+    monkeypatch.setattr(judge, "latency", 60.0)
     upload(visitor, unjudged(tmp_path / "lost.json"))
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
     lose_answer(visitor, "**/run/predict*")
