@@ -83,7 +83,8 @@ const stereoscopeVote = (() => {
   let slow = null;
   const tell = (name) => {
     byId("dock").classList.toggle("slow", Boolean(name));
-    if (name) document.querySelector("#slow [data-word]").textContent = word(name);
+    const line = name && document.querySelector("#slow [data-word]");  // a campaign's page has words of its own
+    if (line) line.textContent = word(name);
   };
   const answered = () => {
     clearTimeout(slow);
