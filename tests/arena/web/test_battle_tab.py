@@ -478,6 +478,7 @@ def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, serve
         expect(page.locator("#slow")).to_be_hidden()
         page.clock.fast_forward(15_000)
         expect(page.locator("#slow")).to_contain_text(ENGLISH["page_slow"])
+        expect(page.locator("#answers")).to_have_attribute("data-chosen", "a")
         page.get_by_role("button", name=ENGLISH["reload"]).click()
         expect(page.locator(".answer .model")).to_have_count(2)
         expect(page.locator("#counter")).to_have_text("Your votes: 1")
@@ -485,18 +486,6 @@ def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, serve
         see_both(page)
         page.clock.fast_forward(15_000)
         expect(page.locator("#slow")).to_be_hidden()
-
-
-def test_a_choice_stays_marked_until_its_answer_comes(browser, server):
-    with fresh_page(browser, DESK) as page:
-        page.clock.install()
-        open_battle(page, server.address)
-        late = Late(page, "**/run/predict*")
-        page.keyboard.press("a")
-        late.wait()
-        page.clock.fast_forward(10_000)
-        page.wait_for_timeout(300)
-        expect(page.locator("#answers")).to_have_attribute("data-chosen", "a")
 
 
 @pytest.mark.parametrize("status, kind", [(502, "text/html"), (429, "text/plain")])
