@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from arena.drawings import MARGIN, Anchor, BoxMark, Drawing, LineMark, Mark, TextMark
+from arena.drawings import MARGIN, Anchor, BoxMark, CellMark, DotMark, Drawing, LineMark, Mark, TextMark
 
 _PAPER = (255, 255, 255)
 _INK: Mapping[str, tuple[int, int, int]] = {
@@ -71,12 +71,22 @@ def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
     elif isinstance(mark, LineMark):
         ends = (x, y, mark.to_x * _SCALE, mark.to_y * _SCALE)
         pen.line(ends, ink, max(1, round(mark.thickness * _SCALE)))
-    elif isinstance(mark, BoxMark):
-        faded = tuple(round(mark.strength * one + (1 - mark.strength) * 255) for one in ink)
-        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
-    else:
+    elif isinstance(mark, DotMark):
         reach = mark.radius * _SCALE
         pen.ellipse((x - reach, y - reach, x + reach, y + reach), ink)
+    else:
+        _draw_box(pen, mark)
+
+
+def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
+    """Draw a box on white, and a cell's number in it; a box without strength leaves what is below it."""
+    if mark.strength:
+        x = mark.x * _SCALE
+        y = mark.y * _SCALE
+        faded = tuple(round(mark.strength * one + (1 - mark.strength) * 255) for one in _INK[mark.tone])
+        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
+    if isinstance(mark, CellMark):
+        _draw(pen, mark.number)
 
 
 @cache

@@ -1,15 +1,16 @@
-"""Drawings: charts made of lines, boxes, dots and texts, laid out once and rendered as SVG, or by `drawing_png.py`.
+"""Drawings: charts made of lines, boxes, cells, dots and texts, laid out once and rendered as SVG, or by `drawing_png.py`.
 
 A `fluid` drawing is as wide as its place on the page: its texts keep their size, and only distances grow.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil, floor, log10
 from typing import ClassVar, Literal, NamedTuple
 
 from arena.markdown import visible_text
-from arena.templates import macros
+from arena.templates import macros, plural
 
 SVG = macros("drawing.html")
 Anchor = Literal["start", "middle", "end"]
@@ -51,11 +52,13 @@ class LineMark:
     to_y: float
     tone: Tone = "grid"
     thickness: float = 1
+    title: str = ""
+    """What hovering over it shows, as for the other marks."""
 
 
 @dataclass(frozen=True)
 class BoxMark:
-    """A filled box; `strength` is its opacity."""
+    """A filled box; `strength` is its opacity, 0 for one that only the mouse finds."""
 
     kind: ClassVar[str] = "box"
     x: float
@@ -64,6 +67,26 @@ class BoxMark:
     height: float
     tone: Tone
     strength: float = 1
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class CellMark:
+    """A number in the middle of a box; `strength` is the opacity of the box."""
+
+    kind: ClassVar[str] = "cell"
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+    tone: Tone = "accent"
+    strength: float = 0
+    title: str = ""
+
+    @property
+    def number(self) -> TextMark:
+        return TextMark(self.x + self.width / 2, self.y + self.height / 2 + 5, self.text, "middle")
 
 
 @dataclass(frozen=True)
@@ -75,9 +98,10 @@ class DotMark:
     y: float
     radius: float
     tone: Tone = "accent"
+    title: str = ""
 
 
-Mark = TextMark | LineMark | BoxMark | DotMark
+Mark = TextMark | LineMark | BoxMark | CellMark | DotMark
 
 
 @dataclass(frozen=True)
@@ -136,11 +160,13 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 # Layouts.
 class GridCell(NamedTuple):
-    """A number in a heat map: its text, how deep its colour is (-1 to 1, 0: none), and its text in the table."""
+    """A number in a heat map: its text, and how deep its colour is (-1 to 1, 0: none)."""
 
     text: str
     depth: float = 0
-    told: str = ""
+    long_text: str = ""
+    """Its text in the table, if that says more."""
+    title: str = ""
 
 
 _ROW, _CELL, _HEADS = 34, 80, 3
@@ -173,22 +199,100 @@ def grid_drawing(
 
 def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
     for place, cell in enumerate(row):
+        if not cell.text:
+            continue
         x = left + _CELL * place
-        if cell.depth:
-            # At most half the colour: text keeps its contrast on it, light or dark.
-            strength = round(min(abs(cell.depth), 1) / 2, 2)
-            yield BoxMark(x + 1, y + 1, _CELL - 2, _ROW - 2, "accent" if cell.depth > 0 else "warm", strength)
-        if cell.text:
-            yield TextMark(x + _CELL / 2, y + 22, cell.text, "middle")
+        tone: Tone = "accent" if cell.depth >= 0 else "warm"
+        # At most half the colour: text keeps its contrast on it, light or dark.
+        strength = round(min(abs(cell.depth), 1) / 2, 2)
+        yield CellMark(x + 1, y + 1, _CELL - 2, _ROW - 2, cell.text, tone, strength, cell.title)
+
+
+def _interval(low: float, value: float, high: float, y: float, title: str) -> Iterator[Mark]:
+    """A dot with its interval, from one place across to another, in a band that the mouse finds more easily."""
+    yield BoxMark(low - 8, y - 10, high - low + 16, 20, "accent", 0, title)
+    yield LineMark(low, y, high, y, "accent", 3, title)
+    yield DotMark(value, y, 5, title=title)
+
+
+class RatingRow(NamedTuple):
+    """A model's rating with its interval, if it has one, and whether the model has a rank."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    has_rank: bool = True
+
+    @property
+    def title(self) -> str:
+        interval = "" if self.low is None or self.high is None else f" ({self.low:.0f}–{self.high:.0f})"
+        return f"{self.name}: {self.value:.0f}{interval}"
+
+
+RATING_ROW = 26
+"""Height of a model in a chart of ratings."""
+RATING_AXIS = 24
+"""Height of the axis below the models."""
+
+
+def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], most: int) -> Drawing:
+    """Lay out ratings with their intervals, the first model on top, and how many models come after the first `most`."""
+    width = 720
+    marks, height = ratings_marks(rows[:most], width, 0)
+    if len(rows) > most:
+        marks.append(more_models(len(rows) - most, height))
+        height += RATING_ROW
+    return Drawing(title, description, width, height, tuple(marks), fluid=True)
+
+
+def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
+    """Return the marks of the rows, at least one, and of the axis below them, and where they end."""
+    bounds = [bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None]
+    low = min(bounds)
+    high = max(max(bounds), low + 1)
+    bottom = top + RATING_ROW * len(rows)
+
+    def at(rating: float) -> float:
+        return width * (0.45 + 0.43 * (rating - low) / (high - low))
+
+    marks: list[Mark] = []
+    for tick in ticks(low, high, 3):
+        marks.append(LineMark(at(tick), top, at(tick), bottom + 4))
+        marks.append(_axis_text(at(tick), bottom + 18, f"{tick:.0f}", "middle"))
+    for place, row in enumerate(rows):
+        y = top + RATING_ROW * (place + 0.5)
+        marks.append(model_name(row.name, row.has_rank, width, y))
+        if row.low is None or row.high is None:
+            marks.append(DotMark(at(row.value), y, 5, title=row.title))
+        else:
+            marks += _interval(at(row.low), at(row.value), at(row.high), y, row.title)
+        marks.append(TextMark(width, y + 5, f"{row.value:.0f}", "end"))
+    return marks, bottom + RATING_AXIS
+
+
+def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
+    """Return a model's name left of its row, of which `y` is the middle."""
+    return TextMark(0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name)
+
+
+def more_models(number: int, y: float) -> TextMark:
+    """Say how many are not drawn, from the left edge: a phone has room for it there alone."""
+    return TextMark(0, y + 18, f"and {plural(number, 'model')} more in the table", tone="quiet")
 
 
 class ShareRow(NamedTuple):
-    """A share with its interval, by name."""
+    """A share of `n` with its interval, by name."""
 
     name: str
     value: float
     low: float
     high: float
+    n: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: {self.value:.1%} ({100 * self.low:.0f}–{self.high:.0%}, n = {self.n:,})"
 
 
 def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]) -> Drawing:
@@ -212,7 +316,7 @@ def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guide
     for place, row in enumerate(rows):
         y = 34 + 28 * (place + 0.5)
         marks.append(TextMark(0.43 * width, y + 5, shortened(row.name), "end", "text", 12, row.name))
-        marks += [LineMark(at(row.low), y, at(row.high), y, "accent", 3), DotMark(at(row.value), y, 5)]
+        marks += _interval(at(row.low), at(row.value), at(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0%}", "end"))
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
 
@@ -232,8 +336,10 @@ def counts_drawing(title: str, description: str, days: Sequence[str], counts: Se
         y = 12 + _BARS * (1 - tick / top)
         marks += [LineMark(_NUMBERS, y, width, y), _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end")]
     for place, count in enumerate(counts):
-        x, height = _NUMBERS + step * (place + 0.1), _BARS * count / top
-        marks.append(BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent"))
+        x = _NUMBERS + step * (place + 0.1)
+        height = _BARS * count / top
+        hover = f"{days[place]}: {count:,}"
+        marks.append(BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover))
     for place in sorted({0, len(days) // 2, len(days) - 1}):
         anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
         x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
@@ -248,9 +354,17 @@ MOST_LINES = len(_TONES)
 
 
 def lines_drawing(
-    title: str, description: str, moments: Sequence[str], lines: Mapping[str, Sequence[float | None]], least: float = 1
+    title: str,
+    description: str,
+    moments: Sequence[str],
+    lines: Mapping[str, Sequence[float | None]],
+    least: float = 1,
+    decimals: int = 0,
 ) -> Drawing:
-    """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans."""
+    """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans.
+
+    Hovering over a point shows its number with so many decimals.
+    """
     values = [value for line in lines.values() for value in line if value is not None]
     low, high = (min(values), max(values)) if values else (0, 1)
     height = max(high - low, least)
@@ -270,10 +384,14 @@ def lines_drawing(
         marks.append(_axis_text(_LEFT + step * place, _TALL + 44, moments[place], anchor))
     ends = []
     for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
-        points = [(_LEFT + step * place, at(value)) for place, value in enumerate(line) if value is not None]
-        marks += [LineMark(*one, *other, tone, 2) for one, other in zip(points, points[1:], strict=False)]
-        marks += [DotMark(*points[-1], 3, tone)] if points else []
-        ends += [(points[-1][1], tone, name)] if points else []
+        points = [
+            DotMark(_LEFT + step * place, at(value), 3, tone, f"{name}, {moments[place]}: {value:.{decimals}f}")
+            for place, value in enumerate(line)
+            if value is not None
+        ]
+        marks += [LineMark(point.x, point.y, after.x, after.y, tone, 2) for point, after in pairwise(points)]
+        marks += points
+        ends += [(points[-1].y, tone, name)] if points else []
     return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))
 
 

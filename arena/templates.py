@@ -20,7 +20,7 @@ def macros(file: str) -> Any:
 
 
 def script(path: Path) -> str:
-    """Return a script of ours or of a package as it is, to stand between script tags."""
+    """Return a script or style of ours as it is, to stand between its tags."""
     return Markup(path.read_text("utf-8"))
 
 

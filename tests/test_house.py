@@ -18,7 +18,7 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png figures
+ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png plots
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
     < live fraud server < campaign_battles authoring < admin imports < leaderboard < web < cli < __main__"""
 SCORING = """serialize < report < judges < multiple_choice < benchmarks < visit_bench < registry < jobs < agreement
@@ -39,10 +39,9 @@ DOORS = {
     "peft": r"arena/inference/adapter_training\.py",
     "openai": r"arena/inference/openai_client\.py",
     "openpyxl": r"arena/io/xlsx\.py",
-    "html": r"arena/(markdown|formulas|figures)\.py|scoring/.*",
+    "html": r"arena/(markdown|formulas)\.py|scoring/.*",
     "jinja2": r"arena/(templates|inference/local_model|web/gradio_import)\.py",
     "markupsafe": r"arena/(markdown|templates)\.py",
-    "plotly": r"arena/figures\.py",
     "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",
     "PIL": r"arena/(drawing_png|io/(drawn_pictures|images|scaled_pictures))\.py|arena/inference/local_model\.py",
     "nh3": r"arena/markdown\.py",
@@ -146,7 +145,7 @@ def test_a_package_has_one_door():
 
 
 def test_heavy_packages_stay_out_of_the_start():
-    heavy = ("torch", "transformers", "peft", "openai", "plotly", "openpyxl", "psycopg", "scipy")
+    heavy = ("torch", "transformers", "peft", "openai", "openpyxl", "psycopg", "scipy")
     program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

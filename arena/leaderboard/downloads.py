@@ -1,11 +1,7 @@
-"""Board downloads: the table as CSV, and the plots as JSON for plotly.js."""
+"""Board downloads: the table as CSV."""
 
-import json
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
-from arena.figures import Figure
 from arena.io.csv_text import csv_text
 from arena.leaderboard.board import Board, Standing
 from arena.ratings.shares import Share
@@ -47,21 +43,6 @@ def _cells(group: int, line: Standing) -> list[Any]:
         line.retired,
         *((order.state, order.settled_at, order.progress) if (order := line.order) else _BLANK),
     ]
-
-
-def plots_json(title: str, board: Board, figures: Sequence[Figure]) -> str:
-    """Return plots as JSON: `plots` holds the title, note, data and layout of each, `orders` those of neighbours."""
-    plots: list[dict[str, Any]] = [
-        {"title": figure.title, "note": figure.note, "data": figure.traces, "layout": figure.layout}
-        for figure in figures
-    ]
-    orders = [
-        {**order._asdict(), "above": one.model, "below": other.model}
-        for group in board.groups
-        for one, other in pairwise(group)
-        if (order := one.order)
-    ]
-    return json.dumps({"title": title, "plots": plots, "orders": orders}, ensure_ascii=False, allow_nan=False)
 
 
 def _share(share: Share | None) -> tuple[float | None, ...]:

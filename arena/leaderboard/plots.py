@@ -1,79 +1,46 @@
-"""Board plots: intervals, predicted win rates, battle counts, ratings over time, win rates by family."""
+"""Board plots: predicted win rates, battle counts, ratings over time, ratings and win rates by family."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from arena.figures import (
-    Bar,
-    Figure,
-    PlotTable,
+from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.service import Leaderboard
+from arena.leaderboard.statistics import FLOOR, FamilyRatings
+from arena.plots import (
+    Plot,
     RatingCell,
     RatingLine,
     WinRateCell,
-    battle_count_figure,
-    family_rating_figure,
-    family_win_rate_figure,
-    history_figure,
-    interval_figure,
-    win_rate_figure,
+    battle_count_plot,
+    family_rating_plot,
+    family_win_rate_plot,
+    history_plot,
+    win_rate_plot,
 )
-from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.chart import board_chart
-from arena.leaderboard.service import Leaderboard
-from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.ratings.bradley_terry import win_chances
 from arena.ratings.shares import Share
 from arena.templates import plural
 
 MOST_OVER_TIME = 20
-"""Models in the plot over time."""
+"""Models in the table of ratings over time."""
 
 
-def board_figures(board: Board, leaderboard: Leaderboard) -> tuple[Figure, ...]:
-    return tuple(plot(board, leaderboard) for plot in PLOTS.values())
-
-
-def _intervals(board: Board, _: Leaderboard) -> Figure:
-    bars = [Bar(line.model, *line.rating) for line in _largest(board) if line.rating]
-    note = f"Bradley-Terry with 95% intervals for new items of this kind. Models with under {FLOOR} votes are left out."
-    if len(board.groups) > 1:
-        note += " Only the largest group is shown: the others cannot be compared with it."
-    drawn = replace(interval_figure(bars, note), drawing=board_chart(board), table=_ratings(board))
-    return _or_in_words(drawn, bool(bars), f"No model has {FLOOR} votes yet.")
-
-
-def _ratings(board: Board) -> PlotTable:
-    """Return the chart of the ratings as a table."""
-    has_orders = any(line.order for line in board.standings)
-    rows = [
-        [
-            line.model,
-            f"{rating.value:.0f}",
-            *("" if end is None else f"{end:.0f}" for end in rating[1:]),
-            *([line.order.state if line.order else ""] if has_orders else []),
-        ]
-        for line in _largest(board)
-        if (rating := line.rating)
-    ]
-    return PlotTable(["Model", "Rating", "From", "To", *(["Above next"] if has_orders else [])], rows)
-
-
-def _chances(board: Board, _: Leaderboard) -> Figure:
+def _chances(board: Board, _: Leaderboard) -> Plot:
     rated = [line for line in board.standings if line.rating]
     places = [board.counts.places[line.code] for line in rated]
-    drawn = win_rate_figure([line.model for line in rated], np.round(win_chances(board.fit)[np.ix_(places, places)], 4))
-    return _or_in_words(drawn, len(rated) > 1, f"No two models have {FLOOR} votes yet.")
+    plot = win_rate_plot([line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)])
+    return _or_in_words(plot, len(rated) > 1, f"No two models have {FLOOR} votes yet.")
 
 
-def _battles(board: Board, _: Leaderboard) -> Figure:
+def _battles(board: Board, _: Leaderboard) -> Plot:
     """Plot the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
-    return battle_count_figure([line.model for line in board.standings], board.counts.wins[np.ix_(places, places)])
+    return battle_count_plot([line.model for line in board.standings], board.counts.wins[np.ix_(places, places)])
 
 
-def _history(board: Board, leaderboard: Leaderboard) -> Figure:
+def _history(board: Board, leaderboard: Leaderboard) -> Plot:
     past = leaderboard.history(board.key)
     column = {code: at for at, code in enumerate(past.codes)}
     lines = []
@@ -81,29 +48,29 @@ def _history(board: Board, leaderboard: Leaderboard) -> Figure:
         if line.rating is not None and line.code in column:
             ratings = past.ratings[:, column[line.code]]
             lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
-    drawn = history_figure([str(day) for day in past.days], lines)
+    plot = history_plot([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
         shown = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
-        drawn = replace(drawn, note=f"{drawn.note} Shown: {shown}, the first with a rating.")
-    drawn = _or_in_words(drawn, bool(past.days), "These votes do not say when they were cast.")
-    return _or_in_words(drawn, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
+        plot = replace(plot, note=f"{plot.note} Shown: {shown}, the first with a rating.")
+    plot = _or_in_words(plot, bool(past.days), "These votes do not say when they were cast.")
+    return _or_in_words(plot, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 
 
-def _against_reference(board: Board, leaderboard: Leaderboard) -> Figure:
+def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plot the win rates against the reference by family of the models that met it."""
     found = leaderboard.reference_shares(board)
     met = {code for rates in found.values() for code, share in rates.items() if share.n}
     families, shown = sorted(found, key=str.casefold), [line for line in board.standings if line.code in met]
     cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
-    drawn = family_win_rate_figure(families, [line.model for line in shown], cells)
-    return _or_in_words(drawn, bool(met), "No battle with the human-verified reference has been decided.")
+    plot = family_win_rate_plot(families, [line.model for line in shown], cells)
+    return _or_in_words(plot, bool(met), "No battle with the human-verified reference has been decided.")
 
 
 def _win_rate(share: Share) -> WinRateCell | None:
     return None if share.value is None else WinRateCell(share.value, share.low, share.high, share.n)
 
 
-def _families(board: Board, leaderboard: Leaderboard) -> Figure:
+def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plot the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
     place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
@@ -114,14 +81,14 @@ def _families(board: Board, leaderboard: Leaderboard) -> Figure:
     ]
     families = sorted(found, key=str.casefold)
     cells = [[_rating(found[family], place[line.code]) for line in shown] for family in families]
-    drawn = family_rating_figure(families, [line.model for line in shown], cells)
-    drawn = _or_in_words(drawn, bool(families), "These votes do not say of which family their items are.")
-    return _or_in_words(drawn, bool(shown or not families), f"No model has {FLOOR} votes in one family yet.")
+    plot = family_rating_plot(families, [line.model for line in shown], cells)
+    plot = _or_in_words(plot, bool(families), "These votes do not say of which family their items are.")
+    return _or_in_words(plot, bool(shown or not families), f"No model has {FLOOR} votes in one family yet.")
 
 
-def _or_in_words(drawn: Figure, has_data: bool, words: str) -> Figure:
+def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
     """Return a plot, or a sentence in its place where it would be empty."""
-    return drawn if has_data else replace(drawn, traces=(), note=words, drawing=None, table=None)
+    return plot if has_data else replace(plot, note=words, drawing=None, table=None)
 
 
 def _rating(family: FamilyRatings, at: int) -> RatingCell | None:
@@ -135,8 +102,7 @@ def _largest(board: Board) -> tuple[Standing, ...]:
     return board.groups[0] if board.groups else ()
 
 
-PLOTS: Mapping[str, Callable[[Board, Leaderboard], Figure]] = {
-    "Intervals": _intervals,
+PLOTS: Mapping[str, Callable[[Board, Leaderboard], Plot]] = {
     "Predicted win rates": _chances,
     "Battles": _battles,
     "Over time": _history,

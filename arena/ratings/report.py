@@ -5,7 +5,7 @@ Its files are board.csv, plots.html, and report.json with all parameters.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from arena.figures import Bar, Figure, battle_count_figure, interval_figure, page, win_rate_figure
+from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
 from arena.io.csv_text import csv_text
+from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
 from arena.ratings.bootstrap import Bootstrap, bootstrap
 from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_chances, win_matrix
 from arena.ratings.clusters import Cluster
@@ -263,7 +264,7 @@ FILES = ("board.csv", "plots.html", "report.json")
 def write_report(report: RatingReport, battles: Battles, source: Path, folder: Path) -> tuple[Path, ...]:
     """Write a report on the battles of `source` into a folder; returns the files' paths."""
     record = json.dumps(_record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False)
-    texts = (board_csv(report.rows), page(f"Ratings of {source.name}", figures(report)), f"{record}\n")
+    texts = (board_csv(report.rows), plots_page(f"Ratings of {source.name}", plots(report)), f"{record}\n")
     paths = tuple(folder / name for name in FILES)
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in zip(paths, texts, strict=True):
@@ -278,22 +279,33 @@ def board_csv(rows: Sequence[BoardRow]) -> str:
     return csv_text([header, *cells])
 
 
-def figures(report: RatingReport) -> tuple[Figure, ...]:
+def plots(report: RatingReport) -> Iterator[Plot]:
     names = [row.model for row in report.rows]
     m, votes = len(names), report.votes
     grid = np.ix_(report.places, report.places)
-    met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
-    counts = battle_count_figure(names, met.astype(np.float64))
     if report.order.method == "elo":
-        bars = [
-            Bar(row.model, row.elo if row.elo_median is None else row.elo_median, row.elo_low, row.elo_high)
-            for row in report.rows
-        ]
         note = "Elo over seeded orders of the votes: median and spread, which is no confidence interval."
-        return interval_figure(bars, note), counts
-    bars = [Bar(row.model, row.bt, row.bt_low, row.bt_high) for row in report.rows]
-    note = f"Bradley-Terry with intervals of {LEVEL:.0%}, clustered by {report.bounds.cluster}."
-    return interval_figure(bars, note), win_rate_figure(names, np.round(win_chances(report.fit)[grid], 4)), counts
+        yield interval_plot(list(_elo_rows(report.rows)), note)
+    else:
+        note = f"Bradley-Terry with intervals of {LEVEL:.0%}, clustered by {report.bounds.cluster}."
+        yield interval_plot(list(bradley_terry_rows(report.rows)), note)
+        yield win_rate_plot(names, win_chances(report.fit)[grid])
+    met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
+    yield battle_count_plot(names, met.astype(np.float64))
+
+
+def _elo_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
+    for row in rows:
+        rating = row.elo if row.elo_median is None else row.elo_median
+        if rating is not None:
+            yield RatingRow(row.model, rating, row.elo_low, row.elo_high, row.rank is not None)
+
+
+def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
+    """Yield the rows of a chart; a model without a rating has none."""
+    for row in rows:
+        if row.bt is not None:
+            yield RatingRow(row.model, row.bt, row.bt_low, row.bt_high, row.rank is not None)
 
 
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:

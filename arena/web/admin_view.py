@@ -7,10 +7,10 @@ from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import Dashboard
 from arena.admin.flagged import FlaggedVoter
 from arena.drawings import counts_drawing, svg
-from arena.figures import PlotTable
 from arena.fraud.detectors import CHECKS, Suspicion
 from arena.fraud.flags import FlagRow
 from arena.leaderboard.board_state import BoardHealth
+from arena.plots import PlotTable
 from arena.ratings.settled import LOOK_EVERY
 from arena.settings import SettingRead
 from arena.templates import macros, plural

@@ -96,12 +96,5 @@ const results = (() => {
     event.target.style.top = `${chip.bottom + 4}px`;
     event.target.style.left = `${Math.max(8, Math.min(chip.left, innerWidth - event.target.offsetWidth - 8))}px`;
   }, true);
-  const address = () => (location.pathname + location.search).slice(0, 4000);
-  // A plot that comes after another board was chosen is none of that board's.
-  let explored = "";
-  return {
-    address,
-    exploring: () => explored = address(),
-    explored: () => { if (explored !== address()) byId("board-open").click(); },
-  };
+  return { address: () => (location.pathname + location.search).slice(0, 4000) };
 })();

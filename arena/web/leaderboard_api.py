@@ -1,4 +1,4 @@
-"""Leaderboard API: a board's table and plots as files, each made once for the votes it shows, then kept as bytes."""
+"""Leaderboard API: a board's table, chart and plots as files, each made once for the votes it shows, then kept as bytes."""
 
 import gzip
 from collections import OrderedDict
@@ -14,11 +14,10 @@ from fastapi.responses import PlainTextResponse
 
 from arena.drawing_png import png
 from arena.drawings import Drawing, TextMark, svg_file
-from arena.figures import PlotsError, page
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.chart import board_chart, chart_png
-from arena.leaderboard.downloads import board_csv, plots_json
-from arena.leaderboard.plots import PLOTS, board_figures
+from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import BoardBusyError, Leaderboard
 from arena.web.leaderboard_view import VOTES_SHOWN
@@ -35,20 +34,15 @@ FILES: Mapping[str, tuple[str, Callable[[str, Board, Leaderboard, str], str | by
     "board.png": ("image/png", lambda title, board, boards, plot: chart_png(board, title)),
     "plot.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot))),
     "plot.png": ("image/png", lambda title, board, boards, plot: png(_drawn(board, boards, plot))),
-    "plots.html": ("text/html", lambda title, board, boards, plot: page(title, board_figures(board, boards))),
-    "plots.json": (
-        "application/json",
-        lambda title, board, boards, plot: plots_json(title, board, board_figures(board, boards)),
-    ),
 }
 """Each file's media type, and what makes it, given its title and the name of the plot in it, if it has one."""
 OF_ONE_PLOT = frozenset({"plot.svg", "plot.png"})
 
 
-def _drawn(board: Board, leaderboard: Leaderboard, plot: str) -> Drawing:
-    """Return a plot of `FURTHER` as the server draws it, or the words that stand in its place."""
-    figure = PLOTS[FURTHER[plot]](board, leaderboard)
-    return figure.drawing or Drawing(figure.title, figure.note, 720, 30, (TextMark(0, 20, figure.note),))
+def _drawn(board: Board, leaderboard: Leaderboard, name: str) -> Drawing:
+    """Return the drawing of a plot of `FURTHER`, or of the words that stand in its place."""
+    plot = PLOTS[FURTHER[name]](board, leaderboard)
+    return plot.drawing or Drawing(plot.title, plot.note, 720, 30, (TextMark(0, 20, plot.note),))
 
 
 class _KeptFile(NamedTuple):
@@ -67,7 +61,7 @@ class BoardFiles:
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
-        """Return a board's file, made anew if the board has changed. Raises BoardBusyError, PlotsError."""
+        """Return a board's file, made anew if the board has changed. Raises BoardBusyError."""
         board, place = self.leaderboard.board(key, PATIENCE_SECONDS), (name, key, title, plot)
         kept = self._kept.get(place)
         if kept is None or kept.board is not board:
@@ -123,7 +117,7 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
             return PlainTextResponse("There is no such file.", status_code=404)
         try:
             return await to_thread.run_sync(found, limiter=turns)
-        except (BoardBusyError, PlotsError) as error:
+        except BoardBusyError as error:
             return PlainTextResponse(str(error), status_code=503)
         except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)

@@ -5,15 +5,14 @@ import json
 from typing import Any
 
 import gradio as gr
-from gradio.components.plot import PlotData
 
 from arena.database import DatabaseError
-from arena.figures import Figure
 from arena.leaderboard.board import Board
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
+from arena.plots import Plot
 from arena.web.battle_page import BattlePages
 from arena.web.events import LATEST, RAW, REFUSED, Updates
 from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
@@ -41,8 +40,6 @@ class LeaderboardTab:
             self.board = gr.HTML(elem_id="board", padding=False)
             gr.HTML(HTML.meanings(COLUMNS), padding=False)
             self.plots = gr.HTML(elem_id="board-plots", padding=False)
-            self.explore = gr.Button("Explore with the mouse", visible=False, elem_id="board-explore", size="sm")
-            self.plot = gr.Plot(show_label=False, visible=False, elem_id="board-plot")
         self.seen = gr.Textbox(visible="hidden", elem_id="board-seen")
         self.open = gr.Button(visible="hidden", elem_id="board-open")
         self.refresh = gr.Button(visible="hidden", elem_id="board-refresh")
@@ -50,13 +47,10 @@ class LeaderboardTab:
     def listen(self, *opened: Any) -> None:
         """Bind the handlers: a board is read at the events that open it, and every few seconds while it is shown."""
         board = [self.head, self.opening, self.board, self.seen]
-        shown = [self.model, self.boards, *board, self.plots, self.explore, self.plot]
+        shown = [self.model, self.boards, *board, self.plots]
         here = "() => [results.address()]"
         board_opened = gr.on([*opened, self.open.click], self.on_open, self.address, shown, js=here, **LATEST)
         board_opened.failure(None, None, [self.model, self.boards], js=_REFUSED)
-        exploring = "() => [results.exploring()]"
-        explored = self.explore.click(self.on_explore, self.address, self.plot, js=exploring, **LATEST)
-        explored.then(None, js="() => results.explored()")
         still = "(_, seen) => [results.address(), seen]"
         self.refresh.click(self.on_refresh, [self.address, self.seen], board, js=still, **RAW)
 
@@ -71,7 +65,8 @@ class LeaderboardTab:
             if choice is None:
                 return {**opened, self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
-            return {**opened, **self._shown(board, choice, address), **self._plotted(board, choice, address)}
+            plots = plots_html(choice, address.plot, self._plot(board, address)) if board.votes else ""
+            return {**opened, **self._shown(board, choice, address), self.plots: plots}
         except (BoardSelectionError, DatabaseError) as error:
             return {self.model: PARTS.alert(error)}
 
@@ -80,21 +75,6 @@ class LeaderboardTab:
         if address.battle is not None:
             return self._battles.html(address.battle)
         return None if address.model is None else self._models.html(address)
-
-    def on_explore(self, sent: object) -> Updates:
-        """Show the chosen plot as Plotly draws it, which loads a megabyte."""
-        address = ResultsAddress.parse(sent)
-        try:
-            choice = address.choose(self._overview)
-            board = choice and self._leaderboard.board(choice.key, PATIENCE_SECONDS)
-            figure = self._figure(board, address) if board else None
-        except (BoardSelectionError, DatabaseError):
-            figure = None
-        if figure is None:
-            return {self.plot: gr.update(visible=False)}
-        # As Gradio sends Plotly's figures: plotly.js draws in the browser, and Plotly is not needed here.
-        drawing = json.dumps({"data": list(figure.traces), "layout": figure.layout}, allow_nan=False)
-        return {self.plot: gr.update(value=PlotData(type="plotly", plot=drawing), visible=True)}
 
     def on_refresh(self, sent: object, seen: object) -> Updates:
         """Show the board again if it has changed; if it cannot be read, the page stays as it is."""
@@ -115,15 +95,7 @@ class LeaderboardTab:
         }
         return {**parts, self.seen: hashlib.sha256("\n".join(parts.values()).encode()).hexdigest()[:16]}
 
-    def _plotted(self, board: Board, choice: BoardSelection, address: ResultsAddress) -> Updates:
-        figure = self._figure(board, address)
-        return {
-            self.plots: plots_html(choice, address.plot, figure) if board.votes else "",
-            self.explore: gr.update(visible=bool(figure and figure.traces)),
-            self.plot: gr.update(visible=False),
-        }
-
-    def _figure(self, board: Board, address: ResultsAddress) -> Figure | None:
-        """Return the plot that an address names; none for another name, or where there are no votes."""
+    def _plot(self, board: Board, address: ResultsAddress) -> Plot | None:
+        """Return the plot that an address names; none for another name."""
         name = FURTHER.get(address.plot)
-        return PLOTS[name](board, self._leaderboard) if name and board.votes else None
+        return PLOTS[name](board, self._leaderboard) if name else None

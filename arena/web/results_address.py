@@ -13,8 +13,8 @@ from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.web.addresses import RESULTS, Address, opened
 
 MOST_ADDRESS = 4_000
-FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in list(PLOTS)[1:]}
-"""The plots below a board by their names in addresses; the first is the chart that the board opens with."""
+FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
+"""The plots below a board by their names in addresses."""
 _FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
 """What `Leaderboard.choose` takes."""
 _REFUSED = tuple(chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4)))

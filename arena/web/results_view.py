@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from arena.drawings import svg
-from arena.figures import Figure
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import board_chart
 from arena.leaderboard.headline import headline
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
+from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
 from arena.web.leaderboard_view import COUNTED, cast_sentence
@@ -80,15 +80,15 @@ def opening_html(board: Board, choice: BoardSelection) -> str:
     return RESULTS.opening(headline(board), cast, svg(board_chart(board), "chart") if board.votes else "", query)
 
 
-def picture_html(figure: Figure | None, name: str, path: str, query: Mapping[str, str]) -> str:
+def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
     """Return a plot as the server draws it, with its table and the addresses of its files, which begin with `path`."""
-    if figure is None:
+    if plot is None:
         return ""
-    return RESULTS.figure_part(figure, svg(figure.drawing, name) if figure.drawing else "", path, query)
+    return RESULTS.plot_part(plot, svg(plot.drawing, name) if plot.drawing else "", path, query)
 
 
-def plots_html(choice: BoardSelection, plot: str, figure: Figure | None) -> str:
+def plots_html(choice: BoardSelection, chosen: str, plot: Plot | None) -> str:
     """Return the plots to choose from, and the chosen one with its table and its files."""
     query = board_query(choice)
-    others = [Choice(name, board_address(query, plot=slug), slug == plot) for slug, name in FURTHER.items()]
-    return RESULTS.plots(others, picture_html(figure, "plot", "boards/plot", {**query, "plot": plot}))
+    others = [Choice(name, board_address(query, plot=slug), slug == chosen) for slug, name in FURTHER.items()]
+    return RESULTS.plots(others, picture_html(plot, "plot", "boards/plot", {**query, "plot": chosen}))

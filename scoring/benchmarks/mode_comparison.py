@@ -98,19 +98,26 @@ def accuracy_drawing(title: str, found: Sequence[ModeDifference]) -> Drawing:
     """Accuracy of each mode by subtask, coloured by its distance from the first mode's."""
     names = list(dict.fromkeys(one.counts.name for one in found))
     modes = list(dict.fromkeys(one.other for one in found))
+    tasks = [subtasks()[name].name if name in subtasks() else name for name in names]
     by_place = {(one.counts.name, one.other): one for one in found}
     cells = []
-    for name in names:
+    for name, task in zip(names, tasks, strict=True):
         of_row = [by_place.get((name, mode)) for mode in modes]
-        first = next(one.accuracies[0] for one in of_row if one)
-        cells.append([GridCell(f"{first:.0f}"), *map(_cell, of_row)])
-    shown = [subtasks()[name].name if name in subtasks() else name for name in names]
+        compared_first = next(one for one in of_row if one)
+        first_accuracy, _ = compared_first.accuracies
+        first_cell = _cell(task, found[0].first, first_accuracy, first_accuracy, compared_first.n)
+        cells.append([first_cell, *(_mode_cell(task, one) for one in of_row)])
     description = f"Accuracy in percent by subtask and mode; coloured by the distance from {found[0].first}."
-    return grid_drawing(title, description, shown, [found[0].first, *modes], cells)
+    return grid_drawing(title, description, tasks, [found[0].first, *modes], cells)
 
 
-def _cell(one: ModeDifference | None) -> GridCell:
+def _mode_cell(task: str, one: ModeDifference | None) -> GridCell:
     if one is None:
         return GridCell("")
-    here, there = one.accuracies
-    return GridCell(f"{there:.0f}", max(-1.0, min(1.0, (there - here) / _DEEPEST)))
+    first_accuracy, accuracy = one.accuracies
+    return _cell(task, one.other, accuracy, first_accuracy, one.n)
+
+
+def _cell(task: str, mode: Mode, accuracy: float, first_accuracy: float, n: int) -> GridCell:
+    depth = max(-1.0, min(1.0, (accuracy - first_accuracy) / _DEEPEST))
+    return GridCell(f"{accuracy:.0f}", depth, title=f"{task}, {mode}: {accuracy:.1f}% (n = {n:,})")

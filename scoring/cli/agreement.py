@@ -10,15 +10,15 @@ from typer import Argument, BadParameter, Context, Option, Typer
 from typer.core import TyperCommand
 
 from arena.cli.output_paths import check_unread
-from arena.figures import page
 from arena.imports.poll_files import read_poll
+from arena.plots import plots_page
 from arena.ratings.agreement import Estimate
 from arena.ratings.shares import Share
 from scoring.agreement.people_agreement import PeopleAgreement, Scores, people_agreement
 from scoring.agreement.reader import agreement_json, measures_csv, noted, read_answers, read_scores
 from scoring.agreement.text_metrics import KEPT, MetricName
 from scoring.cli import progress
-from scoring.web.agreement_view import TITLE, reproduction_figure
+from scoring.web.agreement_view import TITLE, measures_table, reproduction_plot
 
 METRICS = get_args(MetricName)
 FILES = ("agreement.json", "measures.csv", "measures.html")
@@ -67,9 +67,8 @@ def agreement(
         own = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
         poll = noted(poll, [key for given in own.values() for key in given], scores.name)
     found = people_agreement(poll, own, chosen)
-    texts = dict(
-        zip(FILES, (agreement_json(found), measures_csv(found), page(TITLE, [reproduction_figure(found)])), strict=True)
-    )
+    plot = replace(reproduction_plot(found), table=measures_table(found))
+    texts = dict(zip(FILES, (agreement_json(found), measures_csv(found), plots_page(TITLE, [plot])), strict=True))
     yield from _said(found)
     yield progress.written({name: text.encode() for name, text in texts.items()}, out)
 

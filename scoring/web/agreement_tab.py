@@ -13,7 +13,7 @@ from arena.web.results_view import picture_html
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
-from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
+from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_plot
 from scoring.web.citations import citations
 from scoring.web.report_parts import PARTS
 
@@ -72,7 +72,7 @@ class AgreementTab:
 
     def _shown(self, shown: PeopleAgreement, query: Mapping[str, str], own: Sequence[Reproduction] = ()) -> Updates:
         measures = measures_html(shown)
-        figure = reproduction_figure(shown) if measures else None
+        plot = reproduction_plot(shown) if measures else None
         return {
             self.tells: AGREEMENT.tells(shown, LEAST_CONTESTS),
             self.body: gr.update(visible=bool(shown.people.contests)),
@@ -80,6 +80,6 @@ class AgreementTab:
             self.measures: measures,
             self.downloads: AGREEMENT.links(query, citations()["bitton2023visitbench"]),
             self.own: AGREEMENT.own(own),
-            self.plot: picture_html(figure, "agreement", "agreement/figure", query),
+            self.plot: picture_html(plot, "agreement", "agreement/figure", query),
             self.notes: AGREEMENT.notes(shown, ROUNDS, LEAST_CONTESTS),
         }

@@ -111,11 +111,14 @@ def _bars(
         name, score = row
         y, dark = top + _ROW * place, row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
+        hover = f"{name}: {score:.1f}"
+        if dark and high > low:
+            hover += f" ({low:.1f}–{high:.1f})"
         yield TextMark(left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name)
-        yield BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength)
+        yield BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength, hover)
         if dark and high > low:
             middle = y + _ROW / 2
-            yield LineMark(left + low * scale, middle, left + high * scale, middle, "warm", 3)
+            yield LineMark(left + low * scale, middle, left + high * scale, middle, "warm", 3, hover)
         yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
 
 

@@ -8,8 +8,8 @@ from starlette.datastructures import UploadFile
 
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
-from arena.figures import Figure
 from arena.io.tables import RowsError
+from arena.plots import Plot
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
 from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
@@ -21,32 +21,32 @@ from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.registry import BENCHMARKS
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
-from scoring.web.agreement_view import reproduction_figure
+from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
 from scoring.web.judge_board_view import board_chart
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.submissions_tab import family_figure
+from scoring.web.submissions_tab import family_plot
 
 UPLOADS = "/uploads"
 FIGURES = {
     "measures.csv": measures_csv,
     "agreement.json": agreement_json,
-    "figure.svg": lambda found: drawn_file("figure.svg", reproduction_figure(found)),
-    "figure.png": lambda found: drawn_file("figure.png", reproduction_figure(found)),
+    "figure.svg": lambda found: drawn_file("figure.svg", reproduction_plot(found)),
+    "figure.png": lambda found: drawn_file("figure.png", reproduction_plot(found)),
 }
 BOARDS = {
     "board.tsv": lambda board: table([board]),
     "chart.svg": lambda board: drawn("chart.svg", board_chart(board)),
     "chart.png": lambda board: drawn("chart.png", board_chart(board)),
     "families.csv": lambda board: family_table([board]),
-    "families.svg": lambda board: drawn_file("families.svg", family_figure(board)),
-    "families.png": lambda board: drawn_file("families.png", family_figure(board)),
+    "families.svg": lambda board: drawn_file("families.svg", family_plot(board)),
+    "families.png": lambda board: drawn_file("families.png", family_plot(board)),
 }
 
 
-def drawn_file(name: str, figure: Figure | None) -> bytes:
-    """Return a plot as the server draws it; empty where it has nothing to show."""
-    return drawn(name, figure.drawing if figure else None)
+def drawn_file(name: str, plot: Plot | None) -> bytes:
+    """Return a plot's drawing; empty where it has nothing to show."""
+    return drawn(name, plot.drawing if plot else None)
 
 
 def drawn(name: str, drawing: Drawing | None) -> bytes:

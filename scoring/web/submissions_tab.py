@@ -8,7 +8,7 @@ import gradio as gr
 
 from arena.database import DatabaseError
 from arena.drawings import svg
-from arena.figures import Figure, WinRateCell, family_win_rate_figure
+from arena.plots import Plot, WinRateCell, family_win_rate_plot
 from arena.templates import macros
 from arena.web.cookies import owner_of
 from arena.web.events import LATEST, RAW, Updates, offered, shows_errors
@@ -62,12 +62,12 @@ def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, varia
     return VISIT.board(board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited)
 
 
-def family_figure(board: AutomaticBoard) -> Figure | None:
+def family_plot(board: AutomaticBoard) -> Plot | None:
     """Return Figure 8, win rates against the reference by family and model; None without any match that was decided."""
     models = [line.row.model for line in board.lines if line.reference is not None]
     shown = {family: rates for family, rates in board.families.items() if any(rate.n for rate in rates.values())}
     cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
-    return family_win_rate_figure(list(map(family_words, shown)), models, cells) if shown else None
+    return family_win_rate_plot(list(map(family_words, shown)), models, cells) if shown else None
 
 
 def _win_rate(rate: WinRate | None) -> WinRateCell | None:
@@ -150,7 +150,7 @@ class SubmissionsTab:
             self.choice: gr.update(visible=True, **offered(list(boards), name, choice)),
             self.board: board_html(board_key, found, self._beside(board_key, found.board.ratings), variants),
             self.plot: picture_html(
-                family_figure(found.board), "automatic", "automatic/families", {"board": board_key.key}
+                family_plot(found.board), "automatic", "automatic/families", {"board": board_key.key}
             ),
         }
 

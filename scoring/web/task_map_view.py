@@ -212,7 +212,7 @@ def _curve(accuracies: Accuracies, found: TaskMap) -> str:
     title = "Kendall's tau of tasks within delta of each other"
     told = "; ".join(f"delta {delta}: {number(own, 3)} here, {there:.2f} in the paper" for delta, own, there in rows)
     lines = {"This map": values, "The paper's Table 3": list(paper.values())}
-    drawing = lines_drawing(title, told, [f"delta {delta}" for delta in deltas], lines, least=0.1)
+    drawing = lines_drawing(title, told, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3)
     return MAP.curve(svg(drawing, "tau-delta"), rows, found.of_accuracies)
 
 

@@ -14,7 +14,7 @@ from scoring.visit_bench.matches import Instance, Match, MatchReport, Outcome, W
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
 from scoring.web.report_parts import PARTS, REPORT, headline, paged
-from scoring.web.submissions_tab import VISIT, Beside, board_table, family_figure
+from scoring.web.submissions_tab import VISIT, Beside, board_table, family_plot
 
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,
@@ -73,11 +73,11 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
 
 def families_html(board: AutomaticBoard | None) -> str:
     """Return Figure 8 of this report's matches; "" without any that was decided."""
-    figure = family_figure(board) if board else None
-    if figure is None or figure.drawing is None:
+    plot = family_plot(board) if board else None
+    if plot is None or plot.drawing is None:
         return ""
-    heading, drawing = REPORT.heading("By family of instructions"), REPORT.scrolled(svg(figure.drawing, "families"))
-    return REPORT.together([heading, drawing, PARTS.note(figure.note)])
+    heading, drawing = REPORT.heading("By family of instructions"), REPORT.scrolled(svg(plot.drawing, "families"))
+    return REPORT.together([heading, drawing, PARTS.note(plot.note)])
 
 
 def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:
