@@ -1,4 +1,4 @@
-"""Drawings: charts made of lines, boxes, cells, dots and texts, laid out once and rendered as SVG, or by `drawing_png.py`.
+"""Drawings: charts made of lines, boxes, cells, dots and texts, laid out once, as SVG or by `drawing_png.py` as PNG.
 
 A `fluid` drawing is as wide as its place on the page: its texts keep their size, and only distances grow.
 """

@@ -32,9 +32,9 @@ from typing import Any
 
 import httpx
 
-from arena.leaderboard.plots import PLOTS
 from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
+from arena.web.results_address import FURTHER, board_address
 from perf.board_path import Arena
 from scoring.benchmarks.mmbench import MMBENCH
 from tests.support.circular_passes import RIGHT, passes
@@ -231,13 +231,17 @@ async def item_search(attacker: Attacker) -> None:
 
 
 async def dated_boards(attacker: Attacker) -> None:
-    """Open boards of other days each time, with every plot, and other parameters."""
+    """Open boards of other days each time, with one plot after the other, and other parameters."""
     cookie = await attacker.page.cookie(attacker.headers())
-    for number in attacker.numbers:
-        day, family = str(date(2020, 1, 1) + timedelta(number)), f"family {number % 70}"
-        form = {"board-since": day, "board-family": family if number % 3 else "All families"}
-        form |= {"board-without": bool(number % 2), "board-plots": [*PLOTS, None][number % 7]}
-        await attacker.tell(attacker.page.call("on_open", attacker.headers(cookie), **form))
+    for number, plot in zip(attacker.numbers, itertools.cycle(FURTHER), strict=False):
+        query = {
+            "source": "bench",
+            "family": f"family {number % 70}" if number % 3 else "",
+            "since": str(date(2020, 1, 1) + timedelta(number)),
+            "voters": "all" if number % 2 else "",
+            "plot": plot,
+        }
+        await attacker.tell(attacker.page.call("on_open", attacker.headers(cookie), f"/{board_address(query)}"))
 
 
 async def dated_files(attacker: Attacker) -> None:
@@ -249,8 +253,8 @@ async def dated_files(attacker: Attacker) -> None:
 
 async def plot_pages(attacker: Attacker) -> None:
     """Read the plots of one board again and again, and its table."""
-    for name in itertools.cycle(("plots.html", "plots.json", "board.csv")):
-        await attacker.get(f"/boards/{name}?source=bench")
+    for name in itertools.cycle(("plot.svg", "plot.png", "board.csv")):
+        await attacker.get(f"/boards/{name}?source=bench&plot=families")
 
 
 async def slow_heads(attacker: Attacker) -> None:

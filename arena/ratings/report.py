@@ -284,10 +284,10 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     m, votes = len(names), report.votes
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
-        note = "Elo over seeded orders of the votes: median and spread, which is no confidence interval."
+        note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
         yield interval_plot(list(_elo_rows(report.rows)), note)
     else:
-        note = f"Bradley-Terry with intervals of {LEVEL:.0%}, clustered by {report.bounds.cluster}."
+        note = f"Bradley-Terry ratings with {LEVEL:.0%} intervals, clustered by {report.bounds.cluster}."
         yield interval_plot(list(bradley_terry_rows(report.rows)), note)
         yield win_rate_plot(names, win_chances(report.fit)[grid])
     met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]

@@ -1,4 +1,4 @@
-"""Leaderboard API: a board's table, chart and plots as files, each made once for the votes it shows, then kept as bytes."""
+"""Leaderboard API: a board's table, chart and plots as files, each made once for the votes it shows and kept."""
 
 import gzip
 from collections import OrderedDict

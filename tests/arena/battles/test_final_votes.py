@@ -64,9 +64,9 @@ def public(arena: Open) -> dict[str, object]:
     for address in arena.addresses:
         with Voter(address) as anybody:
             for source in SOURCES:
-                for name in ("board.csv", "plots.json"):
+                for name in ("board.csv", "plot.svg"):
                     for images in ("single", "multiple"):
-                        path = f"/boards/{name}?source={source}&images={images}"
+                        path = f"/boards/{name}?source={source}&images={images}&plot=battles"
                         found[f"{address}{path}"] = _answer(anybody.client.get(path))
                 board = anybody.call("on_open", f"/results?source={source}&images=single")
                 found[f"{address} page {source}"] = board

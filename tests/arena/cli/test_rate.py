@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import random
+import re
 import subprocess
 import sys
 import time
@@ -15,10 +16,10 @@ import pandas
 import pytest
 
 from arena.__main__ import main
-from arena.figures import Bar, PlotsError, battle_count_figure, interval_figure, page, win_rate_figure
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import read, write
-from arena.ratings.report import BoardRow, RatingOrder, board_csv, figures, rating_report
+from arena.plots import plots_page
+from arena.ratings.report import BoardRow, RatingOrder, board_csv, plots, rating_report
 from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parents[3]
@@ -281,8 +282,8 @@ def test_a_name_is_never_a_formula_nor_markup(tmp_path):
     assert set(board) == {bad[1], *(f"'{name}" for name in (bad[0], *bad[2:]))}
     html = (tmp_path / "out" / "plots.html").read_text("utf-8")
     drawn = html[html.index("<body>") :]
-    assert "alert(1)" in drawn and "<script>alert" not in drawn and drawn.count("</script>") == 3
-    assert "Plotly.newPlot" in drawn and "src=" not in html[: html.index("<style>")]
+    assert "alert(1)" in drawn and "<script" not in html
+    assert not re.search(r"src=|href=|url\(|http", html), "the page needs no network"
 
 
 def test_a_name_with_a_line_break_of_any_kind_is_read_back_whole(tmp_path):
@@ -299,39 +300,30 @@ def test_rounds_have_a_bound_that_is_named_and_a_seed_has_none(tmp_path, capsys)
     assert rate(path, "--bootstrap", "3", "--seed", "99999999999999999999999")
 
 
-def test_figures_are_what_plotly_takes(tmp_path):
-    from plotly import graph_objects
-
+def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
     path = put(tmp_path / "votes.csv", frame(200, 5))
     for method, titles in (
         ("all", ["Ratings with intervals", "Predicted win rates", "Battles"]),
         ("elo", ["Ratings with intervals", "Battles"]),
     ):
-        shown = figures(rating_report(read(path), RatingOrder(method=method, bootstrap=5)))
-        assert [figure.title for figure in shown] == titles
-        for figure in shown:
-            assert len(graph_objects.Figure({"data": list(figure.traces), "layout": figure.layout}).data) == 1
+        shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
+        assert [plot.title for plot in shown] == titles
+        for plot in shown:
+            assert plot.drawing and plot.table and len(plot.table.rows) == 5
+    html = plots_page("Ratings", shown)
+    assert html.count("<svg") == html.count("<table>") == 2
+    assert "prefers-color-scheme:dark" in html and "@media print" in html
 
 
-def test_a_pair_seen_in_one_order_only_counts_on_both_sides():
-    shown = battle_count_figure(["x", "y", "z"], np.array([[0, 10, 0], [0, 0, 1], [0, 2, 0.0]]))
-    assert shown.traces[0]["z"] == [[None, 10, None], [10, None, 3], [None, 3, None]]
-    chances = win_rate_figure(["x", "y"], np.array([[np.nan, 0.75], [0.25, np.nan]]))
-    assert chances.traces[0]["z"] == [[None, 0.75], [0.25, None]]
-
-
-def test_a_model_without_a_number_is_not_drawn():
-    shown = interval_figure(
-        [Bar("x", 1010.0, 1000.0, 1030.0), Bar("y", None, None, None), Bar("z", 990.0, None, None)], ""
-    )
-    trace = shown.traces[0]
-    assert trace["y"] == ["x", "z"] and trace["error_x"]["array"] == [20.0, None]
-
-
-def test_plots_without_plotly_say_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    with pytest.raises(PlotsError, match="install"):
-        page("x", [])
+def test_a_model_without_a_number_is_not_drawn(tmp_path):
+    """Without a prior, the votes alone do not rate a model that never lost."""
+    rows = [("B", "C"), ("C", "B"), ("A", "B")]
+    path = put(tmp_path / "votes.csv", [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in rows])
+    report = rating_report(read(path), RatingOrder(prior=0, bootstrap=0))
+    assert {row.model for row in report.rows if row.bt is None} == {"A"}
+    ratings, chances, _ = plots(report)
+    assert [row[0] for row in ratings.table.rows] == ["B", "C"]
+    assert chances.table.rows[-1][1:] == ["", "", ""]
 
 
 def test_a_board_s_columns_are_those_that_were_promised():
@@ -342,7 +334,7 @@ def test_a_board_s_columns_are_those_that_were_promised():
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
     path = put(tmp_path / "votes.csv", frame(50, 3))
-    heavy = ("gradio", "sqlalchemy", "pandas", "plotly", "pyarrow", "tqdm", "torch", "PIL", "httpx", "latex2mathml")
+    heavy = ("gradio", "sqlalchemy", "pandas", "pyarrow", "tqdm", "torch", "PIL", "httpx", "latex2mathml")
     program = (
         f"import sys; from arena.__main__ import main; main(['rate', {str(path)!r}, '--out', {str(tmp_path / 'o')!r}]);"
         f"print([name for name in {heavy!r} if name in sys.modules])"

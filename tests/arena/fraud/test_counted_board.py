@@ -172,8 +172,8 @@ def test_downloads_are_of_the_board_that_is_asked_for(arena):
         for votes in ("", "&votes=counted", "&votes=everyone")
     }
     assert [votes_in(answer) for answer in asked.values()] == [10, 6, 10]
-    title = client.get("/boards/plots.json?source=test&votes=counted").json()["title"]
-    assert title == "Leaderboard: test, counted voters"
+    drawn = client.get("/boards/board.svg?source=test&votes=counted").text
+    assert "By counted votes: " in drawn
     wrong = client.get("/boards/board.csv?source=test&votes=guests")
     assert (wrong.status_code, wrong.text) == (
         400,

@@ -12,7 +12,7 @@ from arena.items.store import ItemBank
 from arena.web.words import ENGLISH
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.agreement_sources import MODELS, plant_source, scores_file
-from tests.support.leaderboard_page import choose, choose_plot
+from tests.support.leaderboard_page import choose
 from tests.support.live_pages import NAMES, opened, phase, photo, said
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import OpenAIServer
@@ -302,24 +302,6 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     late.come()
     expect(page.locator("#board-head .chip", has_text="Family")).to_contain_text("Color")
     expect(caption).to_contain_text("Color")
-
-
-def test_a_plot_that_comes_late_does_not_stand_under_another_board(service, page):
-    database = service.database()
-    plant(database, [Planted(item, "otter", "puffin") for item in list(ItemBank(database).bank().items)[:6]])
-    database.close()
-    turn(page, "Results")
-    choose(page, "Items", "test")
-    expect(page.locator("#board-head .chip").first).to_contain_text("test")
-    expect(page.locator("#board caption")).to_contain_text("test")
-    choose_plot(page, "Battles")
-    late = service.late(page, "on_explore", "board-plot")
-    page.click("#board-explore")
-    late.wait()
-    choose(page, "Family", "Color")
-    expect(page.locator("#board caption")).to_contain_text("Color")
-    late.come()
-    expect(page.locator("#board-plot")).to_be_hidden()
 
 
 def test_a_model_whose_page_a_proxy_refuses_is_told_of(service, page):

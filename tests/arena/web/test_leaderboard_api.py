@@ -44,16 +44,16 @@ def test_few_files_are_kept(leaderboard):
     assert files.file("board.csv", "A title", SINGLE) is not first
 
 
-def test_plots_are_a_third_as_long_on_the_way_to_a_browser(leaderboard):
+def test_drawings_are_a_third_as_long_on_the_way_to_a_browser(leaderboard):
     app = FastAPI()
     app.include_router(routes(leaderboard))
     with TestClient(app) as client:
         sent = {}
         for encoding in ("gzip, br", "identity"):
-            answer = client.get("/boards/plots.html?source=test", headers={"accept-encoding": encoding})
+            answer = client.get("/boards/plot.svg?source=test&plot=battles", headers={"accept-encoding": encoding})
             sent[encoding] = answer
             assert answer.status_code == 200 and answer.headers["vary"] == "accept-encoding"
     zipped, plain = sent.values()
     assert "content-encoding" not in plain.headers and zipped.headers["content-encoding"] == "gzip"
-    assert zipped.text == plain.text and "Plotly" in plain.text
+    assert zipped.text == plain.text and "<svg" in plain.text
     assert 3 * int(zipped.headers["content-length"]) < int(plain.headers["content-length"])

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import random
 import re
@@ -19,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from arena.database import Database, now
+from arena.drawings import svg
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import write
@@ -27,7 +27,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv
-from arena.leaderboard.plots import PLOTS, board_figures
+from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
 from arena.types import REFERENCE
@@ -159,16 +159,12 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
 
 
 def assert_downloaded(page: Page) -> None:
-    contents = {}
-    for name in ("Table (CSV)", "Plots (HTML)", "Plots (JSON)"):
-        with page.expect_download() as download:
-            page.get_by_role("link", name=name).click()
-        contents[download.value.suggested_filename] = Path(download.value.path()).read_text("utf-8")
-    rows = list(csv.DictReader(io.StringIO(contents["board.csv"])))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Table (CSV)").click()
+    assert download.value.suggested_filename == "board.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
     assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, "no cell is a formula"
     assert sum(int(row["votes"]) for row in rows) == 2 * 917
-    assert [plot["title"] for plot in json.loads(contents["plots.json"])["plots"]][0] == "Ratings with intervals"
-    assert "<img src=x" not in contents["plots.html"] and "plotly.js v" in contents["plots.html"]
 
 
 def test_the_table_sorts_by_mouse_and_keyboard_and_is_searched_and_says_so(page):
@@ -237,13 +233,11 @@ def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
         *(pytest.param(images, 1, marks=pytest.mark.soak) for images in ("One picture", "Several pictures")),
     ],
 )
-def test_every_plot_is_drawn_by_the_server_and_plotly_comes_when_somebody_explores(page, boards, images, every):
+def test_every_plot_is_drawn_by_the_server_and_shows_its_numbers_below_the_mouse(page, boards, images, every):
     if images == "Several pictures":
         choose(page, "Pictures", images)
         expect(page.locator("#board caption")).to_contain_text("several pictures")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    for name in list(PLOTS)[1::every]:
+    for name in list(PLOTS)[::every]:
         choose_plot(page, name)
         expect(page.locator("#board-plots [aria-current]")).to_have_text(name)
         expect(page.locator("#board-plots .note")).not_to_be_empty()
@@ -254,6 +248,7 @@ def test_every_plot_is_drawn_by_the_server_and_plotly_comes_when_somebody_explor
         title = picture.locator("> title").text_content()
         expect(page.get_by_role("img", name=title)).to_be_visible()
         assert not picture.locator("text[transform]").count(), "no name is turned"
+        assert picture.evaluate(UNTITLED) == 0
         page.get_by_text("As a table").click()
         expect(
             page.get_by_role("columnheader", name="left one" if "Several" in images else "alpha").first
@@ -262,13 +257,15 @@ def test_every_plot_is_drawn_by_the_server_and_plotly_comes_when_somebody_explor
             link = page.get_by_role("link", name=f"Picture ({kind})").get_attribute("href")
             assert httpx.get(f"{boards.address}/{link}").headers["content-type"].startswith(f"image/{kind.lower()}")
         shoot(page, f"plot {name} {images}", whole=True)
-    assert not [url for url in asked if "plotly" in url.lower()], "nobody explores"
-    choose_plot(page, "Battles")
-    expect(page.locator("#board-plots [aria-current]")).to_have_text("Battles")
-    page.get_by_role("button", name="Explore with the mouse").click()
-    expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
-    choose_plot(page, "Over time")
-    expect(page.locator("#board-plot .js-plotly-plot")).to_have_count(0)
+
+
+UNTITLED = """svg => [...svg.querySelectorAll("circle, rect")].filter((mark) => {
+  mark.scrollIntoView({ block: "center", inline: "center" });
+  const place = mark.getBoundingClientRect();
+  const below = document.elementFromPoint(place.x + place.width / 2, place.y + place.height / 2);
+  return !below?.closest("circle, rect, line, g")?.querySelector(":scope > title")?.textContent.includes(": ");
+}).length"""
+"""How many points and cells of a drawing show nothing where the mouse is over their middle."""
 
 
 @pytest.mark.soak
@@ -279,11 +276,6 @@ def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     choose_plot(page, "Families")
     for text in ("#board-plots svg text", "#board-opening svg text"):
         assert light(page.locator(text).first.evaluate("one => getComputedStyle(one).fill")) > 180
-    page.get_by_role("button", name="Explore with the mouse").click()
-    expect(page.locator("#board-plot .js-plotly-plot .main-svg").first).to_be_visible(timeout=20_000)
-    label = page.locator("#board-plot .xaxislayer-above text").first
-    expect(page.locator("#board-plot .main-svg").first).to_have_css("background-color", "rgba(0, 0, 0, 0)")
-    assert light(label.evaluate("one => getComputedStyle(one).fill")) > 180
     shoot(page, "dark plot", whole=True)
 
 
@@ -305,7 +297,6 @@ def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
     choose_plot(page, "Families")
     expect(page.locator("#board-plots .note")).to_have_text("These votes do not say of which family their items are.")
     expect(page.locator("#board-plots svg")).to_have_count(0)
-    expect(page.get_by_role("button", name="Explore with the mouse")).to_have_count(0)
     choose_plot(page, "Over time")
     expect(page.locator("#board-plots svg line").first).to_be_attached(timeout=20_000)
     shoot(page, "imported", whole=True)
@@ -361,8 +352,8 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         "board.csv": 404,
         "board.csv?source=test&family=nothing": 404,
         "board.csv?source=test&since=yesterday": 400,
-        "plots.json?source=later": 200,
-        "plots.html?source=later": 200,
+        "plots.html?source=later": 404,
+        "plot.svg?source=later&plot=battles": 200,
         "board.csv?source=later": 200,
     }.items():
         answer = get(path)
@@ -376,8 +367,9 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
 def test_no_name_becomes_markup(leaderboard):
     html = board_html(*opened(leaderboard))
     assert "<img" not in html and "&lt;img src=x onerror" in html
-    told = json.dumps([figure.traces for figure in board_figures(opened(leaderboard)[0], leaderboard)])
-    assert "<img" not in told
+    board, _ = opened(leaderboard)
+    drawn = [svg(plot(board, leaderboard).drawing, "plot") for plot in PLOTS.values()]
+    assert not any("<img" in text for text in drawn) and all("&lt;img" in text for text in drawn)
 
 
 CELL = re.compile(r'<td role="cell" class="([\w-]+)" data-label="([^"]*)" data-value="([^"]*)">(.*?)</td>', re.DOTALL)
@@ -412,32 +404,33 @@ def test_each_column_shows_its_own_number(leaderboard):
         assert labels.items() <= {name: label for name, (label, _, _) in cells.items()}.items()
 
 
-def test_every_figure_is_one_that_plotly_knows(leaderboard):
-    from plotly import graph_objects
-
-    for images in ("single", "multiple"):
-        for figure in board_figures(opened(leaderboard, images)[0], leaderboard):
-            graph_objects.Figure({"data": list(figure.traces), "layout": figure.layout})
-
-
 def test_a_pair_seen_in_one_order_only_counts(leaderboard):
     board, _ = opened(leaderboard)
-    trace = PLOTS["Battles"](board, leaderboard).traces[0]
-    unbeaten, beta = trace["x"].index("unbeaten"), trace["x"].index("beta")
-    assert trace["z"][unbeaten][beta] == trace["z"][beta][unbeaten] == 15
+    table = PLOTS["Battles"](board, leaderboard).table
+    met = {row[0]: dict(zip(table.heads[1:], row[1:], strict=True)) for row in table.rows}
+    assert met["unbeaten"]["beta"] == met["beta"]["unbeaten"] == "15"
 
 
-def test_the_families_plot_gives_votes_and_intervals_on_hover(leaderboard):
-    board = opened(leaderboard)[0]
-    trace = PLOTS["Families vs. reference"](board, leaderboard).traces[0]
-    assert trace["y"] == ["Color", "Counting", "Directions"]
-    for row, beside in zip(trace["z"], trace["customdata"], strict=True):
-        for colour, (rate, low, high, votes) in zip(row, beside, strict=True):
-            assert colour is None or (low < rate < high and low <= colour <= high and votes >= 1)
-    trace = PLOTS["Families"](board, leaderboard).traces[0]
-    for row, beside in zip(trace["z"], trace["customdata"], strict=True):
-        for rating, (low, high, votes) in zip(row, beside, strict=True):
-            assert rating is None or (low < rating < high and votes >= 10)
+RATE_CELL = re.compile(r"(\d+)% \((\d+)–(\d+)%, n = (\d+)\)")
+RATING_CELL = re.compile(r"(\d+) \((\d+)–(\d+), (\d+) votes\)")
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "fewest"), [("Families vs. reference", RATE_CELL, 1), ("Families", RATING_CELL, 10)]
+)
+def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(leaderboard, name, pattern, fewest):
+    plot = PLOTS[name](opened(leaderboard)[0], leaderboard)
+    assert [row[0] for row in plot.table.rows] == ["Color", "Counting", "Directions"]
+    texts = {
+        f"{model}, {row[0]}: {text}"
+        for row in plot.table.rows
+        for model, text in zip(plot.table.heads[1:], row[1:], strict=True)
+        if text
+    }
+    assert {mark.title for mark in plot.drawing.marks if mark.kind == "cell"} == texts != set()
+    for text in texts:
+        value, low, high, votes = map(int, pattern.fullmatch(text.rpartition(": ")[2]).groups())
+        assert low <= value <= high and votes >= fewest
 
 
 def test_the_csv_holds_what_the_board_holds(leaderboard):

@@ -428,7 +428,7 @@ def test_few_files_that_are_made_when_asked_for_are_being_read(counted):
     async def scenario() -> list[int]:
         async with client(page, **{counted: few}) as visitor:
             visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
-            held = [asyncio.create_task(visitor.get(path)) for path in ("/reports/x/y", "/boards/plots.html")]
+            held = [asyncio.create_task(visitor.get(path)) for path in ("/reports/x/y", "/boards/plot.png")]
             for _ in held:
                 await asked.acquire()
             codes = [(await visitor.get(path)).status_code for path in ("/reports/x/y", "/export/z", "/x")]
@@ -590,7 +590,7 @@ def test_files_that_are_made_when_asked_for_take_turns_until_they_are_sent():
         told: list[str] = []
         middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(voter=WIDE, network=WIDE))
         async with asyncio.timeout(30):
-            await asyncio.gather(*(read("/boards/plots.html") for _ in range(3 * TURNS)))
+            await asyncio.gather(*(read("/boards/plot.png") for _ in range(3 * TURNS)))
 
     asyncio.run(scenario())
     assert most == TURNS

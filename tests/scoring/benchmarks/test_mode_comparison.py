@@ -5,7 +5,6 @@ import io
 
 import pytest
 
-from arena.drawings import TextMark
 from scoring.benchmarks.mode_comparison import accuracy_drawing, differences_csv, mode_differences
 from scoring.multiple_choice.types import Clue, Decided, Decision, Rule
 from tests.support.mmt_answers import answered
@@ -55,5 +54,8 @@ def test_the_table_and_the_figure_have_each_mode_and_subtask():
     assert [row["other"] for row in table if row["over"] == "reason_seg"] == ["pixel", "blind"]
     assert (table[2]["first accuracy"], table[2]["other accuracy"], table[2]["difference"]) == ("0.0", "75.0", "75.0")
     assert table[0]["holm"] == "" and float(table[2]["holm"]) == pytest.approx(0.125)
-    texts = {mark.text for mark in accuracy_drawing("Model X", found).marks if isinstance(mark, TextMark)}
-    assert {"as-is", "pixel", "blind", "Reason Seg", "Face Detection", "75"} <= texts
+    marks = accuracy_drawing("Model X", found).marks
+    names = {mark.text for mark in marks if mark.kind == "text"}
+    assert {"as-is", "pixel", "blind", "Reason Seg", "Face Detection"} <= names
+    cells = {mark.title: mark.text for mark in marks if mark.kind == "cell"}
+    assert cells["Reason Seg, pixel: 75.0% (n = 8)"] == "75"

@@ -35,7 +35,7 @@ from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.article import preview_drawing
 from scoring.web.judge_board_view import board_chart, board_sentence
-from scoring.web.submissions_tab import VISIT, Beside, board_html, family_figure
+from scoring.web.submissions_tab import VISIT, Beside, board_html, family_plot
 from scoring.web.visit_bench_view import matches_html
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
@@ -580,12 +580,14 @@ def test_figure_8_has_every_family_with_a_decided_match():
     played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(20)]
     played += [PlayedMatch("j", "Count", False, "m", REFERENCE, "tie")]
     played += [PlayedMatch("j", "Color", False, "<n>", REFERENCE, "a")]
-    figure = family_figure(automatic_board(played, False))
-    assert figure and figure.traces[0]["y"] == ["Color"]
-    of = {name: dict(zip(figure.traces[0]["x"], figure.traces[0][name][0], strict=True)) for name in ("z", "text")}
-    assert of["text"] == {"m": "95%", "&lt;n&gt;": "100%"} and "2 comparisons" in figure.note
-    assert of["z"] == {"m": pytest.approx(wilson(np.array([19]), np.array([20])).low[0]), "&lt;n&gt;": 0.5}
-    assert family_figure(automatic_board(played[20:21], False)) is None
+    plot = family_plot(automatic_board(played, False))
+    assert plot and [row[0] for row in plot.table.rows] == ["Color"] and "2 comparisons" in plot.note
+    cells = {mark.title.partition(",")[0]: mark for mark in plot.drawing.marks if mark.kind == "cell"}
+    assert {model: cell.text for model, cell in cells.items()} == {"m": "95%", "<n>": "100%"}
+    # Half of the depth, which is twice the distance of the interval's nearer end from one half.
+    nearer = wilson(np.array([19]), np.array([20])).low[0] - 0.5
+    assert cells["m"].strength == pytest.approx(nearer, abs=0.005) and cells["<n>"].strength == 0
+    assert family_plot(automatic_board(played[20:21], False)) is None
 
 
 def test_people_stand_beside_the_judge_under_the_models_names(submissions, database):

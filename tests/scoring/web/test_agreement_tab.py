@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import update
 
 from arena.database import Database, now
+from arena.drawings import svg
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import read
@@ -36,7 +37,7 @@ from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore, labels
-from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_figure
+from scoring.web.agreement_view import AGREEMENT, measures_html, measures_table, people_html, reproduction_plot
 from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
 from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
@@ -332,11 +333,16 @@ def test_figure_9_shows_what_the_table_has():
     poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
     verdicts = [Verdict("i0", "m1", "m2", "a", HOSTILE)]
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
-    figure = reproduction_figure(found)
-    assert [trace["name"] for trace in figure.traces] == ["all", "5/5", "4/5", "3/5"]
+    table = measures_table(found)
+    assert table.heads == ["Measure", "All", "5/5", "4/5", "3/5", "Ties"]
+    drawing = reproduction_plot(found).drawing
+    hovers = list(dict.fromkeys(mark.title for mark in drawing.marks if mark.kind == "dot"))
+    assert hovers[0].startswith(f"{found.reproductions[0].measure}: ")
     shown = [one for one in found.reproductions if one.overall.n]
-    assert list(figure.traces[0]["x"]) == [one.overall.value for one in shown]
-    assert not any("<img" in name for name in figure.traces[0]["y"])
+    numbers = [f"{one.overall.value:.1%} ({100 * one.overall.low:.0f}–" for one in shown]
+    assert all(number in hover for number, hover in zip(numbers, hovers, strict=True))
+    assert [row[1] for row in table.rows if row[1] != "–"] == [hover.rpartition(": ")[2] for hover in hovers]
+    assert "<img" not in svg(drawing, "agreement")
 
 
 # The browser.
