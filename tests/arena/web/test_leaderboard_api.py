@@ -44,7 +44,7 @@ def test_few_files_are_kept(leaderboard):
     assert files.file("board.csv", "A title", SINGLE) is not first
 
 
-def test_drawings_are_a_third_as_long_on_the_way_to_a_browser(leaderboard):
+def test_drawings_are_half_as_long_on_the_way_to_a_browser(leaderboard):
     app = FastAPI()
     app.include_router(routes(leaderboard))
     with TestClient(app) as client:
@@ -56,4 +56,4 @@ def test_drawings_are_a_third_as_long_on_the_way_to_a_browser(leaderboard):
     zipped, plain = sent.values()
     assert "content-encoding" not in plain.headers and zipped.headers["content-encoding"] == "gzip"
     assert zipped.text == plain.text and "<svg" in plain.text
-    assert 3 * int(zipped.headers["content-length"]) < int(plain.headers["content-length"])
+    assert 2 * int(zipped.headers["content-length"]) < int(plain.headers["content-length"])
