@@ -8,19 +8,32 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from itertools import chain
 
 import httpx
 import psutil
 import pytest
+from gradio import analytics
+from huggingface_hub import constants
 
 import app
 from arena.database import Database
 from arena.fraud.eligibility import official_board
+from arena.io.images import MAX_BYTES
+from arena.live.queue import KEEPALIVE_SECONDS
+from arena.server.connections import HEAD_SECONDS, LEAST_READ, MOST_SOCKETS, NETWORK_SOCKETS, READ_SECONDS
+from arena.server.hub_backup import EVERY
 from arena.settings import CountSettings, Settings
+from arena.storage import VOTES_ROOM
+from arena.web.health_api import LEAST_FREE
+from arena.web.middleware import MOST_BODY
+from arena.web.writing_setup import SWEEP_SECONDS
+from scoring.jobs.uploads import PAGE_BYTES
 from tests.support.commands import run
 from tests.support.servers import ROOT
 from tests.support.voter import Voter
 
+HOST_PAGE = ROOT / "docs/host.md"
 LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"}
 
 
@@ -160,8 +173,46 @@ def test_the_host_page_lists_every_setting():
     names = re.findall(r'"([A-Z][A-Z_]+)"', (ROOT / "arena" / "settings.py").read_text("utf-8"))
     platforms = ("GRADIO_", "HF_", "SPACE", "SYSTEM", "FORWARDED_", "OPENBLAS_")
     ours = {name for name in names if not name.startswith(platforms)} - {"ID", "SECRET"}
-    page = (ROOT / "docs/host.md").read_text("utf-8")
+    page = HOST_PAGE.read_text("utf-8")
     assert ours and all(f"`{name}`" in page for name in ours)
+
+
+def test_every_promise_of_the_host_page_names_a_test_that_exists():
+    page = HOST_PAGE.read_text("utf-8")
+    table = page.partition("\n## What is promised")[2]
+    promises = [line.split("|") for line in re.findall(r"^\| .*\|$", table, re.MULTILINE) if "| test |" not in line]
+    named = [re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", cells[2]) for cells in promises]
+    assert len(promises) > 50
+    assert [cells[1] for cells, tests in zip(promises, named, strict=True) if not tests] == []
+    missing = [
+        f"{file}::{name}"
+        for file, name in chain(*named)
+        if not re.search(rf"^def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE)
+    ]
+    assert missing == []
+    assert len(re.findall("::test_", page)) == len([*chain(*named)]), "each is written as `tests/FILE.py::test_NAME`"
+
+
+def test_the_limits_on_the_host_page_are_the_programs():
+    page = HOST_PAGE.read_text("utf-8")
+    kilo, mega = 1_000, 1_000_000
+    limits = (
+        f"| {MOST_BODY // kilo} kB, except uploads: a file to *Score a model* {PAGE_BYTES // mega} MB, "
+        f"a form with pictures {2 * MAX_BYTES // mega} MB |",
+        f"within {HEAD_SECONDS:.0f} seconds |",
+        f"| {NETWORK_SOCKETS} for a network, {MOST_SOCKETS:,} in all",
+        f"| cut off after {READ_SECONDS:.0f} seconds below {LEAST_READ // kilo} kB a second |",
+        f"| below {VOTES_ROOM // (kilo * mega)} GB uploads, scoring and own images are refused",
+        f"Below {LEAST_FREE // mega} MB the server isn't ready |",
+        f"committed every {EVERY.total_seconds():.0f} seconds",
+        f"never silent for more than {KEEPALIVE_SECONDS:.0f} seconds",
+        f"at start and every {SWEEP_SECONDS // 60} minutes".replace("10", "ten"),
+    )
+    assert [limit for limit in limits if limit not in page] == []
+
+
+def test_gradio_sends_no_telemetry():
+    assert not analytics.analytics_enabled() and constants.HF_HUB_DISABLE_TELEMETRY
 
 
 def test_requirements_are_bounded():

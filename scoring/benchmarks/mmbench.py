@@ -205,7 +205,7 @@ class _Gaps:
         self.problems: tuple[Problem, ...] = ()
         if missing is not None:
             self.problems = self._of_questions()
-        elif file is not None:
+        elif file is not None and self.edition != "Multiple choice":
             self.problems = self._of_edition(questions, file)
         self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
 

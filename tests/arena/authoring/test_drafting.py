@@ -2,11 +2,15 @@
 
 import asyncio
 import hashlib
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from arena.authoring.drafting import draft_prompt, prompt_digest, prompt_file
 from arena.authoring.events import BlindAnswer, DraftAnswer, Failure
+from arena.authoring.tables import DRAFT_CLAIM
+from arena.database import now
 from arena.seats.spec import CampaignError
 from arena.types import Price
 from tests.support.scripted_vlm import ScriptedVLM
@@ -117,6 +121,20 @@ def test_while_the_model_answers_nobody_else_has_the_draft_and_a_dead_process_is
     assert project.store.give_model(claim, [DraftAnswer(text="One.", model="writer")])
     assert not project.store.give_model(claim, [DraftAnswer(text="Two.", model="writer")])
     assert project.drafts[0].state.answer.text == "One."
+
+
+def test_a_draft_that_a_dead_server_held_is_answered_after_the_seats_minutes(project):
+    drafting = project.drafting(ScriptedVLM("writer"))
+    draft = captioned(project)
+    assert project.store.claim_for_model(project.campaign, draft), "this server dies before it answers"
+    asyncio.run(drafting.answer(project.campaign, draft))
+    assert project.drafts[0].state.step == "answer"
+    minutes = timedelta(minutes=project.campaign.spec.seat.minutes, seconds=1)
+    with project.database.write() as connection:
+        connection.execute(update(DRAFT_CLAIM).values(claimed_at=now() - minutes))
+    assert drafting.due(project.campaign) == [draft], "the next start or the next look finds it"
+    asyncio.run(drafting.answer(project.campaign, draft))
+    assert project.drafts[0].state.step == "verify"
 
 
 def test_an_item_that_is_answered_without_its_picture_is_marked(database, tmp_path):

@@ -1,10 +1,12 @@
 """The queue of live answers, and the chats in memory: no network takes what all share."""
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
+import arena.live.queue
 from arena.battles.lending import Lending
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
@@ -56,6 +58,19 @@ def test_one_network_never_fills_the_queue_for_others():
         await queue.check_room(None)
         await stopped(tasks)
         await queue.check_room(CROWD)
+
+    asyncio.run(run())
+
+
+def test_a_page_hears_something_while_no_word_comes(monkeypatch):
+    """No proxy takes the line for dead: a stream is silent for KEEPALIVE_SECONDS at most."""
+    monkeypatch.setattr(arena.live.queue, "KEEPALIVE_SECONDS", 0.01)
+
+    async def run() -> None:
+        task = asked(GenerationQueue(1), CROWD, [])
+        async with aclosing(task.watch()) as news, asyncio.timeout(20):
+            assert [await anext(news) for _ in range(3)] == [{"a": ""}] * 3
+        await task.stop()
 
     asyncio.run(run())
 

@@ -25,7 +25,9 @@ from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import SCHEMA_VERSION, Database, now
+from arena.formats.registry import read
 from arena.fraud.eligibility import counting_voters, official_board, settle_official
+from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
 from arena.live.pause import paused_since
@@ -41,7 +43,7 @@ from arena.web.backup_status import backup_line
 from tests.support.backup import MODELS, Clock, FolderHub, backup_of, bank, copy_all, rows, use
 from tests.support.hub_server import HubServer
 from tests.support.judging_process import WIDE, Bench
-from tests.support.live_votes import SECRET, live_vote
+from tests.support.live_votes import SECRET, bring, live_vote
 from tests.support.toy_campaigns import PROLIFIC, TASK, Toys
 from tests.support.toy_task import ToySpec
 from tests.support.visitors import Visitor
@@ -570,6 +572,22 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
         assert connection.scalars(select(LIVE_VOTE.c.battle_id)).all() == [battle]
         assert connection.scalars(select(LIVE_TURN.c.answer_a)).all() == [""]
         assert [row.n for row in connection.execute(select(LIVE_WINS))] == [1]
+
+
+def test_own_images_and_imported_votes_are_not_copied(database, tmp_path):
+    hub, images = FolderHub(), OwnImages(bank(database), tmp_path / "own")
+    voter = BattleStore(database).voter("cookie")
+    token = bring(images, voter, live_vote(database, voter), keep=True)
+    file = tmp_path / "votes.jsonl"
+    row = {"question_id": "1", "model_a": "m1", "model_b": "m2", "winner": "model_a", "judge": "ann-of-a-log"}
+    file.write_text(json.dumps(row))
+    assert VoteImporter(database).add(read(file), ImportRequest("a log")).votes == 1
+    copy_all(backup_of(database, hub, tmp_path))
+    everything = b"".join(hub.files.values())
+    assert b"live_vote" in everything
+    picture = images.path(voter, token)
+    assert picture and picture.read_bytes() not in everything
+    assert token.encode() not in everything and b"ann-of-a-log" not in everything
 
 
 def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_path):
