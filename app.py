@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
@@ -23,7 +23,6 @@ from gradio.themes import Default
 from starlette.routing import Mount
 
 from arena.admin.campaigns import CampaignAdmin
-from arena.admin.checklist import ChecklistEntry
 from arena.authoring.spec import TASK as WRITING
 from arena.authoring.spec import ProjectSpec
 from arena.battles.outcomes import Outcomes
@@ -34,7 +33,7 @@ from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec, closed_sources
-from arena.database import Database, DatabaseError, now
+from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.imports.polls import Polls
 from arena.inference.catalogue import CatalogueError
@@ -78,8 +77,6 @@ from arena.web.writing_setup import WritingSetup
 from arena.web.writing_task import WritingTask
 from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
-from scoring.calibration.drift_store import DriftStore
-from scoring.calibration.drift_words import drift_checks
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
 from scoring.marking.spec import MarkSpec
@@ -168,12 +165,8 @@ class AppContext:
         self.campaigns = build_campaigns(settings, database, kinds)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
-        self.drift = DriftStore(database)
-        shared = (live, queues, campaigns, self.writing, self._checks)
+        shared = (live, queues, campaigns, self.writing)
         self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
-
-    def _checks(self) -> Iterator[ChecklistEntry]:
-        return drift_checks(self.drift, self.scoring.operator, now())
 
     def _known_since(self, owner: str) -> datetime | None:
         """When somebody first voted, logged in or scored with a cookie of this hash."""
@@ -263,7 +256,7 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
         health_api.routes(health_api.Health(context.database, votes_folders(settings))),
         login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
         *context.admin.routers,
-        *context.live.routers(),
+        context.live.router(),
         writing_task.form_routes(context.campaigns, context.writing.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
@@ -297,7 +290,7 @@ def build_page(context: AppContext) -> gr.Blocks:
             scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
             scoring = context.scoring
-            shared = (context.question_pictures, context.marking, context.drift, context.accuracies)
+            shared = (context.question_pictures, context.marking, context.accuracies)
             report = ReportTab(scoring.jobs, *shared, scoring.delete)
         scored.listen(page)
         report.listen(page, form, article)
@@ -320,18 +313,16 @@ def top(here: str) -> None:
 
 
 def vote_page(context: AppContext, page: gr.Blocks) -> None:
-    """Build battles of the bank and, where two models can answer live, those on one's own pictures, and chats."""
-    live = macros("live.html")
-    if len(context.live.chats.vlms) < 2:
+    """Build battles of the bank and, where two models can answer live, those on one's own pictures."""
+    if len(context.live.vlms) < 2:
         battle = battle_tab(context)
     else:
         with gr.Tabs():
             with gr.Tab(ENGLISH["tab_battle"]):
                 battle = battle_tab(context)
             with gr.Tab(ENGLISH["tab_own"]):
-                gr.HTML(live.live(MOST_IMAGES, ENGLISH), elem_id="live-tab", padding=False)
-            with gr.Tab(ENGLISH["tab_chat"]):
-                gr.HTML(live.chat(MOST_IMAGES, ENGLISH), elem_id="chat-tab", padding=False)
+                live = macros("live.html").live(MOST_IMAGES, ENGLISH)
+                gr.HTML(live, elem_id="live-tab", padding=False)
     battle.listen(page)
 
 

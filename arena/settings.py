@@ -137,15 +137,15 @@ class JudgeSettings:
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """Budgets of live battles and chats in millionths of a US dollar, and how many run at once."""
+    """Budgets of live battles in millionths of a US dollar, and how many run at once."""
 
     battle_budget: Annotated[_Dollars, Field(alias="LIVE_BATTLE_BUDGET")] = 200_000
-    """Per live battle or chat."""
+    """Per live battle."""
     day_budget: Annotated[_Dollars, Field(alias="LIVE_DAY_BUDGET")] = 1_000_000
     """Per person and day."""
     total_budget: Annotated[_Dollars, Field(alias="LIVE_TOTAL_BUDGET")] = 20_000_000
     at_once: Annotated[_Count, whole(1, 10_000), Field(alias="LIVE_AT_ONCE")] = 20
-    """Battles and chats that generate at the same time; others wait."""
+    """Battles that generate at the same time; others wait."""
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,7 @@ class ModelCard:
     at_once: int = 8
     """Concurrent answers of an offline run: calls to a server, or the batch size of a local model."""
     live: bool = False
-    """Whether it answers in live battles and in the chat."""
+    """Whether it answers in live battles."""
 
 
 @dataclass(frozen=True)

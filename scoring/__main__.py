@@ -16,7 +16,6 @@ COMMANDS = {
     "agreement": Command("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
     "calibrate": Command("how far judges are from people who marked the same answers", "scoring.cli.calibrate"),
     "errors": Command("which errors a model makes, by labels of people", "scoring.cli.errors"),
-    "drift": Command("accept a judge, and see whether it still scores as it did", "scoring.cli.drift"),
     "task-map": Command("a map of tasks, of LoRA adapters that learned one task each", "scoring.cli.task_map"),
     "task-vectors": Command("train an adapter for each task of a question file", "scoring.cli.task_map"),
     "answer": Command("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),

@@ -35,7 +35,7 @@ SECRET = 5
 """Canaries that are drawn for one job alone."""
 CALLS = 16 * 5 + 4 * 5 + SECRET
 """What MM-Vet's sample costs: five runs, and the canaries."""
-SENTENCE = "This conversation runs on another server"
+SENTENCE = "This battle runs on another server"
 AROUND = """
 daemon off;
 {user}
@@ -189,21 +189,11 @@ async def fight(visitor: Visitor) -> list[str]:
     return [message["phase"] for message in (shown[0], shown[-1], stopped, voted, revealed)]
 
 
-async def chat(visitor: Visitor) -> None:
-    """Ask a model two questions."""
-    begun = await visitor.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
-    path = f"/chat/talks/{begun['talk']}"
-    await visitor.watch(path)
-    await visitor.post(f"{path}/questions", {"text": "Go on"})
-    assert str((await visitor.watch(path))[-1]).count("red all over") >= 2
-
-
-def test_live_battles_and_chats_stay_at_one_server(two):
+def test_live_battles_stay_at_one_server(two):
     votes = one(two.url, "SELECT coalesce(sum(n), 0) FROM live_wins")
 
     async def visit(visitor: Visitor) -> list[str]:
         phases = await fight(visitor)
-        await chat(visitor)
         two.owner(visitor)
         return phases
 

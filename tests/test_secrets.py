@@ -143,7 +143,7 @@ def fight(scene: Scene) -> list[str]:
             begun = client.post("/live/battles", json={"instruction": "What is this?", "images": [image]})
             assert begun.status_code == 200, begun.text
             seen += [begun.text, client.get(f"/live/battles/{begun.json()['battle']}", timeout=120).text]
-        for path in ("/config", "/healthz", "/readyz", "/live/item", "/nothing", "/gradio_api/file=x", "/chat/models"):
+        for path in ("/config", "/healthz", "/readyz", "/live/item", "/nothing", "/gradio_api/file=x"):
             answer = client.get(path)
             seen.append(str(answer.headers) + answer.text)
         return [*seen, *log_in(scene.provider, client), *voter.received]

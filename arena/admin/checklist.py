@@ -1,6 +1,6 @@
 """Checklist: what a running arena has and what it lacks, each with how to add it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -23,12 +23,10 @@ class ChecklistEntry(NamedTuple):
     """What there is, or what is missing and how to add it."""
 
 
-def checklist(
-    settings: Settings, connection: Connection, live_models: int, more: Iterable[ChecklistEntry] = ()
-) -> tuple[ChecklistEntry, ...]:
-    """Return the things that are missing, then those that are there; `more` are of scoring."""
+def checklist(settings: Settings, connection: Connection, live_models: int) -> tuple[ChecklistEntry, ...]:
+    """Return the things that are missing, then those that are there."""
     found = [*_bank(settings, connection), *_kept(settings), *_people(settings), *_answering(settings, live_models)]
-    return tuple(sorted((*(ChecklistEntry(*one) for one in found), *more), key=lambda one: one.is_there))
+    return tuple(sorted((ChecklistEntry(*one) for one in found), key=lambda one: one.is_there))
 
 
 _Found = Iterator[tuple[str, bool, str]]

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
@@ -90,8 +90,6 @@ class DashboardService:
     live_models: int
     campaigns: CampaignAdmin
     projects: ProjectAdmin
-    checks: Callable[[], Iterable[ChecklistEntry]] = tuple
-    """What scoring adds to the checklist."""
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
@@ -107,12 +105,12 @@ class DashboardService:
             **self.campaigns.links(one.campaign for one in campaigns),
             **self.projects.links(one.campaign for one in projects),
         }
-        unsigned, who, checks = self._unsigned(), self.settings.counted, tuple(self.checks())
+        unsigned, who = self._unsigned(), self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
             flags = FlagService(self.database, who if official == "counted" else CountSettings()).flagged(connection)
             return Dashboard(
-                checklist=checklist(self.settings, connection, self.live_models, checks),
+                checklist=checklist(self.settings, connection, self.live_models),
                 live_models=self.live_models,
                 days=_days(connection, present),
                 queues=queues,

@@ -1,1 +1,1 @@
-"""Live battles and the chat: sessions, the generation queue, streaming, the store."""
+"""Live battles: sessions, the generation queue, streaming, the store."""

@@ -30,23 +30,23 @@ class LiveError(VoterError):
 
 
 class ElsewhereError(RuntimeError):
-    """A conversation that is in the memory of another server."""
+    """A battle whose answers are in the memory of another server."""
 
     def __init__(self) -> None:
         super().__init__(
-            "This conversation runs on another server, which this request did not reach; reload the page, or ask the "
+            "This battle runs on another server, which this request did not reach; reload the page, or ask the "
             "operator for session affinity."
         )
 
 
 class LiveBudget:
-    """Budget of one visitor's conversation: the most an answer may cost is reserved before it is asked.
+    """Budget of one visitor's battle: the most an answer may cost is reserved before it is asked.
 
     `network` is the code of the network that pays beside the visitor.
     """
 
-    def __init__(self, budget: Budget, conversation: str, voter: int, network: str | None = None) -> None:
-        self._budget = budget.for_job(conversation, str(voter), network=network)
+    def __init__(self, budget: Budget, battle: str, voter: int, network: str | None = None) -> None:
+        self._budget = budget.for_job(battle, str(voter), network=network)
         self.empty: str | None = None
         """Why no money is left, if so."""
 

@@ -40,7 +40,7 @@ COPIED = frozenset(
     "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
     "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
     "person adoption act pause official_board voter_network settlement board_model campaign campaign_end "
-    "seat_entry seat_event seat_try campaign_participant mark mark_value judge_baseline judge_look "
+    "seat_entry seat_event seat_try campaign_participant mark mark_value "
     "draft draft_event draft_picture".split()
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's

@@ -1,12 +1,11 @@
 """Admin setup: the operators' dashboard, actions, link and images to moderate, and the public export."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.admin.campaigns import CampaignAdmin
-from arena.admin.checklist import ChecklistEntry
 from arena.admin.dashboard import DashboardService
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
@@ -35,15 +34,14 @@ class AdminSetup:
         queues: Mapping[str, Callable[[], int]],
         campaigns: CampaignAdmin,
         writing: WritingSetup,
-        checks: Callable[[], Iterable[ChecklistEntry]],
     ) -> None:
-        """`queues` maps a queue's name to a function that returns its length; `checks` adds to the checklist."""
+        """`queues` maps a queue's name to a function that returns its length."""
         judge, images = settings.judge, live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         budgets["Draft answers"] = writing.budget
         self.operators, self.service = operators, AdminService(database, images, settings.counted)
-        seen = (backup, budgets, queues, len(live.chats.vlms), campaigns, writing.admin, checks)
+        seen = (backup, budgets, queues, len(live.vlms), campaigns, writing.admin)
         self.watch = DashboardService(database, settings, *seen)
         files = PublicFiles(database, settings.public_dir)
         of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, writing.admin, operators))

@@ -115,19 +115,11 @@ CHINESE: Mapping[str, str] = {
     "days": "{} 天",
     "tab_battle": "对比",
     "tab_own": "用您自己的图片",
-    "tab_chat": "聊天",
     "live_lead": "两个匿名模型并排回答。您先选择，然后就知道它们是谁。",
     "live_send": "比较两个模型",
     "live_keep": "我的图片可以保留用于研究。不勾选则在显示名称时删除，最迟 24 小时后删除。",
     "live_terms": "投票即表示您同意：您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
     "live_more": "再问两个模型一次",
-    "conversation": "对话",
-    "chat_lead": "与一个模型谈谈您的图片。这里不评分。",
-    "chat_asked": "问题",
-    "chat_send": "发送",
-    "chat_model": "模型",
-    "chat_more": "再问一次",
-    "chat_new": "新的对话",
     "add": "选择图片",
     "photo": "拍照",
     "take_item": "从题库取一题",
@@ -151,10 +143,8 @@ CHINESE: Mapping[str, str] = {
     "slow": "还没有收到回应。请再等等，或再发送一次：不会重复计入。",
     "refused": "服务器拒绝了请求（{}）。请重试。",
     "lost": "连接中断，正在重试……",
-    "stopped_here": "（到此停止）",
     "stopped_both": "（两个回答都结束之前已停止）",
     "answering": "两个模型正在回答。",
-    "one_answers": "{} 正在回答。",
     "in_line_one": "排队中：您前面有 1 人。",
     "in_line": "排队中：您前面有 {} 人。",
     "choose_now": "现在就可以选择，也可以等回答结束。",
@@ -250,7 +240,6 @@ CHINESE: Mapping[str, str] = {
     "The answers were lost before both had ended, so there is nothing to vote on. Please try again.": (
         "回答在结束之前丢失，因此没有可投票的内容。请重试。"
     ),
-    "The model failed; nothing was added to the conversation. Please ask again.": "模型出现故障；对话没有增加内容。请再问一次。",
     "A battle takes at most {} images, these are {}; take some out": "一场对比最多 {} 张图片，现在有 {} 张；请移除一些",
     "Add an image first: the models are to look at something": "请先添加图片：模型需要有图可看",
     "A model of this battle is no longer here; choose A or B, or start another battle": (
@@ -277,16 +266,10 @@ CHINESE: Mapping[str, str] = {
     "The item of this battle is no longer here; choose A or B, or start another battle": "这场对比的题目已不在；请选择 A 或 B，或开始新的对比",
     "There is no such item here; take another": "这里没有这道题；请换一题",
     "A picture of this item is not here; take another item": "本题缺少图片；请换一题",
-    "There is no model named {!r} here; choose another": "这里没有名为 {!r} 的模型；请另选一个",
-    "A conversation takes at most {} images, these are {}": "一次对话最多 {} 张图片，现在有 {} 张",
-    "A conversation has at most {} questions; begin a new one": "一次对话最多 {} 个问题；请开始新的对话",
-    "The answer is still coming; ask when it has ended, or press Stop": "回答尚未结束；请等它结束后再提问，或按“停止”",
-    "This cannot be asked: {}": "无法提问：{}",
-    "This conversation is not yours or is no longer here. Begin a new one.": "这个对话不属于您或已不在。请开始新的对话。",
     (
-        "This conversation runs on another server, which this request did not reach; reload the page, or ask "
+        "This battle runs on another server, which this request did not reach; reload the page, or ask "
         "the operator for session affinity."
-    ): "这个对话在另一台服务器上，本次请求没有到达那里；请重新加载页面，或请运营者启用会话亲和。",
+    ): "这场对比在另一台服务器上，本次请求没有到达那里；请重新加载页面，或请运营者启用会话亲和。",
     "This is lent to people who log in and to campaign workers, since it costs the operator money; log in above": (
         "这项功能会花费运营者的钱，因此只提供给登录的人和活动参与者；请在上方登录"
     ),

@@ -1,4 +1,4 @@
-// Live battles and the chat: images and text go out, words come in. Loaded in the page's head, after keys.js.
+// Live battles: images and text go out, words come in. Loaded in the page's head, after keys.js.
 (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_IMAGES = 10, PATIENCE = 15_000;
@@ -30,10 +30,9 @@
     return ours ? (await answer.text()).slice(0, 500) : "";
   };
 
-  // The form: images and text of one tab.
+  // The form: images and text.
   class Form {
-    constructor(name, send) {
-      this.name = name;
+    constructor(send) {
       this.images = [];   // {file, url, token, note}
       this.item = null;
       this.sending = new Set();
@@ -43,7 +42,7 @@
       }
       this.part("choose").addEventListener("click", () => this.part("files").click());
       this.part("camera").addEventListener("click", () => this.part("photo").click());
-      this.part("item")?.addEventListener("click", () => this.draw());
+      this.part("item").addEventListener("click", () => this.draw());
       const drop = this.part("drop");
       drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
       drop.addEventListener("dragleave", () => drop.classList.remove("over"));
@@ -54,7 +53,7 @@
       });
       submits(this.part("text"));
     }
-    part(what) { return byId(`${this.name}-${what}`); }
+    part(what) { return byId(`live-${what}`); }
     say(text) { this.part("form-problem").textContent = text; }
 
     add(files) {
@@ -133,15 +132,18 @@
         row.append(picture, out, note);
         return row;
       }));
-      if (this.part("item")) {
-        this.part("chosen").innerHTML = this.item?.html ?? "";
-        this.part("form").classList.toggle("with-item", this.item !== null);
-        this.part("item").textContent = word(this.item ? "take_another" : "take_item");
-      }
+      this.part("chosen").innerHTML = this.item?.html ?? "";
+      this.part("form").classList.toggle("with-item", this.item !== null);
+      this.part("item").textContent = word(this.item ? "take_another" : "take_item");
       this.part("send").disabled = this.sending.size > 0;
     }
     wish() {
-      return { instruction: this.part("text").value, images: this.images.map((image) => image.token), item: this.item?.item ?? "" };
+      return {
+        instruction: this.part("text").value,
+        images: this.images.map((image) => image.token),
+        item: this.item?.item ?? "",
+        keep: this.part("keep").checked,
+      };
     }
     empty() { return !this.images.length && !this.item && !this.drawing && !this.part("text").value; }
     clear() {
@@ -161,29 +163,55 @@
     text.form.requestSubmit();
   });
 
-  // One tab: a form, then a conversation that a stream of events shows.
-  class Tab {
-    constructor(name, routes) {
-      this.name = name;
-      this.routes = routes;
-      this.root = byId(name);
+  // The server deletes own images when the names are shown; the page keeps what it has loaded.
+  const keepPicture = async (picture) => {
+    try {
+      const answer = await fetch(picture.src);
+      if (answer.ok) picture.src = URL.createObjectURL(await answer.blob());
+    } catch { /* it stays as it is */ }
+  };
+
+  // Answers that no page watches are stopped: a page that is loaded again watches its battle until the tab is opened.
+  const remember = (token) => { try { sessionStorage.setItem("live", token); } catch { /* a browser may refuse storage */ } };
+  const remembered = () => { try { return sessionStorage.getItem("live"); } catch { return null; } };
+  const meanwhile = remembered() ? new EventSource(`/live/battles/${remembered()}`) : null;
+  meanwhile?.addEventListener("error", () => meanwhile.close());
+  meanwhile?.addEventListener("message", ({ data }) => {
+    const { kind, phase } = JSON.parse(data);
+    if (kind === "scene" && phase !== "growing") meanwhile.close();
+  });
+
+  // The form, then a battle that a stream of events shows.
+  class Battle {
+    constructor() {
+      this.root = byId("live");
       this.token = null;
       this.stream = null;
       this.timer = null;
       this.asked = this.told = 0;
       this.beginning = null;
-      this.form = new Form(name, () => {  // Enter while one begins is no second one
+      this.form = new Form(() => {  // Enter while one begins is no second one
         this.beginning ??= this.try(() => this.begin(), this.form).finally(() => { this.beginning = null; });
       });
       this.part("more").addEventListener("submit", (event) => { event.preventDefault(); this.try(() => this.follow()); });
       submits(this.part("follow"));
       this.on("stop", () => this.act("stop"));
       this.on("new", () => this.fresh());
+      this.on("a", () => this.decide("choice", { choice: "a" }));
+      this.on("b", () => this.decide("choice", { choice: "b" }));
+      this.on("undo", () => this.undo());
+      this.on("reveal", () => this.act("reveal"));
+      this.on("again", () => this.again());
+      // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
+      this.seen = new Set();
+      for (const event of ["scroll", "resize"]) addEventListener(event, () => this.look(), { passive: true });
+      for (const event of ["load", "error"]) this.part("head").addEventListener(event, () => this.look(), true);
+      this.resume();
     }
-    part(what) { return byId(`${this.name}-${what}`); }
-    on(what, handler) { this.part(what)?.addEventListener("click", () => this.try(handler)); }
+    part(what) { return byId(`live-${what}`); }
+    on(what, handler) { this.part(what).addEventListener("click", () => this.try(handler)); }
     say(text) { this.part("problem").textContent = text; }
-    path(what = "") { return `${this.routes}/${this.token}${what && "/"}${what}`; }
+    path(what = "") { return `live/battles/${this.token}${what && "/"}${what}`; }
 
     async try(work, teller = this) {
       teller.say("");
@@ -201,8 +229,8 @@
       await this.form.complete();
       this.form.part("send").disabled = true;
       try {
-        const begun = await ask(this.routes, this.wish());
-        this.open(begun[this.noun]);
+        const { battle } = await ask("live/battles", this.form.wish());
+        this.open(battle);
       } catch (error) {
         if (error instanceof Unreached) this.form.taken();
         throw error;
@@ -212,9 +240,9 @@
     }
     async follow() {
       const box = this.part("follow"), text = box.value;
-      const asked = await ask(this.path("questions"), { text });
+      const { battle } = await ask(this.path("questions"), { text });
       if (box.value === text) box.value = "";
-      this.open(asked[this.noun]);
+      this.open(battle);
     }
     async act(what, body = {}) {
       const token = this.token, turn = ++this.asked;
@@ -256,7 +284,11 @@
       this.phase("form");
       this.form.say(gone);
     }
-    watched() {}
+    watched(token) {
+      meanwhile?.close();
+      remember(token);
+      this.seen.clear();
+    }
     close() {
       this.stream?.close();
       this.stream = null;
@@ -291,11 +323,17 @@
       }
       this.root.toggleAttribute("data-choosable", Boolean(choose));
       this.part("status").textContent = choose ?? this.part("status").dataset.words;
+      this.look();
     }
+    pane(side) { return byId(`live-text-${side}`); }
     growing(side) { return this.pane(side).querySelector(".growing") ?? document.createElement("div"); }
 
     scene(scene) {
-      if (scene.phase !== "growing") this.close();
+      this.token = scene.battle;
+      if (scene.phase !== "growing") {
+        remember("");
+        this.close();
+      }
       if (scene.phase !== this.root.dataset.phase && this.part("problem").textContent === word("no_answer")) this.say("");
       const first = this.part("head").dataset.of !== scene.about;
       if (first) {
@@ -313,46 +351,13 @@
       this.part("more").hidden = !scene.more;
       this.phase(scene.phase);
       if (first && scene.phase === "growing") this.root.scrollIntoView({ block: "start" });
-    }
-  }
-
-  // The server deletes own images when the names are shown; the page keeps what it has loaded.
-  const keepPicture = async (picture) => {
-    try {
-      const answer = await fetch(picture.src);
-      if (answer.ok) picture.src = URL.createObjectURL(await answer.blob());
-    } catch { /* it stays as it is */ }
-  };
-
-  // Answers that no page watches are stopped: a page that is loaded again watches its battle until the tab is opened.
-  const remember = (token) => { try { sessionStorage.setItem("live", token); } catch { /* a browser may refuse storage */ } };
-  const remembered = () => { try { return sessionStorage.getItem("live"); } catch { return null; } };
-  const meanwhile = remembered() ? new EventSource(`/live/battles/${remembered()}`) : null;
-  meanwhile?.addEventListener("error", () => meanwhile.close());
-  meanwhile?.addEventListener("message", ({ data }) => {
-    const { kind, phase } = JSON.parse(data);
-    if (kind === "scene" && phase !== "growing") meanwhile.close();
-  });
-
-  class Battle extends Tab {
-    noun = "battle";
-    constructor() {
-      super("live", "live/battles");
-      this.on("a", () => this.decide("choice", { choice: "a" }));
-      this.on("b", () => this.decide("choice", { choice: "b" }));
-      this.on("undo", () => this.undo());
-      // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
-      this.seen = new Set();
-      for (const event of ["scroll", "resize"]) addEventListener(event, () => this.look(), { passive: true });
-      for (const event of ["load", "error"]) this.part("head").addEventListener(event, () => this.look(), true);
-      this.on("reveal", () => this.act("reveal"));
-      this.on("again", () => this.again());
-      this.resume();
-    }
-    watched(token) {
-      meanwhile?.close();
-      remember(token);
-      this.seen.clear();
+      for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
+      this.look();
+      this.part("undo").hidden = !scene.undo;
+      this.part("again").hidden = this.form.images.length === 0 && !this.form.item;
+      clearTimeout(this.timer);
+      if (scene.phase === "voted") this.timer = setTimeout(() => this.names(scene.battle), 1000 * scene.seconds);
+      if (scene.phase === "revealed" || scene.phase === "voted") this.part("status").focus({ preventScroll: true });
     }
     look() {
       // A picture that is still to come will move the answers down.
@@ -366,12 +371,6 @@
       this.root.toggleAttribute("data-unseen", waits);
       for (const side of ["a", "b"]) this.part(side).disabled = waits;
     }
-    pane(side) { return byId(`live-text-${side}`); }
-    words(message) {
-      super.words(message);
-      this.look();
-    }
-    wish() { return { ...this.form.wish(), keep: this.form.part("keep").checked }; }
     async undo() {
       clearTimeout(this.timer);
       await this.decide("undo");
@@ -394,18 +393,6 @@
       const { battle } = await ask("live/unfinished").catch(() => ({ battle: null }));
       if (battle && !this.token && this.form.empty()) this.open(battle);
     }
-    scene(scene) {
-      this.token = scene.battle;
-      if (scene.phase !== "growing") remember("");
-      super.scene(scene);
-      for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
-      this.look();
-      this.part("undo").hidden = !scene.undo;
-      this.part("again").hidden = this.form.images.length === 0 && !this.form.item;
-      clearTimeout(this.timer);
-      if (scene.phase === "voted") this.timer = setTimeout(() => this.names(scene.battle), 1000 * scene.seconds);
-      if (scene.phase === "revealed" || scene.phase === "voted") this.part("status").focus({ preventScroll: true });
-    }
     // The names appear when the choice can no longer be taken back; if the server is away, ask again.
     async names(battle) {
       if (this.token !== battle || this.root.dataset.phase !== "voted") return;
@@ -414,51 +401,16 @@
     }
   }
 
-  class Chat extends Tab {
-    noun = "talk";
-    constructor() {
-      super("chat", "chat/talks");
-      // Their names come when somebody looks: no page of a battle may hold them.
-      const seen = new IntersectionObserver((entries) => {
-        if (!entries.some((entry) => entry.isIntersecting)) return;
-        seen.disconnect();
-        this.try(() => this.listed(), this.form);
-      });
-      seen.observe(this.root);
-    }
-    // Who sends before the list is there waits for it; where it did not come, sending asks for it again.
-    listed() {
-      this.listing ??= this.list().catch((error) => { this.listing = null; throw error; });
-      return this.listing;
-    }
-    async list() {
-      const { models } = await ask("chat/models");
-      byId("chat-model").replaceChildren(...models.map((name) => new Option(name)));
-    }
-    async begin() {
-      await this.listed();
-      await super.begin();
-    }
-    pane() { return byId("chat-said"); }
-    wish() { return { ...this.form.wish(), model: byId("chat-model").value }; }
-    scene(scene) {
-      super.scene(scene);
-      byId("chat-name").textContent = scene.name;
-    }
-  }
-
-  // Images pasted anywhere go to the form that is in sight.
-  const tabs = {};
+  // Images pasted anywhere go to the form where it is in sight.
+  let live = null;
   document.addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
-    const form = Object.values(tabs).map((tab) => tab.form).find((one) => one.part("form").offsetParent !== null);
-    if (files.length && form) { event.preventDefault(); form.add(files); }
+    const isInSight = live !== null && live.form.part("form").offsetParent !== null;
+    if (files.length && isInSight) { event.preventDefault(); live.form.add(files); }
   });
 
   const begin = () => {
-    for (const [name, kind] of [["live", Battle], ["chat", Chat]]) {
-      if (byId(name) && tabs[name]?.root !== byId(name)) tabs[name] = new kind();
-    }
+    if (byId("live") && live?.root !== byId("live")) live = new Battle();
   };
   new MutationObserver(begin).observe(document, { childList: true, subtree: true });
 })();

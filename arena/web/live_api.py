@@ -109,7 +109,7 @@ class LiveApi:
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
         words = words_of(request.headers)
-        return events(states, partial(self._scene, voter, words), lambda shown: shown.texts, words)
+        return events(states, partial(self._scene, voter, words), words)
 
     async def follow(self, request: Request, token: str) -> Response:
         voter, sent = request.state.voter, await JsonBody.read(request)

@@ -1,4 +1,4 @@
-"""Live setup: the catalogue's models, live battles and the chat, built from the settings on the app's database."""
+"""Live setup: the catalogue's models and live battles, built from the settings on the app's database."""
 
 import asyncio
 import logging
@@ -17,14 +17,12 @@ from arena.inference.catalogue import Models, read_catalogue
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
-from arena.live.chat import Chats
 from arena.live.images import OwnImages
 from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
 from arena.settings import Settings, secret
-from arena.web.chat_api import ChatApi
 from arena.web.live_api import LiveApi
 
 TIDY_SECONDS = 600
@@ -33,28 +31,27 @@ log = logging.getLogger(__name__)
 
 
 class LiveSetup:
-    """Services of live battles and the chat."""
+    """Services of live battles."""
 
     def __init__(
         self, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
     ) -> None:
         """Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken."""
         self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
-        vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
+        self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
         store, images = LiveStore(database, settings.vote_limits), OwnImages(database, settings.own_dir)
-        store.register_models([vlm.card.name for vlm in vlms])
+        store.register_models([vlm.card.name for vlm in self.vlms])
         live, networks = settings.live, Networks(settings.trusted_hops)
         self.budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
         lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
         queue = GenerationQueue(live.at_once, partial(check_pause, database))
-        self.chats = Chats(vlms, database, images, self.budget, lending, queue)
-        sessions = LiveSessions(vlms, store, images, self.budget, lending, queue)
+        sessions = LiveSessions(self.vlms, store, images, self.budget, lending, queue)
         scaled = ScaledPictures(pictures, settings.scaled_dir)
         self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, scaled, terms, networks)
         self._voters = Voters(database)
 
-    def routers(self) -> tuple[APIRouter, APIRouter]:
-        return self.battles.router(self._voters), ChatApi(self.chats, self.battles.networks).router(self._voters)
+    def router(self) -> APIRouter:
+        return self.battles.router(self._voters)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

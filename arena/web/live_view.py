@@ -1,10 +1,9 @@
-"""Live view: what the page shows of a live battle and of a chat, and the status in words."""
+"""Live view: what the page shows of a live battle, and its status in words."""
 
 from collections.abc import Mapping, Sequence
 
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
-from arena.live.chat import ChatState
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle, Outside
 from arena.templates import macros
@@ -18,7 +17,7 @@ OUTSIDE: Mapping[Outside, str] = {"stopped": "outside_stopped", "named itself": 
 
 
 def head_html(instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures, words: Words) -> str:
-    """Render the subject of a conversation: the bank's item, or own images by their tokens and the instruction."""
+    """Render the subject of a battle: the bank's item, or own images by their tokens and the instruction."""
     if item is not None:
         return bank_html(item, scaled, words)
     return HTML.own_item(instruction, own_pictures(images, words), words)
@@ -51,23 +50,6 @@ def scene(shown: LiveState, names: Names | None, head: str, words: Words) -> dic
         "more": not shown.growing and battle.can_go_on,
         "undo": battle.phase is Phase.VOTED and battle.attempt == 1,
         "seconds": UNDO_SECONDS if battle.attempt == 1 else 0,
-    }
-
-
-def chat_scene(shown: ChatState, words: Words) -> dict[str, object]:
-    """Return all that the page shows of a chat, as live.js takes it."""
-    session = shown.session
-    name = session.vlm.card.name
-    status = words["one_answers"].format(name) if shown.growing else said(session.problem or "", words)
-    return {
-        "kind": "scene",
-        "about": session.token,
-        "phase": "growing" if shown.growing else "open",
-        "head": HTML.own_images(own_pictures(session.images, words), words),
-        "name": name,
-        "panes": {"a": HTML.chat_turns(session.said, session.asked if shown.growing else None, words)},
-        "status": waiting_text(shown.ahead, words) if shown.ahead else status,
-        "more": not shown.growing,
     }
 
 

@@ -1,4 +1,4 @@
-"""Visitor API: what the live and chat routes share, which is the visitor, JSON bodies, errors and event streams."""
+"""Visitor API: who a visitor is; JSON bodies, errors and event streams of the routes of live battles."""
 
 import asyncio
 import json
@@ -20,11 +20,12 @@ from arena.battles.voters import Voters
 from arena.database import DatabaseError
 from arena.io.images import PictureError
 from arena.io.strict_json import JSON, RowsError, parse_json
-from arena.live.chat import UnknownChatError
 from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
+from arena.live.sessions import LiveState
 from arena.markdown import seen_length, visible_text
 from arena.templates import macros
+from arena.types import Side
 from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
 from arena.web.words import Words, said, words_of
@@ -49,7 +50,7 @@ class NoVisitorError(LookupError):
 _STATUS: Mapping[type[Exception], int] = {
     **dict.fromkeys((LiveError, OwnImageError, PictureError, ChoiceError, RowsError), 400),
     **dict.fromkeys((NoVisitorError, NotLentError), 403),
-    **dict.fromkeys((UnknownBattleError, UnknownChatError), 404),
+    UnknownBattleError: 404,
     ElsewhereError: 409,
     LimitError: 429,
     DatabaseError: 503,
@@ -176,18 +177,15 @@ class GrowingText:
 
 
 def events(
-    states: AsyncIterator[Any],
-    scene: Callable[[Any], Mapping[str, object]],
-    texts: Callable[[Any], Mapping[Any, str]],
-    words: Words,
+    states: AsyncIterator[LiveState], scene: Callable[[LiveState], Mapping[str, object]], words: Words
 ) -> StreamingResponse:
-    """Return a conversation's states as server-sent events; `texts` gives a state's new words by side."""
-    growing: defaultdict[Any, GrowingText] = defaultdict(GrowingText)
+    """Return a battle's states as server-sent events."""
+    growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
 
-    def new_words(shown: Any) -> Mapping[str, object]:
+    def new_words(shown: LiveState) -> Mapping[str, object]:
         if shown.ahead:
             return {"kind": "line", "status": waiting_text(shown.ahead, words)}
-        sides = {side: growing[side].add(text) for side, text in texts(shown).items()}
+        sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
         return {"kind": "words", "sides": sides, **({"choose": words["choose_now"]} if shown.choosable else {})}
 
     async def lines() -> AsyncIterator[str]:

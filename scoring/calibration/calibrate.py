@@ -91,8 +91,11 @@ def calibrate(
     return Calibration(len(items), tuple(judges), _baselines(files[0], truth), *between)
 
 
-def between_judges(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
-    """Each judge against each later one, over the answers that both scored: it needs no marks."""
+def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
+    """Each file of scores against each later one, over the answers that both scored; they need no marks.
+
+    The files are of several judges, or of one judge at several times.
+    """
     found = {}
     for place, one in enumerate(files):
         for other in files[place + 1 :]:

@@ -1,5 +1,6 @@
 """Files of calibration: what judges scored (a report's `-audit.jsonl`), and people's marks of the same answers."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -114,10 +115,12 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str,
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
-    """Each judge's file, under a name of its own. Raises RowsError for one that is given twice."""
+    """Each judge's file; where a judge has several, their names have the path too.
+
+    Raises RowsError for a file that is given twice.
+    """
     refuse_repeated(paths)
-    seen: dict[str, int] = {}
-    for path in paths:
-        file = judged_answers(path)
-        seen[file.name] = seen.get(file.name, 0) + 1
-        yield file if seen[file.name] == 1 else file._replace(name=f"{file.name} ({path.name})")
+    files = [judged_answers(path) for path in paths]
+    times = Counter(file.name for file in files)
+    for path, file in zip(paths, files, strict=True):
+        yield file if times[file.name] == 1 else file._replace(name=f"{file.name} ({path})")

@@ -8,7 +8,7 @@ from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
 from arena.io.csv_text import csv_text
-from scoring.calibration.calibrate import Calibration, JudgeCalibration, between_judges, calibrate
+from scoring.calibration.calibrate import Calibration, JudgeCalibration, calibrate, paired_comparisons
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.files import audits, read_marks
 from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, MarksError, Measures
@@ -31,7 +31,7 @@ def run(
     if out:
         check_unread([out], *files, marks)
     judged = list(audits(files))
-    rows = [(f"{one} beside {other}", measures) for (one, other), measures in between_judges(judged).items()]
+    rows = [(f"{one} beside {other}", measures) for (one, other), measures in paired_comparisons(judged).items()]
     if marks is None:
         if not rows:
             raise MarksError(

@@ -74,15 +74,15 @@ class CommandJudge:
     ) -> None:
         self._budget = budget
         self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
-        self.database = Database(settings.database_url)
-        self._cache = ReplyCache(self.database)
+        self._database = Database(settings.database_url)
+        self._cache = ReplyCache(self._database)
         self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self) -> Lines[JudgeSpec]:
         """Return the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(self._model, self.address, Jobs(self.database))
+        spec = known(self._model, self.address, Jobs(self._database))
         if spec is None:
             yield f"{self._model} is not known here. {TRY_OUT}."
             self._agree()
@@ -92,17 +92,17 @@ class CommandJudge:
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
-        most = yield from self.agreed(quote(draft, priced, None, self._cache), spec.model)
+        most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
         report = _asked(self._with_bar(spec, most, lambda *asked: score(draft, *asked)))
-        self.database.close()
+        self._database.close()
         return report
 
     def asked(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
         """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
         cost = quote_tasks(tasks, spec, self.address.shown, None, self._cache)
-        most = yield from self.agreed(cost, spec.model)
+        most = yield from self._agreed(cost, spec.model)
         found = _asked(self._with_bar(spec, most, lambda *asked: run_tasks(tasks, *asked)))
-        self.database.close()
+        self._database.close()
         return found
 
     def shown(self, pictures: Iterable[tuple[str, Picture]]) -> dict[str, tuple[ShownImage, ...]]:
@@ -113,7 +113,7 @@ class CommandJudge:
             found[name] = (*found.get(name, ()), ShownImage(picture.sha256, picture.suffix))
         return found
 
-    def agreed(self, cost: Quote, model: str) -> Lines[int]:
+    def _agreed(self, cost: Quote, model: str) -> Lines[int]:
         """Print the cost, and return the bound that the user agreed to. Raises DeclinedError and StoppedError."""
         price = f"its price is not known: {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
@@ -131,22 +131,18 @@ class CommandJudge:
             self._agree()
         return most
 
-    def client(self, spec: JudgeSpec, most: int) -> Judge:
-        """A client of the judge that stops at a bound."""
-        pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
-        return Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
-
     async def _with_bar(self, spec: JudgeSpec, most: int, work: Callable[..., Awaitable[T]]) -> T:
         """What `work` returns, given the judge, the cache, whom to tell the progress, and an event that stops it."""
+        pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            asked = self.client(spec, most)
+            asked = Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
             if self._batch:
-                asked = BatchJudge(spec, self.address, self.database, self._pictures, tell=bar.write)
+                asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
             async with asked as judge:
                 return await work(judge, self._cache, tell, asyncio.Event())
 

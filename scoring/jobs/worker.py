@@ -7,11 +7,10 @@ import asyncio
 import logging
 import secrets
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from arena.budget import Budget, BudgetError, JobBudget, RunBudget
+from arena.budget import Budget, BudgetError, RunBudget
 from arena.database import DatabaseError
 from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
@@ -30,8 +29,6 @@ AT_ONCE = 2
 """Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-DUE_SECONDS = 600.0
-"""How often the server asks whether its judge is due to be looked at, beside its jobs."""
 _UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
 
 log = logging.getLogger(__name__)
@@ -43,17 +40,6 @@ class Operator:
 
     address: Endpoint
     spec: JudgeSpec
-
-
-Look = Callable[[Callable[[JobBudget], Judge], str | None], Awaitable[None]]
-"""Looks whether the operator's judge has moved, where that is due, as asked by a prompt or by any (None).
-
-It makes its client of the judge with the budget that pays. No error of a look comes out of it.
-"""
-
-
-async def no_look(judge_for: Callable[[JobBudget], Judge], prompt: str | None) -> None:
-    """Stands for a server that looks at no judge."""
 
 
 @dataclass(eq=False)
@@ -82,16 +68,15 @@ class JobWorker:
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
         finished: Callable[[Job], None] = lambda job: None,
-        look: Look = no_look,
     ) -> None:
         """`judged` gets each complete report before its job is marked done, and again after a crash in between.
 
-        `finished` gets the job once its report can be read. `look` is awaited before each job of the operator's judge.
+        `finished` gets the job once its report can be read.
         """
         self.name = secrets.token_hex(8)
         self._jobs, self._cache, self._budget = jobs, cache, budget
         self._operator, self._pace, self._fetcher = operator, pace, fetcher
-        self._pictures, self._judged, self._finished, self._look = pictures, judged, finished, look
+        self._pictures, self._judged, self._finished = pictures, judged, finished
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -126,7 +111,6 @@ class JobWorker:
 
     async def _run(self) -> None:
         self._meter = RateLimiter(self._pace)
-        looking = asyncio.create_task(self._look_weekly())
         while not self._ending.is_set():
             self._wakeup.clear()
             try:
@@ -134,18 +118,10 @@ class JobWorker:
             except DatabaseError as error:
                 log.warning("jobs wait for the database: %s", error)
             await asyncio.to_thread(self._wakeup.wait, TICK_SECONDS)
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
         try:
             await self._drain()
         except DatabaseError as error:
             log.warning("jobs are not given back, their leases lapse: %s", error)
-
-    async def _look_weekly(self) -> None:
-        while self._operator:
-            await self._look(self._lent_judge, None)
-            await asyncio.sleep(DUE_SECONDS)
 
     async def _poll(self) -> None:
         for task in [task for task in self._running if task.done()]:
@@ -195,15 +171,12 @@ class JobWorker:
                 await asyncio.to_thread(self._finished, job)
 
     async def _report(self, running: _Running) -> AnyReport:
-        draft, client = running.claim.draft, self._judge_of(running)
-        if running.own is None and draft.judge:
-            await self._look(self._lent_judge, draft.judge.prompt)
-        async with client as judge:
+        async with self._judge_of(running) as judge:
 
             def tell(progress: Progress) -> None:
                 running.progress, running.ratio = progress, judge.cost_per_estimate
 
-            return await score(draft, judge, self._cache, tell, running.stop)
+            return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _Running) -> Judge:
         """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""
@@ -218,12 +191,7 @@ class JobWorker:
             raise JobError(f"{job.model} at {where} is no longer lent; score the file again with another judge")
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
-        return self._lent_judge(job_budget, spec)
-
-    def _lent_judge(self, job_budget: JobBudget, spec: JudgeSpec | None = None) -> Judge:
-        assert self._operator
-        spec, address = spec or self._operator.spec, self._operator.address
-        return Judge(spec, address, self._pace, job_budget, self._meter, pictures=self._pictures)
+        return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
         running = self._running.pop(task)

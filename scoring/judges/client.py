@@ -76,8 +76,6 @@ class JudgeAnswer:
     reasons: bool
     """Whether the model reasoned before it replied, as far as the reply shows."""
     logprobs: bool
-    fingerprint: str = ""
-    """`system_fingerprint`: the server's name for the machine and weights behind the model, if it sends one."""
 
 
 class Judge:
@@ -103,8 +101,6 @@ class Judge:
         self._reply_times = ReplyTimes(self.pace.timeout)
         self._reported, self._estimated = 0, 0
         self._cost, self._estimated_cost = 0.0, 0.0
-        self.fingerprints: set[str] = set()
-        """Every `system_fingerprint` that came with a reply."""
         self._failures = 0
         self._stopped = ""
         """Why the client stopped asking; "" while it still asks."""
@@ -137,7 +133,6 @@ class Judge:
         shown = any(message.pictures for message in ask.messages)
         body = await asyncio.to_thread(request, self.spec, ask, self._picture) if shown else request(self.spec, ask)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
-        self.fingerprints |= {self.address.redacted(answer.fingerprint)} - {""}
         if answer.tokens:
             self._reported += answer.tokens.prompt
             self._estimated += estimate
@@ -271,12 +266,8 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model, hidden = _under(found, "model"), _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
     texts, finish, reasons, logprobs = zip(*whole, strict=True)
-    name, fingerprint = _name(model), _name(_under(found, "system_fingerprint"))
-    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs), fingerprint)
-
-
-def _name(value: object) -> str:
-    return storable(value)[:200] if isinstance(value, str) else ""
+    name = storable(model)[:200] if isinstance(model, str) else ""
+    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs))
 
 
 def _choice(choice: object) -> tuple[str, str, bool, bool] | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.types import grouped
-from scoring.calibration.calibrate import Calibration, between_judges, calibrate
+from scoring.calibration.calibrate import Calibration, calibrate, paired_comparisons
 from scoring.calibration.corrected_mean import LEAST_OF_GROUP, CorrectedMean, MarkedScores, difference
 from scoring.calibration.files import CANNOT, JudgedAnswer, JudgedFile, PersonMark
 from scoring.calibration.measures import MarksError, Measures
@@ -71,7 +71,7 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
     except MarksError:
         found = None
     differences = _differences(marking, job, own) if beside else {}
-    known = (found, between_judges(files), is_random, files[0].name, differences, costs)
+    known = (found, paired_comparisons(files), is_random, files[0].name, differences, costs)
     return MarkResults(tuple(marks), len(own.answers), *known)
 
 

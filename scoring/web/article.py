@@ -143,15 +143,12 @@ def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[st
     return REPORT.wrong(found, BENCHMARKS[report.benchmark].unpictured) if found else ""
 
 
-def trust_html(report: AnyReport, link: str, people: str = "", drift: str = "") -> str:
-    return REPORT.trust(trust_lines(report, people, drift), link)
+def trust_html(report: AnyReport, link: str, people: str = "") -> str:
+    return REPORT.trust(trust_lines(report, people), link)
 
 
-def trust_lines(report: AnyReport, people: str = "", drift: str = "") -> list[str]:
-    """Return how far to trust a report, in at most five lines.
-
-    `people`: what those who marked its answers say; `drift`: whether its judge has moved.
-    """
+def trust_lines(report: AnyReport, people: str = "") -> list[str]:
+    """Return how far to trust a report, in at most four lines; `people`: what those who marked its answers say."""
     benchmark = BENCHMARKS[report.benchmark]
     judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
     lines = [f"{judge}. {benchmark.note(report)}."]
@@ -162,7 +159,7 @@ def trust_lines(report: AnyReport, people: str = "", drift: str = "") -> list[st
         lines.append(f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}.")
     lines += filter(None, [" ".join(list(benchmark.checks(report))[:2])])
     said = people or (CALIBRATION if report.judge else "")
-    return [*lines, *filter(None, [said, drift])]
+    return [*lines, said] if said else lines
 
 
 def methods_html(report: AnyReport) -> str:

@@ -7,14 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 
-from arena.database import now
 from arena.web.cookies import owner_of
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
-from scoring.calibration.drift_store import DriftStore
-from scoring.calibration.drift_words import drift_line
 from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
@@ -93,12 +90,11 @@ class ReportTab:
         jobs: Jobs,
         pictures: QuestionPictures,
         marking: Marking,
-        drift: DriftStore,
         accuracies: ReportAccuracies,
         delete: Callable[[str, str], None],
     ) -> None:
         """`delete` deletes an owner's report by its link."""
-        self._jobs, self._pictures, self._marking, self._drift, self._delete = jobs, pictures, marking, drift, delete
+        self._jobs, self._pictures, self._marking, self._delete = jobs, pictures, marking, delete
         self._accuracies = accuracies
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
@@ -176,7 +172,7 @@ class ReportTab:
             self.head: head,
             self.figure: figure_html(report),
             self.wrong: wrong_html(report, self._pictures.addresses(job.link)),
-            self.trust: trust_html(report, job.link, self._people(job, report), self._drift_line(job, report)),
+            self.trust: trust_html(report, job.link, self._people(job, report)),
             self.comparing: gr.update(visible=True),
             self.second: gr.update(choices=self._others(job, request), value=None),
             self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
@@ -201,9 +197,6 @@ class ReportTab:
         marks = marks_line(mark_results(self._marking, job, report, beside=False)) if is_judged else ""
         labels = labels_line(label_results(self._marking, job, report, beside=False))
         return f"{marks or CALIBRATION if report.judge else ''} {labels}".strip() if labels else marks
-
-    def _drift_line(self, job: Job, report: AnyReport) -> str:
-        return drift_line(self._drift, report.judge, job.finished or now()) if report.judge else ""
 
     def on_publish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, True, request)

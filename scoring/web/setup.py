@@ -10,8 +10,6 @@ from arena.budget import Budget, Ceilings
 from arena.database import Database, DatabaseError
 from arena.io.images import PictureStore
 from arena.settings import Settings
-from scoring.calibration.drift_store import DriftStore
-from scoring.calibration.drift_watch import DriftWatch
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
 from scoring.jobs.store import Jobs
@@ -37,8 +35,7 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
     report_pictures = ReportPictures(database, jobs, upload_store)
-    look = DriftWatch(DriftStore(database), budget, operator).look
-    done = {"judged": submissions.publish_if_complete, "finished": report_pictures.soon, "look": look}
+    done = {"judged": submissions.publish_if_complete, "finished": report_pictures.soon}
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
     sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
     lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)

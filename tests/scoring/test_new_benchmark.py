@@ -24,7 +24,6 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.calibration.drift_store import DriftStore
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -191,7 +190,7 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        stores = (Marking(database, self.bench.jobs), DriftStore(database), ReportAccuracies(self.bench.jobs))
+        stores = (Marking(database, self.bench.jobs), ReportAccuracies(self.bench.jobs))
         with gr.Blocks():
             self.tab, self.reports = (
                 ScoringTab(self.service, Networks(), copied=False),

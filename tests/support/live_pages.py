@@ -1,4 +1,4 @@
-"""What the browser tests of live battles and the chat share: an app with live models, and pages on it."""
+"""What the browser tests of live battles share: an app with live models, and pages on it."""
 
 import re
 from collections.abc import Iterator
@@ -61,9 +61,9 @@ def photo(name: str = "red.png", colour: str = "red") -> dict:
     return {"name": name, "mimeType": "image/png", "buffer": picture(colour, 400)}
 
 
-def phase(page: Page, name: str, tab: str = "live") -> None:
-    """Wait until a tab stands there."""
-    expect(page.locator(f"#{tab}")).to_have_attribute("data-phase", name, timeout=30_000)
+def phase(page: Page, name: str) -> None:
+    """Wait until a live battle stands there."""
+    expect(page.locator("#live")).to_have_attribute("data-phase", name, timeout=30_000)
 
 
 def words(page: Page, side: str) -> list[str]:

@@ -187,8 +187,6 @@ class OpenAIServer:
         self.counts = Counts()
         self.answers: list[bytes] = []
         """Whole HTTP answers that are given first, before any other."""
-        self.fingerprint = ""
-        """`system_fingerprint`; "": none is sent."""
         self.batches = batches
         """None: there is no Batch API."""
         self._tls = tls
@@ -410,7 +408,6 @@ class OpenAIServer:
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "created": 0,
-            **({"system_fingerprint": self.fingerprint} if self.fingerprint else {}),
             "model": f"{body['model']}-2026-01-01",
             "choices": [
                 {

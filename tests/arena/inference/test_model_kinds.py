@@ -1,7 +1,7 @@
 """A model kind is one file and one line of the registry: a toy kind answers live and offline, with no other change."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +15,11 @@ from arena.inference.offline import AnswerFile, Task, ask_all, fingerprint
 from arena.inference.registry import KINDS
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
+from arena.live.sessions import LiveRequest
 from arena.settings import Settings, secret
-from arena.types import Conversation, Generation, ModelCard, Turn, Usage, pass_over
+from arena.types import SIDES, Conversation, Generation, ModelCard, Turn, Usage, pass_over
 from arena.web.live_setup import LiveSetup
+from tests.support.live_visitor import picture
 
 
 @dataclass(frozen=True)
@@ -111,18 +113,22 @@ def test_a_setting_of_the_toys_own_makes_another_run(models):
 
 
 def test_a_toy_kind_streams_live(models, tmp_path):
+    models.write_text(models.read_text() + models.read_text().replace('"Toy"', '"Toy too"'))
     settings = Settings.from_env({"DATA_DIR": str(tmp_path / "data"), "MODELS": str(models)})
     database = Database(settings.database_url)
     voter = Voters(database).voter("a visitor")
 
-    async def run() -> str:
+    async def upload() -> AsyncIterator[bytes]:
+        yield picture()
+
+    async def run() -> list[str]:
         live = LiveSetup(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
         async with live.running():
-            assert list(live.chats.vlms) == ["Toy"]
-            session = await live.chats.begin(voter, "Toy", "What is it?", ())
-            async for _ in live.chats.watch(voter, session.token):
-                pass
-            return session.said[0].answer
+            assert [vlm.card.name for vlm in live.vlms] == ["Toy", "Toy too"]
+            sessions, image = live.battles.sessions, await live.battles.images.receive(voter, upload())
+            battle = await sessions.begin(voter, LiveRequest("What is it?", (image.token,)), None, ())
+            states = [state async for state in sessions.watch(voter, battle.token)]
+            return [answer for side in SIDES for _, answer in states[-1].battle.said(side)]
 
-    assert asyncio.run(run()).split() == ["WHAT", "IS", "IT?"]
+    assert asyncio.run(run()) == ["WHAT IS IT?"] * 2
     database.close()

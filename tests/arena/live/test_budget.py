@@ -70,38 +70,20 @@ def test_battles_that_are_stopped_before_the_first_word_cost_their_prompts(silen
     assert server.counts.calls == called + 10
 
 
-def test_questions_of_a_chat_that_are_stopped_before_the_first_word_cost_their_prompts(silent):
-    app, server = silent
-    before, called = spent(app)[0], server.counts.calls
-
-    async def run() -> None:
-        async with Visitor(app.address) as visitor:
-            for number in range(1, 6):
-                image = await visitor.upload(picture())
-                asked_for = {"model": "Model one", "instruction": QUESTION, "images": [image]}
-                path = f"/chat/talks/{(await visitor.post('/chat/talks', asked_for))['talk']}"
-                await sent(server, called + number)
-                await visitor.post(f"{path}/stop")
-                assert spent(app) == (before + number * PROMPT, 0)
-
-    asyncio.run(run())
-
-
 def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
     with serving(tmp_path, OAUTH_CLIENT_ID="us", OAUTH_CLIENT_SECRET="a secret of ours") as (app, server):
 
         async def run() -> None:
             async with Visitor(app.address) as visitor:
                 images = [await visitor.upload(picture())]
-                for path, more in (("/live/battles", {}), ("/chat/talks", {"model": "Model one"})):
-                    said = await visitor.refused(path, {"instruction": QUESTION, "images": images, **more})
-                    assert said.startswith("This is lent to people who log in and to campaign workers")
+                said = await visitor.refused("/live/battles", {"instruction": QUESTION, "images": images})
+                assert said.startswith("This is lent to people who log in and to campaign workers")
 
         asyncio.run(run())
         assert server.counts.calls == 0
 
 
-def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(silent):
+def test_battles_of_a_guest_are_charged_to_the_network_too(silent):
     app, server = silent
     called = server.counts.calls
 
@@ -114,17 +96,13 @@ def test_battles_and_chats_of_a_guest_are_charged_to_the_network_too(silent):
             visitor.client.headers["x-forwarded-for"] = "8.8.8.8"
             battle = await visitor.begin(QUESTION)
             await sent(server, called + 2)
-            asked_for = {"model": "Model one", "instruction": QUESTION, "images": [await visitor.upload(picture())]}
-            talk = (await visitor.post("/chat/talks", asked_for))["talk"]
-            await sent(server, called + 3)
             found = held()
             await visitor.post(f"/live/battles/{battle}/stop")
-            await visitor.post(f"/chat/talks/{talk}/stop")
             return found
 
     found = asyncio.run(run())
     (network,) = (amount for name, amount in found.items() if " network " in name)
-    assert 2 * network == sum(found.values()) > 3 * PROMPT
+    assert 2 * network == sum(found.values()) > 2 * PROMPT
 
 
 @pytest.mark.locks_or_dialect
@@ -134,7 +112,7 @@ def test_a_reservation_that_is_cancelled_is_given_back(database):
     vlm = ScriptedVLM("one", price=PRICE)
 
     async def ask() -> None:
-        async with aclosing(LiveBudget(budget, "talk", 1).stream_answer(vlm, [TURN])) as pieces:
+        async with aclosing(LiveBudget(budget, "battle", 1).stream_answer(vlm, [TURN])) as pieces:
             async for _ in pieces:
                 pass
 

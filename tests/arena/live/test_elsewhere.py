@@ -38,8 +38,7 @@ class Server:
         pictures = PictureStore(settings.pictures_dir)
         setup = LiveSetup(settings, self.database, ItemBank(self.database), pictures, "1")
         app = FastAPI()
-        for router in setup.routers():
-            app.include_router(router)
+        app.include_router(setup.router())
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://server", cookies={COOKIE: cookie}
         )
@@ -61,20 +60,15 @@ class Server:
         begun = await self.post("/live/battles", {"instruction": "What is this?", "images": [image]})
         return f"/live/battles/{begun['battle']}"
 
-    async def talk(self) -> str:
-        """Begin a chat and return its path."""
-        begun = await self.post("/chat/talks", {"model": "Model one", "instruction": "Hello", "images": []})
-        return f"/chat/talks/{begun['talk']}"
-
     async def sends_elsewhere(self, path: str) -> None:
-        """Check that every request for a conversation in progress is answered with 409 and the sentence."""
+        """Check that every request for a battle in progress is answered with 409 and the sentence."""
         answers = [
             await self.client.get(path),
             await self.client.post(f"{path}/stop", json={}),
             await self.client.post(f"{path}/questions", json={"text": "And now?"}),
         ]
         assert [answer.status_code for answer in answers] == [409] * 3
-        assert all(answer.text.startswith("This conversation runs on another server") for answer in answers)
+        assert all(answer.text.startswith("This battle runs on another server") for answer in answers)
 
 
 @pytest.fixture
@@ -98,6 +92,10 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
         with here.models.silent_after(5):
             path = await here.begin()
             await there.sends_elsewhere(path)
+            visitor = there.client.cookies
+            there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
+            assert (await there.client.get(path)).status_code == 404, "nobody else learns that it is anywhere"
+            there.client.cookies = visitor
         assert (await here.watch(path))["phase"] == "open"
         with here.models.silent_after(5):
             await there.post(f"{path}/questions", {"text": "And what else?"})
@@ -112,33 +110,15 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
     asyncio.run(run())
 
 
-def test_a_chat_is_held_at_one_server(servers):
-    here, there = servers
-
-    async def run() -> None:
-        with here.models.silent_after(5):
-            path = await here.talk()
-            await there.sends_elsewhere(path)
-        there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
-        assert (await there.client.get(path)).status_code == 404, "nobody else learns that it is anywhere"
-        there.client.cookies = here.client.cookies
-        await here.watch(path)
-        await here.talk()
-        assert (await there.client.get(path)).status_code == 404, "it ended when the next began"
-
-    asyncio.run(run())
-
-
 def test_what_a_dead_server_answered_is_lost_and_not_elsewhere(servers):
     here, there = servers
 
     async def run() -> None:
         with here.models.silent_after(5):
-            path, talk = await here.begin(), await here.talk()
+            path = await here.begin()
             here.database.close()  # as when its process ends
             ended = await there.watch(path)
             assert ended["phase"] == "void" and "were lost" in str(ended)
-            assert (await there.client.get(talk)).status_code == 404
 
     asyncio.run(run())
 

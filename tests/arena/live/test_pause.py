@@ -1,4 +1,4 @@
-"""The pause and hidden items in a running app: what visitors of live battles and the chat are told."""
+"""The pause and hidden items in a running app: what visitors of live battles are told."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from arena.admin.moderation import hide
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.live.pause import PAUSED, pause, resume
-from tests.support.live_pages import NAMES, LiveApp, live_app
+from tests.support.live_pages import LiveApp, live_app
 from tests.support.live_visitor import Visitor, picture
 
 
@@ -34,14 +34,12 @@ def test_while_it_is_paused_nothing_is_asked_and_open_battles_can_be_decided(liv
             battle = f"/live/battles/{await visitor.begin()}"
             await visitor.watch(battle)
             image = await visitor.upload(picture())
-            talk = {"model": NAMES["one"], "instruction": "What is this?", "images": []}
             before = len(live.server.counts.bodies)
             change(live, pause)
             try:
                 begin = {"instruction": "What is this?", "images": [image]}
                 assert await visitor.refused("/live/battles", begin) == PAUSED
                 assert await visitor.refused(f"{battle}/questions", {"text": "And now?"}) == PAUSED
-                assert await visitor.refused("/chat/talks", talk) == PAUSED
                 assert len(live.server.counts.bodies) == before, "no model was asked"
                 await visitor.post(f"{battle}/choice", {"choice": "a"})
                 assert (await visitor.post(f"{battle}/reveal"))["phase"] == "revealed"

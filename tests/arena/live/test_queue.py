@@ -1,18 +1,11 @@
-"""The queue of live answers, and the chats in memory: no network takes what all share."""
+"""The queue of live answers: no network takes what all share."""
 
 import asyncio
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
 import arena.live.queue
-from arena.battles.lending import Lending
-from arena.battles.voters import Voters
-from arena.budget import LIVE, Budget, Ceilings
-from arena.database import Database, DatabaseError
-from arena.live.chat import Chats, UnknownChatError
-from arena.live.images import OwnImages
 from arena.live.queue import MOST_OF_NETWORK, MOST_WAITING, GenerationQueue, GenerationTask, LiveError
 from arena.live.streaming import SideBySide
 from tests.support.scripted_vlm import ScriptedVLM
@@ -102,50 +95,5 @@ def test_the_first_of_a_network_goes_before_the_many_of_another():
             await rest()
         assert begun[2:] == ["b", "c", None, "b", CROWD]
         await stopped([*tasks, *late])
-
-    asyncio.run(run())
-
-
-def chats_with(vlm: ScriptedVLM, database: Database, folder: Path, queue: GenerationQueue) -> Chats:
-    images, budget = OwnImages(database, folder / "own"), Budget(database, Ceilings(1, 1, 1), LIVE)
-    lending = Lending(database, False, ())
-    return Chats([vlm], database, images, budget, lending, queue, most=4)  # pyright: ignore[reportArgumentType]
-
-
-def test_one_network_does_not_end_the_conversations_of_others(database, tmp_path):
-    async def run() -> None:
-        chats = chats_with(ScriptedVLM("Talker"), database, tmp_path, GenerationQueue(20))
-        voter = Voters(database).voter
-
-        async def begun(name: str, network: str | None) -> tuple[int, str]:
-            session = await chats.begin(voter(name), "Talker", "Hello", (), network)
-            await chats.stop(session.voter, session.token)
-            return session.voter, session.token
-
-        kept = [await begun("honest", "203.0.113.0/24"), await begun("unknown", None)]
-        crowd = [await begun(f"cookie {number}", CROWD) for number in range(10)]
-        for voter_id, token in [*kept, *crowd[-2:]]:
-            assert await chats.find(voter_id, token)
-        for voter_id, token in crowd[:-2]:
-            with pytest.raises(UnknownChatError):
-                await chats.find(voter_id, token)
-
-    asyncio.run(run())
-
-
-def test_a_conversation_that_the_database_refuses_generates_nothing(database, tmp_path, monkeypatch):
-    def refuse(_: str) -> None:
-        raise DatabaseError("gone")
-
-    async def run() -> None:
-        queue, begun = GenerationQueue(1), list[str | None]()
-        chats = chats_with(ScriptedVLM("Talker", first=3_600.0), database, tmp_path, queue)
-        monkeypatch.setattr(database, "hold", refuse)
-        with pytest.raises(DatabaseError):
-            await chats.begin(Voters(database).voter("somebody"), "Talker", "Hello", (), None)
-        after = asked(queue, "next", begun)
-        await rest()
-        assert begun == ["next"]
-        await after.stop()
 
     asyncio.run(run())

@@ -88,19 +88,6 @@ def live_battle(page: Page) -> None:
     phase(page, "open")
 
 
-def chat(page: Page) -> None:
-    turn_tab(page, "Chat")
-    expect(page.locator("#chat-model option").first).to_be_attached()
-
-
-def talk(page: Page) -> None:
-    chat(page)
-    page.set_input_files("#chat-files", [photo()])
-    page.fill("#chat-text", "What is it?")
-    page.press("#chat-text", "Enter")
-    phase(page, "open", "chat")
-
-
 def board(page: Page) -> None:
     expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
     choose_plot(page, "Families vs. reference")
@@ -132,7 +119,7 @@ def run_page(page: Page) -> None:
 FIRST = [("/", (vote, revealed)), ("/", (live_battle,)), ("/results", (board, model))]
 """Screens that the suite looks at, those in brackets on one page; the soak looks at all, on phones and dark too."""
 OTHERS = [
-    *(("/", (screen,)) for screen in (skipping, picking, enlarged, live_form, chat, talk)),
+    *(("/", (screen,)) for screen in (skipping, picking, enlarged, live_form)),
     *(("/battle/1", (battle,)), ("/score", (scoring,)), ("/run", (run_page,)), ("/terms", (static,))),
     ("/you", (static,)),
 ]

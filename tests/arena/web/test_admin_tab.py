@@ -124,7 +124,7 @@ def signed_in(arena: Arena, screen: Page) -> Locator:
     """Open the operator's link and return what the tab shows."""
     screen.goto(str(arena.operators.link(arena.address)))
     view = screen.locator("#operator")
-    expect(view).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    expect(view).to_contain_text("Live battles are open", timeout=60_000)
     return view
 
 
@@ -235,7 +235,7 @@ def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(arena, scree
     assert screen.evaluate("[location.href, history.length]") == [f"{arena.address}/{RUN}", 2]
     assert secret not in repr(sent)
     screen.reload()
-    expect(screen.locator("#operator")).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    expect(screen.locator("#operator")).to_contain_text("Live battles are open", timeout=60_000)
 
 
 def test_a_stranger_sees_nothing_and_a_wrong_link_says_what_to_do(arena, screen):
@@ -246,7 +246,7 @@ def test_a_stranger_sees_nothing_and_a_wrong_link_says_what_to_do(arena, screen)
     expect(screen.get_by_role("alert").first).to_contain_text("Start the server again", timeout=60_000)
     expect(screen.locator("#operator")).to_contain_text("for the operators")
     screen.goto(f"{arena.address}/{RUN}#code={code(arena)}")  # the same page but for what stands behind the #
-    expect(screen.locator("#operator")).to_contain_text("Live battles and the chat are open", timeout=60_000)
+    expect(screen.locator("#operator")).to_contain_text("Live battles are open", timeout=60_000)
     assert screen.url == f"{arena.address}/{RUN}"
 
 

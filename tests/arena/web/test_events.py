@@ -104,7 +104,7 @@ def test_addresses_are_bounded(server, voter):
         for address in (f"{path}?item={LONG}", f"{path}?{LONG}", f"{path.rstrip('/')}/{LONG}"):
             answer = voter.client.get(address)
             assert answer.status_code == 414 and "8,000" in answer.text, path
-    for path in ("/live/battles", "/chat/talks", "/live/battles/x/choice", "/live/battles/x/questions"):
+    for path in ("/live/battles", "/live/battles/x/choice", "/live/battles/x/questions"):
         for body in (
             "x" * 100_000,
             json.dumps({"instruction": "x" * 100_000}),

@@ -339,27 +339,7 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
     expect(page.locator("#agreement-own")).to_contain_text("mymetric")
 
 
-# Live battles and the chat.
-def test_a_late_answer_to_stop_leaves_the_follow_up(service, page):
-    turn_tab(page, "Chat")
-    expect(page.locator("#chat-model option")).to_have_count(2)
-    late = Late(page, "**/chat/talks/*/stop")
-    page.fill("#chat-text", "Say a lot.")
-    with service.models.silent_after(6):
-        page.click("#chat-send")
-        expect(page.locator("#chat-said .growing")).to_contain_text("picture")
-        page.click("#chat-stop")
-        late.wait()
-        phase(page, "open", "chat")
-        page.fill("#chat-follow", "And what else?")
-        page.press("#chat-follow", "Enter")
-        expect(page.locator("#chat-said .growing")).to_contain_text("Again")
-        late.come()
-    phase(page, "open", "chat")
-    expect(page.locator("#chat .asked")).to_have_count(2)
-    expect(page.locator("#chat-said")).to_contain_text("red square")
-
-
+# Live battles.
 def begin(page: Page) -> None:
     turn_tab(page, "With your own picture")
     page.set_input_files("#live-files", [photo()])
@@ -368,7 +348,6 @@ def begin(page: Page) -> None:
     page.press("#live-text", "Enter")
 
 
-@pytest.mark.soak
 def test_a_late_answer_to_stop_leaves_the_choice(service, page):
     late = Late(page, "**/live/battles/*/stop")
     with service.models.silent_after(6):
@@ -426,39 +405,35 @@ def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
     expect(page.locator("#live-thumbs li")).to_have_count(0)
 
 
-@pytest.mark.parametrize("tab, name, path", [("Chat", "chat", "talks"), ("With your own picture", "live", "battles")])
-def test_enter_twice_begins_once(page, tab, name, path):
-    turn_tab(page, tab)
-    if name == "live":
-        page.set_input_files("#live-files", [photo()])
-        expect(page.locator("#live-send")).to_be_enabled()
+def test_enter_twice_begins_once(page):
+    turn_tab(page, "With your own picture")
+    page.set_input_files("#live-files", [photo()])
+    expect(page.locator("#live-send")).to_be_enabled()
     begun: list[str] = []
-    page.on("request", lambda request: begun.append(request.url) if request.url.endswith(f"{name}/{path}") else None)
-    late = Late(page, f"**/{name}/{path}")
-    page.fill(f"#{name}-text", "What is this?")
+    page.on("request", lambda request: begun.append(request.url) if request.url.endswith("live/battles") else None)
+    late = Late(page, "**/live/battles")
+    page.fill("#live-text", "What is this?")
     for _ in range(2):
-        page.press(f"#{name}-text", "Enter")
+        page.press("#live-text", "Enter")
     late.wait()
     page.wait_for_timeout(300)
     late.come()
-    phase(page, "open", name)
+    phase(page, "open")
     assert len(begun) == 1
 
 
 def test_what_is_typed_while_a_question_is_sent_stays(page):
-    turn_tab(page, "Chat")
-    expect(page.locator("#chat-model option")).to_have_count(2)
-    page.fill("#chat-text", "Say something.")
-    page.press("#chat-text", "Enter")
-    phase(page, "open", "chat")
-    late = Late(page, "**/chat/talks/*/questions")
-    page.fill("#chat-follow", "And now?")
-    page.press("#chat-follow", "Enter")
+    begin(page)
+    phase(page, "open")
+    late = Late(page, "**/live/battles/*/questions")
+    page.fill("#live-follow", "And now?")
+    page.press("#live-follow", "Enter")
     late.wait()
-    page.fill("#chat-follow", "And then?")
+    page.fill("#live-follow", "And then?")
     late.come()
-    phase(page, "open", "chat")
-    expect(page.locator("#chat-follow")).to_have_value("And then?")
+    phase(page, "open")
+    expect(page.locator("#live .asked")).to_have_count(2)
+    expect(page.locator("#live-follow")).to_have_value("And then?")
 
 
 def test_a_proxy_that_gives_up_costs_no_picture(page):

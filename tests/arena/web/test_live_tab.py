@@ -330,6 +330,18 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
     expect(wide.locator("#live-problem")).to_have_text("")
 
 
+@pytest.mark.parametrize(("status", "gone"), [(404, "This battle is lost."), (409, "This battle is elsewhere.")])
+def test_a_battle_that_is_not_here_gives_the_form_back(wide, status, gone):
+    wide.clock.install()
+    wide.route("**/live/battles/*", lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"))
+    stop_clock(wide)
+    send(wide)
+    expect(wide.locator("#live-problem")).to_contain_text("Trying again")
+    wide.clock.fast_forward(3_000)
+    expect(wide.locator("#live-form-problem")).to_have_text(gone)
+    expect(wide.locator("#live-form")).to_be_visible()
+
+
 @pytest.mark.soak
 def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
     """Two models and no stand-in: first all calls fail, then all is well."""
@@ -355,13 +367,14 @@ def test_without_two_models_visitors_see_nothing_of_live_battles(browser, server
         page.goto(server.address)
         expect(page.locator("#choose-a")).to_be_visible()
         expect(page.get_by_role("tab")).to_have_count(0)
-        expect(page.locator("#live-tab, #chat-tab")).to_have_count(0)
+        expect(page.locator("#live-tab")).to_have_count(0)
 
 
 def test_live_battles_speak_the_visitors_language(browser, live):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
         page.goto(live.app.address)
         turn_tab(page, CHINESE["tab_own"])
+        expect(page.get_by_role("tab")).to_have_text([CHINESE["tab_battle"], CHINESE["tab_own"]])
         expect(page.locator("#live .live-lead")).to_have_text(CHINESE["live_lead"])
         expect(page.locator("#live-text")).to_have_attribute("placeholder", CHINESE["enter"])
         page.click("#live-send")

@@ -142,6 +142,24 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
 
 
+def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):
+    before = {f"v{number}": number % 10 / 10 for number in range(N)}
+    after = {item: score + 0.1 for item, score in before.items()}
+    files = []
+    for month, scores in (("may", before), ("june", before | {"v0": 0.1}), ("july", after)):
+        (tmp_path / month).mkdir()
+        files.append(written(tmp_path / month / "audit.jsonl", "judge", dict(scores)))
+    table = tmp_path / "table.csv"
+    assert main(["calibrate", *map(str, files), "--out", str(table)]) == 0
+    capsys.readouterr()
+    pairs = {row["measured"]: row for row in csv.DictReader(table.read_text("utf-8").splitlines())}
+    may, june, july = (f"judge, hardened ({file})" for file in files)
+    assert list(pairs) == [f"{may} beside {june}", f"{may} beside {july}", f"{june} beside {july}"]
+    assert float(pairs[f"{may} beside {june}"]["bias"]) == pytest.approx(-0.0025, abs=0.001)
+    assert float(pairs[f"{may} beside {july}"]["bias"]) == pytest.approx(-0.1)
+    assert float(pairs[f"{may} beside {july}"]["delta"]) == pytest.approx(0.1)
+
+
 def test_a_judges_report_is_given_once(judged, capsys):
     (far, near), _ = judged
     assert main(["calibrate", str(far), str(near), str(far)]) == 2

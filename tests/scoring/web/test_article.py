@@ -24,7 +24,6 @@ from arena.web.cookies import COOKIE, cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.calibration.drift_store import DriftStore
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
@@ -231,7 +230,7 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
     jobs: Any = DownDatabase()
     with gr.Blocks(analytics_enabled=False) as page:
         kept = ReportPictures(jobs, jobs, UploadStore(tmp_path / "uploads"))
-        stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs), DriftStore(jobs))
+        stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs))
         tab = ReportTab(jobs, *stores, ReportAccuracies(jobs), jobs.delete)
         tab.listen(page, gr.Column(), gr.Column())
     request, silent = SimpleNamespace(headers=Headers()), (tab.on_load, tab.on_delete)  # which ask no database
