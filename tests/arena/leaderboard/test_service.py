@@ -630,7 +630,8 @@ def test_win_rates_by_family_are_those_of_its_board(poll, kept):
             code: share for code, share in rates.items() if share.n
         }
     drawn = PLOTS["Families vs. reference"](board, kept)
-    assert drawn.traces[0]["text"] == [["", "0%"], ["75%", ""]] and "2 comparisons" in drawn.note
+    texts = {family: [cell.partition(" (")[0] for cell in cells] for family, *cells in drawn.table.rows}
+    assert texts == {"Color": ["", "0%"], "Counting": ["75%", ""]} and "2 comparisons" in drawn.note
     assert kept.reference_shares(poll.board()) == {}
 
 
