@@ -187,16 +187,6 @@ def test_a_wrong_address_is_named_on_the_page(server, browser):
         expect(page.get_by_role("link", name="Results", exact=True)).to_have_attribute("aria-current", "page")
 
 
-def test_the_address_of_an_item_opens_it(server, browser):
-    with fresh_page(browser, PHONE) as page:
-        page.goto(server.address)
-        address = page.get_by_role("link", name="Link to this item").get_attribute("href")
-        instruction = page.locator(".instruction-text").inner_text()
-        page.context.clear_cookies()  # another visitor: by chance alone they see the same
-        page.goto(f"{server.address}/{address}")
-        expect(page.locator(".instruction-text")).to_have_text(instruction)
-
-
 def test_an_event_does_not_believe_a_forwarded_host(server):
     with Voter(server.address) as voter:
         voter.client.headers.update({"x-forwarded-host": "evil.example", "x-gradio-server": "http://evil.example"})

@@ -24,7 +24,7 @@ from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
 from tests.support.screens import DESK, NEVER_BY_ITSELF, PHONE, fresh_page, shoot, stop_clock
-from tests.support.servers import AppServer, drafts
+from tests.support.servers import AppServer
 from tests.support.visitors import rows
 
 PRACTICE, CHECKS = "practice", "strewn"
@@ -508,33 +508,6 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
         lead(hands.frame, f"1 of {PIECES}")
         work_on(hands, 1)
         kind(hands.frame, "end")
-
-
-def test_a_server_that_dies_and_comes_back_goes_on_where_it_was(browser: Browser, server):
-    with worker_page(browser, DESK) as page:
-        keys = Keys(page, begin_plain(page, server, "survivor", "over"))
-        keys.consent()
-        work_on(keys, 1, 2)
-        lead(keys.frame, f"3 of {PIECES}")
-        before = page.locator("#answer-a .formatted").inner_text()
-        server.kill()
-        server.start()
-        page.reload()
-        assert page.locator("#answer-a .formatted").inner_text() == before
-        work_on(keys, 3)
-        kind(keys.frame, "end")
-    assert_given(server, "survivor")
-
-
-def test_a_second_server_knows_the_seat(start_server, postgresql_pool):
-    with postgresql_pool.database() as url:
-        servers = [start_server(DATABASE_URL=url, DEMO_BANK="off") for _ in range(2)]
-        with closing(Database(url)) as database:
-            Ingest(database).add_items("test", "folder", drafts())
-            fill(database)
-            campaign = add_campaign(database, "plain", source="test", qualify=None)
-            pages = pages_of_a_script(link_of(servers[0], campaign, "w1"), *servers)
-            assert len(set(pages)) == len(rows(database, VOTE)) == PIECES
 
 
 # Who may frame it

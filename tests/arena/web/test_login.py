@@ -143,19 +143,6 @@ def test_a_planted_cookie_is_worth_nothing_after_the_login(site):
     assert site.operators.of({"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}) == "Anna"
 
 
-def test_several_devices_of_one_person_are_one_voter(site, provider):
-    phone, service, other = site.visitor(), site.visitor(), site.visitor()
-    log_in(phone)
-    log_in(service)
-    provider.person = Person("other", "ben")
-    log_in(other)
-    phone_voter, laptop_voter, others = (
-        site.voters.voter(cookie_hash(client.cookies[COOKIE])) for client in (phone, service, other)
-    )
-    assert phone_voter == laptop_voter != others
-    assert phone.cookies[COOKIE] != service.cookies[COOKIE]
-
-
 def test_a_new_name_of_the_account_is_the_same_voter(site, provider):
     client = site.visitor()
     log_in(client)
@@ -188,14 +175,6 @@ def test_a_second_login_ends_the_first_one_of_this_browser(site):
     log_in(client)
     assert site.voters.name(cookie_hash(first)) is None
     assert site.voters.name(cookie_hash(client.cookies[COOKIE])) == "Anna"
-
-
-def test_another_site_cannot_log_anybody_out(site):
-    client = site.visitor()
-    log_in(client)
-    assert client.post("/logout", headers={"origin": "https://evil.example"}).status_code == 403
-    assert client.get("/logout").status_code == 403
-    assert "Anna" in who(client)
 
 
 def test_a_browser_without_a_cookie_can_log_in(site):
@@ -235,15 +214,6 @@ def test_a_callback_works_once(site):
     assert client.get(back).status_code == 403
     thief = site.browser(**held)  # the provider takes a code once
     assert thief.get(back).status_code == 403
-
-
-def test_a_code_that_was_given_to_another_client_is_refused(site, provider):
-    client = site.visitor()
-    there = client.get("/login").headers["location"]
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(there).query).items()}
-    back = provider.authorize({**asked, "client_id": "somebody-elses"})
-    assert client.get(back).status_code == 403
-    assert nobody(site)
 
 
 def test_a_code_of_another_attempt_is_refused(site, provider):
@@ -395,6 +365,7 @@ def test_on_both_databases_a_person_is_one_voter(database):
     account = Account("sub", "anna")
     persons = {voters.log_in(account, f"guest {number}", f"fresh {number}") for number in range(3)}
     assert len(persons) == 1 and not persons & set(guests)
+    assert voters.log_in(Account("other", "ben"), "guest", "ben's") not in persons
     assert [voters.name(f"fresh {number}") for number in range(3)] == ["anna"] * 3
     voters.log_out("fresh 1")
     assert [voters.name(f"fresh {number}") for number in range(3)] == ["anna", None, "anna"]

@@ -231,15 +231,6 @@ def assert_log_is_whole(server: AppServer) -> None:
         assert line.isascii() and line.isprintable()
 
 
-def test_a_normal_visit_still_works(live):
-    """What the guard lets through is all that the page needs."""
-    with Voter(live.address) as voter:
-        voter.load()
-        assert voter.pictures()
-        voter.choose("b")
-        assert "You chose B" in voter.wait_out_undo()["status"]
-
-
 @pytest.mark.soak
 def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
     """Every tab and a plot, in a real browser: no violation, no error in the console, no request elsewhere."""
