@@ -149,7 +149,9 @@ class Secret:
         return bool(self._value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+        return isinstance(other, Secret) and hmac.compare_digest(
+            self._value.encode(), other._value.encode()
+        )
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -302,7 +304,10 @@ class VLM(Protocol):
         ...
 
     async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
         """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
         ...

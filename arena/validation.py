@@ -11,7 +11,9 @@ class _HiddenError(ValueError):
     """A wrong value that may be a secret."""
 
 
-def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
+def must_be(
+    expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = ""
+) -> WrapValidator:
     """A rule for `Annotated`: `holds` is true of the read value; a wrong one is not shown if it may hold `hidden`."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:

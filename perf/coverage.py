@@ -87,7 +87,11 @@ class Coverage(NamedTuple):
         """Return whether a target is missed."""
         if design.items < FEW_ITEMS:
             return bool(self.held.mean() < FEWEST)
-        return not (SHORTEST <= self.held.mean() <= LONGEST and self.held.min() >= FEWEST and self.width <= WIDEST)
+        return not (
+            SHORTEST <= self.held.mean() <= LONGEST
+            and self.held.min() >= FEWEST
+            and self.width <= WIDEST
+        )
 
 
 def truth(design: Design) -> Floats:
@@ -119,7 +123,13 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     worth = coin.normal(0, design.quality, (design.items, m))
     liking = coin.normal(0, design.taste, (design.voters, m))
     side = np.where(coin.random(len(a)) < 0.5, 1, -1)
-    gap = design.strengths[a] - design.strengths[b] + worth[item, a] - worth[item, b] + liking[voter, a]
+    gap = (
+        design.strengths[a]
+        - design.strengths[b]
+        + worth[item, a]
+        - worth[item, b]
+        + liking[voter, a]
+    )
     chance = 1 / (1 + np.exp(-(gap - liking[voter, b] + design.bias * side)))
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)

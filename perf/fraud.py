@@ -37,7 +37,12 @@ MOST_LOST = 0.005
 
 
 def drawn(
-    rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0, models: int = MODELS
+    rng: np.random.Generator,
+    votes: int,
+    first: int,
+    each: int = EACH,
+    taste: float = 0.0,
+    models: int = MODELS,
 ) -> VoterChoices:
     """Return honest choices of voters numbered from `first`, between the weakest models."""
     voter = np.arange(votes) // each
@@ -58,7 +63,9 @@ def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
     return honest._replace(chose_a=chose_a)
 
 
-def crowded(rng: np.random.Generator, taste: float, days: int, networks: int) -> tuple[VoterChoices, list[Cohort]]:
+def crowded(
+    rng: np.random.Generator, taste: float, days: int, networks: int
+) -> tuple[VoterChoices, list[Cohort]]:
     """Return honest choices and a crowd's, whose cookies are of so many days and networks; and all cohorts."""
     honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
     crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
@@ -78,7 +85,9 @@ def together(*parts: VoterChoices) -> VoterChoices:
 
 
 def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    return np.array([one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64)
+    return np.array(
+        [one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64
+    )
 
 
 def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
@@ -122,10 +131,16 @@ def main(words: Sequence[str] = ()) -> int:
     print(f"{HONEST} honest votes an arena, {runs} arenas")
     for each in (10, EACH, 200):
         for taste in TASTES:
-            out = sum(len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste))) for run in range(runs))
+            out = sum(
+                len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste)))
+                for run in range(runs)
+            )
             share = out / (runs * HONEST // each)
             missed += share > MOST_HONEST
-            print(f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)", flush=True)
+            print(
+                f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)",
+                flush=True,
+            )
     for rig in RIGS:
         for taste in TASTES:
             caught, moved = 0, 0

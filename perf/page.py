@@ -74,10 +74,15 @@ class Visit:
         cdp.on("Network.loadingFinished", self._ended)
 
     def _began(self, event: Any) -> None:
-        if event["response"]["url"].startswith("http") and not event["response"].get("fromDiskCache"):
+        if event["response"]["url"].startswith("http") and not event["response"].get(
+            "fromDiskCache"
+        ):
             self._kinds[event["requestId"]] = event["type"]
             self.requests += 1
-            self._count(event["type"], event["response"]["encodedDataLength"] if event["type"] == "EventSource" else 0)
+            self._count(
+                event["type"],
+                event["response"]["encodedDataLength"] if event["type"] == "EventSource" else 0,
+            )
 
     def _ended(self, event: Any) -> None:
         if event["requestId"] in self._kinds:
@@ -138,7 +143,9 @@ def next_battles(page: Page, battles: int) -> list[float]:
 def one_button(folder: Path) -> Iterator[str]:
     """Serve Gradio's page with one button, and return its address."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -184,12 +191,20 @@ def main(rounds: int = ROUNDS, battles: int = BATTLES) -> int:
     for row, visit in rows.items():
         print(f"{row:22} {visit}   (target {TARGETS[row]} s)")
     print(f"{'phone, cold':22} {median(phone)}   (processor {SLOW_PROCESSOR} times slower)")
-    print(f"{'Gradio, one button':22} {median(button)}   ({rows['cold'].seconds / median(button).seconds:.2f} times)")
-    print(f"next battle: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (target {NEXT_MS} ms)")
+    print(
+        f"{'Gradio, one button':22} {median(button)}   ({rows['cold'].seconds / median(button).seconds:.2f} times)"
+    )
+    print(
+        f"next battle: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (target {NEXT_MS} ms)"
+    )
     first = rows["cold"]
     missed = [row for row, visit in rows.items() if visit.seconds > TARGETS[row]]
-    missed += ["requests"] * (first.requests > REQUESTS) + ["bytes"] * (first.others > 1000 * KILOBYTES)
-    missed += ["pictures"] * (first.pictures > 1000 * PICTURES) + ["next"] * (statistics.median(times) > NEXT_MS)
+    missed += ["requests"] * (first.requests > REQUESTS) + ["bytes"] * (
+        first.others > 1000 * KILOBYTES
+    )
+    missed += ["pictures"] * (first.pictures > 1000 * PICTURES) + ["next"] * (
+        statistics.median(times) > NEXT_MS
+    )
     print(f"missed: {', '.join(missed)}" if missed else "every target is met")
     return int(bool(missed))
 

@@ -30,7 +30,11 @@ def main() -> int:
             write_adapter(root / task, random_factors(seed, RANK, SHAPES))
         list_tasks(root, list(subtasks()))
         for vector, target in TARGETS.items():
-            done = subprocess.run([sys.executable, "-m", "perf.task_map", name, vector], capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "perf.task_map", name, vector],
+                capture_output=True,
+                text=True,
+            )
             print(done.stdout.strip() or done.stderr, flush=True)
             if done.returncode:
                 return 1

@@ -60,7 +60,9 @@ class CampaignAdmin(SeatAdmin):
     def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
         super().__init__(settings, database, CampaignStore(database, KINDS))
         self.items = items
-        self.states = CampaignStates(database, items, self.store, FlagService(database, CountSettings()))
+        self.states = CampaignStates(
+            database, items, self.store, FlagService(database, CountSettings())
+        )
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
@@ -74,7 +76,9 @@ class CampaignAdmin(SeatAdmin):
             raise CampaignError(f"No item of {spec.source!r} has answers of two of these models")
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
-            raise CampaignError(f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once")
+            raise CampaignError(
+                f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once"
+            )
         check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
 
@@ -105,7 +109,10 @@ class CampaignAdmin(SeatAdmin):
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)
-        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+        return [
+            SheetRow._fields,
+            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
+        ]
 
     def quality(self, name: str) -> Rows:
         """How good each worker's answers are. Raises CampaignError."""

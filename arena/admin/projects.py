@@ -77,12 +77,19 @@ class ProjectAdmin(SeatAdmin):
     """What operators do with projects. The caller has checked that `who` is an operator."""
 
     def __init__(
-        self, settings: Settings, database: Database, items: ItemBank, projects: Projects, drafting: Drafting
+        self,
+        settings: Settings,
+        database: Database,
+        items: ItemBank,
+        projects: Projects,
+        drafting: Drafting,
     ) -> None:
         super().__init__(settings, database, projects.campaigns)
         self._items, self._projects, self._drafting = items, projects, drafting
 
-    def make(self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched) -> Campaign:
+    def make(
+        self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
+    ) -> Campaign:
         """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
         self.check_server(spec)
@@ -113,7 +120,9 @@ class ProjectAdmin(SeatAdmin):
             return "People write the answers: no model is named."
         longest = Instruction(text="x" * LONGEST["instruction"], pictures=())
         try:
-            most = self._drafting.most_cost(spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],)))
+            most = self._drafting.most_cost(
+                spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
+            )
         except CatalogueError as error:
             return f"People write the answers, since a model is gone: {error}."
         blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
@@ -126,7 +135,9 @@ class ProjectAdmin(SeatAdmin):
         """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and why):
-            raise DraftError("Write the item's number and why, as in: 17 the licence was withdrawn.")
+            raise DraftError(
+                "Write the item's number and why, as in: 17 the licence was withdrawn."
+            )
         note = noted(who, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
@@ -140,7 +151,10 @@ class ProjectAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
         work = seat_work(self._projects.drafts.drafts(campaign), seats)
-        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+        return [
+            SheetRow._fields,
+            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
+        ]
 
     def standings(self, most: int | None = None) -> list[ProjectStanding]:
         """The projects, the newest first, each with how far it is."""

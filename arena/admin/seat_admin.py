@@ -56,7 +56,12 @@ class SeatAdmin(ABC):
     def link(self, campaign: Campaign, worker: str = "") -> str:
         """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
         until = now() + timedelta(days=campaign.spec.valid_days + 1)
-        return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+        return made_link(
+            campaign.key,
+            campaign.spec,
+            until.replace(hour=0, minute=0, second=0, microsecond=0),
+            worker,
+        )
 
     def worker_links(self, campaign: Campaign, lines: Iterable[str], address: str) -> Rows:
         """A table of the workers on these lines and their links at a server's address. Raises RowsError."""
@@ -89,9 +94,16 @@ class SeatAdmin(ABC):
         campaign, listed = self.store.get(name), listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
-        came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
+        came, sessions = (
+            {seat.person: seat.session for seat in self.seats.all(campaign)},
+            listed_sessions(records),
+        )
         twice = [person for person, those in sessions.items() if len(those) > 1]
-        other = [person for person, those in sessions.items() if any(those) and came.get(person, those[0]) not in those]
+        other = [
+            person
+            for person, those in sessions.items()
+            if any(those) and came.get(person, those[0]) not in those
+        ]
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
             f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."

@@ -40,9 +40,14 @@ def prompt_digest(name: PromptName) -> str:
 
 def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, PromptName]:
     """What a model is asked, and by which file; without captions blindly."""
-    name: PromptName = "draft_our_images" if len(captions) > 1 else "draft" if captions else "blind_our"
+    name: PromptName = (
+        "draft_our_images" if len(captions) > 1 else "draft" if captions else "blind_our"
+    )
     told = "\n".join(f"Image {number}: {text}" for number, text in enumerate(captions, 1))
-    values = {"instruction": instruction, "caption": told if len(captions) > 1 else "".join(captions)}
+    values = {
+        "instruction": instruction,
+        "caption": told if len(captions) > 1 else "".join(captions),
+    }
     text = prompt_file(name).decode().removesuffix("\n")
     return _PLACE.sub(lambda place: values[place[1]], text), name
 
@@ -64,7 +69,9 @@ class Drafting:
     def due(self, campaign: Campaign) -> list[int]:
         """The drafts that wait for the project's model: those of a process that has ended, too."""
         model = project_of(campaign.spec).model
-        return [draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(model)]
+        return [
+            draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(model)
+        ]
 
     async def answer(self, campaign: Campaign, draft: int) -> str:
         """Have a draft answered; return why there is no answer, so that a person writes it; empty if there is one.
@@ -75,12 +82,17 @@ class Drafting:
         found = claim and await asyncio.to_thread(self._store.find, campaign, draft)
         if claim is None or found is None:
             return ""
-        values = [await self._value(campaign, *asked) for asked in _asked(project_of(campaign.spec), found.state)]
+        values = [
+            await self._value(campaign, *asked)
+            for asked in _asked(project_of(campaign.spec), found.state)
+        ]
         why = next((one.why for one in values if isinstance(one, Failure)), "")
         await asyncio.to_thread(self._store.give_model, claim, [one for one in values if one])
         return why
 
-    async def _value(self, campaign: Campaign, model: str, prompt: str, name: PromptName) -> AnyValue | None:
+    async def _value(
+        self, campaign: Campaign, model: str, prompt: str, name: PromptName
+    ) -> AnyValue | None:
         """What a model gives to a draft; None for a blind answer that did not come: it is a control, and no more."""
         kind = BlindAnswer if name == "blind_our" else DraftAnswer
         while True:
@@ -101,7 +113,9 @@ class Drafting:
         costs: list[Usage] = []
         async with reserved(budget, self._most(model, prompt)) as held:
             try:
-                text = "".join([piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)])
+                text = "".join(
+                    [piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)]
+                )
             finally:
                 held.spent = sum(usage.cost for usage in costs)
         if not text.strip():
@@ -113,5 +127,9 @@ def _asked(spec: ProjectSpec, state: DraftState) -> list[tuple[str, str, PromptN
     """Which models are asked what: the blind one once, whatever happens to the captions."""
     assert state.instruction, "an instruction stands before captions"
     told = state.instruction.text
-    blind = [(spec.blind_model, *draft_prompt(told, ()))] if spec.blind_model and not state.blind else []
+    blind = (
+        [(spec.blind_model, *draft_prompt(told, ()))]
+        if spec.blind_model and not state.blind
+        else []
+    )
     return [(spec.model, *draft_prompt(told, state.captions)), *blind]

@@ -37,7 +37,11 @@ class Lending:
     def to_voter(self, voter: int, network: str | None) -> str | None:
         """Return the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
-        seats = select(SEAT.c.id).where(SEAT.c.voter_id == voter, SEAT.c.campaign.in_(self._campaigns)).limit(1)
+        seats = (
+            select(SEAT.c.id)
+            .where(SEAT.c.voter_id == voter, SEAT.c.campaign.in_(self._campaigns))
+            .limit(1)
+        )
         with self._database.read() as connection:
             if connection.scalar(person) is not None:
                 return None

@@ -94,9 +94,18 @@ class CampaignStates:
     """
 
     def __init__(
-        self, database: Database, items: ItemBank, campaigns: CampaignStore, flags: FlagService | None = None
+        self,
+        database: Database,
+        items: ItemBank,
+        campaigns: CampaignStore,
+        flags: FlagService | None = None,
     ) -> None:
-        self._database, self._items, self._campaigns, self._flags = database, items, campaigns, flags
+        self._database, self._items, self._campaigns, self._flags = (
+            database,
+            items,
+            campaigns,
+            flags,
+        )
         self._states: dict[int, CampaignState] = {}
         self._reading: dict[int, Future] = {}
         self._lock = Lock()
@@ -130,7 +139,10 @@ class CampaignStates:
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
             if known is None or known.bank != bank.version:
-                known, layout = None, layout_of(spec, bank, model_names(connection))  # what was seen has other codes
+                known, layout = (
+                    None,
+                    layout_of(spec, bank, model_names(connection)),
+                )  # what was seen has other codes
             else:
                 layout = known.layout
             held, voted, out = collected(connection, campaign, layout)
@@ -145,13 +157,19 @@ class CampaignStates:
             looked = self._look(campaign, layout, cast, before)
         served = Served(len(layout.models), held, held < layout.wanted)
         ended = time.monotonic()
-        state = CampaignState(bank.version, layout, served, voted, out, looked, ended, ended - begun)
+        state = CampaignState(
+            bank.version, layout, served, voted, out, looked, ended, ended - begun
+        )
         self._states[campaign.id] = state
         if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
             self._campaigns.end(campaign, why)
 
-    def _look(self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None) -> Looked:
-        start = before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
+    def _look(
+        self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None
+    ) -> Looked:
+        start = (
+            before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
+        )
         fit = bradley_terry(win_matrix(votes), start=start)
         found, board = intervals(fit, votes, "item"), f"campaign {campaign.name}"
         with self._database.read() as connection:
@@ -160,7 +178,12 @@ class CampaignStates:
         seen = look(fit, found, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
         record = extend_record(self._database, board, record, layout.models, seen)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, record.among(layout.model_code)))
+        return Looked(
+            len(votes),
+            fit,
+            found,
+            neighbouring_orders(seen, standings, record.among(layout.model_code)),
+        )
 
 
 def _log_error(reading: Future) -> None:
@@ -177,7 +200,11 @@ def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Lo
         return "every tuple has its votes"
     if looked is None:
         return ""
-    if stop.settled is not None and looked.orders and all(one.state == "settled" for one in looked.orders):
+    if (
+        stop.settled is not None
+        and looked.orders
+        and all(one.state == "settled" for one in looked.orders)
+    ):
         return f"every two neighbours are settled after {looked.votes:,} votes"
     if stop.width is not None and looked.half_width <= stop.width:
         return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"

@@ -31,7 +31,9 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     if chosen is None:
         return "tie"
     sides: dict[str, Winner] = {model_a: "a", model_b: "b"}
-    return cells.choice({"chosen_model_name": cells.name(row, "chosen_model_name")}, "chosen_model_name", sides)
+    return cells.choice(
+        {"chosen_model_name": cells.name(row, "chosen_model_name")}, "chosen_model_name", sides
+    )
 
 
 def _row(vote: Vote) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def _vote(row: Row) -> Vote | SkippedRow:
     )
 
 
-def native_row(vote: Vote | None, origin: str | None = None, origin_row: str | None = None) -> dict[str, Any]:
+def native_row(
+    vote: Vote | None, origin: str | None = None, origin_row: str | None = None
+) -> dict[str, Any]:
     """Row of a vote, None for a row that is no vote, with its first format and its row there as JSON text."""
     told = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
     return {**told, ORIGIN: origin, ORIGIN_ROW: origin_row}

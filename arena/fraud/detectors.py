@@ -112,8 +112,15 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes, and what
     others leave open, are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
     """
-    won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
-    wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
+    won, lost = (
+        np.where(choices.chose_a, choices.a, choices.b),
+        np.where(choices.chose_a, choices.b, choices.a),
+    )
+    wins = (
+        np.bincount(won * models + lost, minlength=models * models)
+        .reshape(models, models)
+        .astype(np.float64)
+    )
     fit, found = bradley_terry(wins), []
     taste = cache(partial(taste_of_voters, choices, fit.strengths))
     for voter, places in by_voter(choices.voter):
@@ -124,7 +131,12 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
         odds = odds_of(one, without(fit, *met))
         flag = _peak(voter, one, odds, [odds])
         if flag.strength >= ENOUGH:
-            flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))])
+            flag = _peak(
+                voter,
+                one,
+                odds,
+                [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))],
+            )
         found.append(flag)
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 
@@ -152,7 +164,9 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     return likely
 
 
-def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0) -> Floats:
+def odds_with_taste(
+    choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0
+) -> Floats:
     """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
 
     The taste is normal with deviation `taste` on each model, and everybody's strengths with covariance `spread`, of the
@@ -163,11 +177,21 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: F
     if not (taste or np.any(spread)):
         return odds
     there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
-    mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)) + spread, np.empty(len(odds))
+    mean, covariance, told = (
+        np.zeros(len(there)),
+        taste**2 * np.eye(len(there)) + spread,
+        np.empty(len(odds)),
+    )
     a_side, b_side = place.reshape(2, -1)
     first = slice(_LEARNT)
     signs = np.where(choices.chose_a[first], 1, -1)
-    sides = zip(odds[first].tolist(), a_side[first].tolist(), b_side[first].tolist(), signs.tolist(), strict=True)
+    sides = zip(
+        odds[first].tolist(),
+        a_side[first].tolist(),
+        b_side[first].tolist(),
+        signs.tolist(),
+        strict=True,
+    )
     for number, (everybody, a, b, sign) in enumerate(sides):
         column = covariance[a] - covariance[b]
         apart, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
@@ -175,7 +199,9 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: F
         mode, missed = expected, 0.0
         for _ in range(_STEPS):
             missed = 1 / (1 + math.exp(sign * mode))
-            mode += (sign * missed - (mode - expected) / apart) / (missed * (1 - missed) + 1 / apart)
+            mode += (sign * missed - (mode - expected) / apart) / (
+                missed * (1 - missed) + 1 / apart
+            )
         mean += column * ((mode - expected) / apart)
         missed = 1 / (1 + math.exp(sign * mode))
         bent = missed * (1 - missed)
@@ -190,7 +216,9 @@ def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
-    for code, start, end in zip(codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True):
+    for code, start, end in zip(
+        codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True
+    ):
         yield code, order[start:end]
 
 
@@ -260,11 +288,19 @@ def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) 
     """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a, b, chose_a = choices.a, choices.b, choices.chose_a
     honest, contrary = 1 / (1 + np.exp(-null)), 1 / (1 + np.exp(odds))  # chances that A is chosen
-    for_model = np.where(there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest))
-    against = np.where(there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest))
+    for_model = np.where(
+        there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest)
+    )
+    against = np.where(
+        there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest)
+    )
     steady = np.full((1, len(a)), _STEADY)
-    chances = np.vstack([np.full((1, len(a)), 0.5), contrary[None], steady, 1 - steady, for_model, against])
-    return np.where(chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest))
+    chances = np.vstack(
+        [np.full((1, len(a)), 0.5), contrary[None], steady, 1 - steady, for_model, against]
+    )
+    return np.where(
+        chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest)
+    )
 
 
 # Habits.
@@ -296,6 +332,8 @@ def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 
 
-def _habits(voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion) -> list[Flag]:
+def _habits(
+    voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion
+) -> list[Flag]:
     found = zip(voters[has].tolist(), strength[has].tolist(), strict=True)
     return [Flag(voter, habit, None, extent) for voter, extent in found]

@@ -15,7 +15,15 @@ from typing import Any
 
 import torch
 
-from arena.inference.local_model import BROKEN, JSON_LINE, LoadError, LocalModel, first_line, line_to_parent, messages
+from arena.inference.local_model import (
+    BROKEN,
+    JSON_LINE,
+    LoadError,
+    LocalModel,
+    first_line,
+    line_to_parent,
+    messages,
+)
 
 _NO_LOSS = -100
 """Label of a token that is not learned."""
@@ -26,11 +34,15 @@ class Learner(LocalModel):
 
     def __init__(self, settings: JSON_LINE) -> None:
         """Load the base and add the adapter. Raises LoadError."""
-        dtype = "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
+        dtype = (
+            "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
+        )
         super().__init__(settings["base"], settings["revision"], dtype, settings["device"])
         self._settings = settings
         self._peft = _with_adapter(self._model, settings)
-        self._learned = {name: one for name, one in self._peft.named_parameters() if one.requires_grad}
+        self._learned = {
+            name: one for name, one in self._peft.named_parameters() if one.requires_grad
+        }
         self._fresh = {name: one.detach().clone() for name, one in self._learned.items()}
 
     @property
@@ -42,7 +54,9 @@ class Learner(LocalModel):
         """Train on samples and save the adapter. Raises LoadError, or one of `BROKEN`."""
         inputs = [one for one in map(self._inputs, samples) if one is not None]
         if not inputs:
-            raise LoadError(f"none of its {len(samples)} samples fits into the model's {self._room} tokens")
+            raise LoadError(
+                f"none of its {len(samples)} samples fits into the model's {self._room} tokens"
+            )
         with torch.no_grad():
             for name, one in self._learned.items():
                 one.copy_(self._fresh[name])
@@ -82,7 +96,11 @@ class Learner(LocalModel):
             for name, one in found.items()
             if one.shape == asked_shape
         }
-        return {**found, **longer, "labels": torch.cat([torch.full(asked_shape, _NO_LOSS), answer], dim=1)}
+        return {
+            **found,
+            **longer,
+            "labels": torch.cat([torch.full(asked_shape, _NO_LOSS), answer], dim=1),
+        }
 
 
 def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
@@ -90,7 +108,9 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise LoadError("peft is not installed: pip install -r requirements-task-map.txt") from error
+        raise LoadError(
+            "peft is not installed: pip install -r requirements-task-map.txt"
+        ) from error
     decoder = model.get_decoder()
     prefix = next((name for name, one in model.named_modules() if one is decoder), "")
     layers = None if settings["layers"] is None else {str(number) for number in settings["layers"]}
@@ -98,11 +118,20 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
         name
         for name, one in model.named_modules()
         if isinstance(one, torch.nn.Linear) and name.startswith(f"{prefix}.")
-        if name.rpartition(".")[2] in settings["modules"] and (layers is None or layers & set(name.split(".")))
+        if name.rpartition(".")[2] in settings["modules"]
+        and (layers is None or layers & set(name.split(".")))
     ]
     if not chosen:
-        names = sorted({n.rpartition(".")[2] for n, one in decoder.named_modules() if isinstance(one, torch.nn.Linear)})
-        raise LoadError(f"the base has no such modules in these layers; its text model has {', '.join(names)}")
+        names = sorted(
+            {
+                n.rpartition(".")[2]
+                for n, one in decoder.named_modules()
+                if isinstance(one, torch.nn.Linear)
+            }
+        )
+        raise LoadError(
+            f"the base has no such modules in these layers; its text model has {', '.join(names)}"
+        )
     torch.manual_seed(settings["seed"])
     config = LoraConfig(
         r=settings["rank"],

@@ -37,10 +37,14 @@ def joined(pictures: Sequence[bytes]) -> bytes:
     height = max(image.height for image in images)
     across = len(images) if len(images) <= MOST_IN_ROW else ceil(sqrt(len(images)))
     widths = [max(1, round(image.width * height / image.height)) for image in images]
-    rows = [range(start, min(start + across, len(images))) for start in range(0, len(images), across)]
+    rows = [
+        range(start, min(start + across, len(images))) for start in range(0, len(images), across)
+    ]
     share = (LONGEST - GAP * (len(rows) - 1)) / (len(rows) * height)
     for row in rows:
-        share = min(1.0, share, (LONGEST - GAP * (len(row) - 1)) / sum(widths[place] for place in row))
+        share = min(
+            1.0, share, (LONGEST - GAP * (len(row) - 1)) / sum(widths[place] for place in row)
+        )
     height, widths = max(1, int(height * share)), [max(1, int(width * share)) for width in widths]
     across = max(sum(widths[place] + GAP for place in row) - GAP for row in rows)
     whole = Image.new("RGB", (across, len(rows) * (height + GAP) - GAP), "white")
@@ -74,7 +78,11 @@ def _numbered(image: Image.Image, number: int) -> Image.Image:
     label = Image.new("L", (round(right - left) + 4, round(bottom - top) + 4), 255)
     ImageDraw.Draw(label).text((2 - left, 2 - top), str(number), 0, font)
     times = max(1, image.height // (_NUMBER_SHARE * label.height))
-    image.paste(label.resize((label.width * times, label.height * times), Image.Resampling.NEAREST).convert("RGB"))
+    image.paste(
+        label.resize((label.width * times, label.height * times), Image.Resampling.NEAREST).convert(
+            "RGB"
+        )
+    )
     return image
 
 

@@ -59,7 +59,9 @@ class ScaledPictures:
         if not self._turns.acquire(timeout=PATIENCE_SECONDS):
             return original
         try:
-            if scaled.is_file() or self._write(scaled, scaled_picture(original.read_bytes(), width)):
+            if scaled.is_file() or self._write(
+                scaled, scaled_picture(original.read_bytes(), width)
+            ):
                 return scaled
         finally:
             self._turns.release()
@@ -90,7 +92,9 @@ class ScaledPictures:
 
     def _tidy(self) -> None:
         """Delete the oldest files until half of what may be kept is left."""
-        files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir())
+        files = sorted(
+            (file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir()
+        )
         self._kept = sum(size for _, size, _ in files)
         for _, size, file in files:
             if self._kept <= MOST_KEPT // 2:

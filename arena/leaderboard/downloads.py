@@ -21,7 +21,9 @@ def board_csv(board: Board) -> str:
     ranges and Elo were computed.
     """
     groups, votes = enumerate(board.groups, 1), board.statistics and board.statistics.votes
-    return csv_text([_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)])
+    return csv_text(
+        [_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)]
+    )
 
 
 def _cells(group: int, line: Standing) -> list[Any]:

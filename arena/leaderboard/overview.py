@@ -60,11 +60,19 @@ class Overview:
         on which this model stands. Raises BoardSelectionError.
         """
         if not (source and images):
-            among = [one for one in self.entries() if source in ("", one.source) and images in ("", one.images)]
+            among = [
+                one
+                for one in self.entries()
+                if source in ("", one.source) and images in ("", one.images)
+            ]
             first = next((one for one in among if model is None or model in one.models), None)
             source, images = (first.source, first.images) if first else (source, images)
         choice = self._leaderboard.choose(source, images, **narrowed)
-        return choice if choice is None or source in ("", choice.source) else self.choose("", images, model, **narrowed)
+        return (
+            choice
+            if choice is None or source in ("", choice.source)
+            else self.choose("", images, model, **narrowed)
+        )
 
     def _read(self) -> list[BoardEntry]:
         found = []

@@ -135,7 +135,10 @@ class FamilyRatings:
 
 
 def compute_statistics(
-    cast: BoardVotes, before: Statistics | None, reference: int | None = None, shown: int | None = None
+    cast: BoardVotes,
+    before: Statistics | None,
+    reference: int | None = None,
+    shown: int | None = None,
 ) -> Statistics:
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
@@ -146,7 +149,11 @@ def compute_statistics(
     found = intervals(fit, cast.votes, "item")
     reach, votes = (found.high - found.low) / 2, len(cast.votes)
     ranked = trusted_models(fit, reach)
-    keeps = before is not None and before.codes == cast.codes and abs(votes - before.elo_votes) < GROWTH * votes
+    keeps = (
+        before is not None
+        and before.codes == cast.codes
+        and abs(votes - before.elo_votes) < GROWTH * votes
+    )
     return Statistics(
         codes=cast.codes,
         votes=votes,
@@ -158,7 +165,9 @@ def compute_statistics(
         crowd=cast.crowd,
         overturn=_overturn(fit, cast, ranked),
         left_effects=_left_effects(cast),
-        against=against_reference(cast, cast.codes.index(reference)) if reference in cast.codes else None,
+        against=against_reference(cast, cast.codes.index(reference))
+        if reference in cast.codes
+        else None,
         of=cast,
         look=_look(fit, found, cast, before, shown),
     )
@@ -178,7 +187,9 @@ def _look(
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    votes = replace(cast.votes, voters=None) if cast.judged else cast.votes  # a judge is no sample of voters
+    votes = (
+        replace(cast.votes, voters=None) if cast.judged else cast.votes
+    )  # a judge is no sample of voters
     return look(fit, found, votes, shown) if is_due else last
 
 
@@ -206,20 +217,29 @@ def _left_effects(cast: BoardVotes) -> Floats:
 
 def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     """Return the shares won against the model at place `reference`."""
-    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (cast.votes.outcome != Outcome.TIE)
+    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
+        cast.votes.outcome != Outcome.TIE
+    )
     votes, models = cast.votes.take(np.flatnonzero(met)), len(cast.codes)
     lost = votes.a == reference  # side a won
-    model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
+    model, together = (
+        np.where(lost, votes.b, votes.a),
+        [cluster_codes(votes, "item"), *_by_voter(cast, votes)],
+    )
     families, family = np.unique(cast.family[met], return_inverse=True)
     cell, cells = family * models + model, len(families) * models
     rates = clustered_shares(~lost, cell, cells, together)
-    of_families = {code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())}
+    of_families = {
+        code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())
+    }
     return AgainstReference(design_effects(~lost, model, models, together), of_families)
 
 
 def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
     """Return the shares of its decided battles that the model at this place won, by the group of each vote."""
-    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (cast.votes.outcome != Outcome.TIE)
+    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
+        cast.votes.outcome != Outcome.TIE
+    )
     votes, cell = cast.votes.take(np.flatnonzero(decided)), group[decided]
     won = votes.a == model  # the winner stands on side a
     together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
@@ -229,15 +249,22 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
     total = np.cumsum(wins, axis=0)
-    chosen = np.unique(np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int))
+    chosen = np.unique(
+        np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
+    )
     ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
     shape = len(chosen), len(codes)
-    return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape))
+    return History(
+        tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape)
+    )
 
 
 def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
     """Return the models' ratings in each family, with intervals as on the board."""
-    return tuple(_family(cast.votes.take(cast.family == family), int(family)) for family in np.unique(cast.family))
+    return tuple(
+        _family(cast.votes.take(cast.family == family), int(family))
+        for family in np.unique(cast.family)
+    )
 
 
 def _family(votes: Votes, family: int) -> FamilyRatings:

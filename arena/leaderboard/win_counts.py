@@ -74,11 +74,15 @@ class WinCounts:
             self._total = np.pad(self._total, ((0, 0), (0, more), (0, more)))
 
 
-def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
+def played_counts(
+    codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None
+) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero(wins.any(0) | wins.any(1))
     matrices = (wins, left, np.zeros_like(wins) if ties is None else ties)
-    of_played = (matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices)
+    of_played = (
+        matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices
+    )
     return Counts(tuple(codes[played].tolist()), *of_played)
 
 

@@ -67,7 +67,9 @@ class LiveBudget:
                     yield piece
         except BudgetError as error:
             self.empty = str(error)
-            raise ModelError("spent", "the budget for live answers has no room for another") from error
+            raise ModelError(
+                "spent", "the budget for live answers has no room for another"
+            ) from error
 
 
 class GenerationQueue:
@@ -88,13 +90,22 @@ class GenerationQueue:
         await asyncio.to_thread(self._check)
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
-            raise LiveError("{} others of your network wait for answers; please come back in a few minutes", mine)
+            raise LiveError(
+                "{} others of your network wait for answers; please come back in a few minutes",
+                mine,
+            )
         if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
-            raise LiveError("{} others are waiting for answers; please come back in a few minutes", self.waiting)
+            raise LiveError(
+                "{} others are waiting for answers; please come back in a few minutes", self.waiting
+            )
 
     def ahead(self, generation: "GenerationTask") -> int:
         """Number of tasks that must end before this one runs: 0 for a running one."""
-        return max(0, self._generations.index(generation) + 1 - self._at_once) if generation in self._generations else 0
+        return (
+            max(0, self._generations.index(generation) + 1 - self._at_once)
+            if generation in self._generations
+            else 0
+        )
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -179,7 +190,9 @@ class GenerationTask:
             seen, words = -1, dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.over:
                 side_texts = self.side_by_side.side_texts
-                texts: dict[Side, str] = {side: side_text.since(words[side]) for side, side_text in side_texts.items()}
+                texts: dict[Side, str] = {
+                    side: side_text.since(words[side]) for side, side_text in side_texts.items()
+                }
                 words = {side: side_text.shown for side, side_text in side_texts.items()}
                 yield texts
                 seen = await self.changed(seen)

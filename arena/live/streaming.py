@@ -40,7 +40,9 @@ Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
 
 # Languages without spaces grow by characters: Thai to Khmer, kana, Han and full-width forms.
-_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+_DENSE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+)
 _WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
 
 log = logging.getLogger(__name__)
@@ -97,7 +99,10 @@ class SideText:
         else:
             self._blank += len(part)
         if self._blank > MOST_BLANK:
-            raise ModelError("blank", f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further")
+            raise ModelError(
+                "blank",
+                f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further",
+            )
 
     @property
     def complete(self) -> bool:
@@ -145,7 +150,9 @@ class SideBySide:
     def choosable(self) -> bool:
         """Whether enough is shown to choose by: one answer whole, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
-        enough = all(side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts)
+        enough = all(
+            side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts
+        )
         return enough and any(side_text.complete for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
@@ -179,7 +186,11 @@ class SideBySide:
     async def _follow(self, side: Side) -> None:
         """Read a side to its end; if it fails before a word is shown, read a substitute, once."""
         failing = await self._read(side)
-        if failing is not None and not self.side_texts[side].shown and (other := self._substitute(side)) is not None:
+        if (
+            failing is not None
+            and not self.side_texts[side].shown
+            and (other := self._substitute(side)) is not None
+        ):
             self.side_texts[side] = SideText(other)
             failing = await self._read(side)
         if failing is not None:
@@ -189,7 +200,10 @@ class SideBySide:
         side_text = self.side_texts[side]
         failing: Failing | None = None
         try:
-            async with asyncio.timeout(self._patience), aclosing(self._ask_model(side, side_text.vlm)) as pieces:
+            async with (
+                asyncio.timeout(self._patience),
+                aclosing(self._ask_model(side, side_text.vlm)) as pieces,
+            ):
                 async for piece in pieces:
                     for start in range(0, len(piece), PART):
                         side_text.add(piece[start : start + PART])
@@ -273,7 +287,10 @@ class _FramePace:
         if self.rate is not None or not self._grown:
             return
         now, shown = _now(), self._grown[-1][1]
-        (first, at_first), (last, at_last) = self._grown[0], self._grown[max(0, len(self._grown) - 2)]
+        (first, at_first), (last, at_last) = (
+            self._grown[0],
+            self._grown[max(0, len(self._grown) - 2)],
+        )
         seconds, grown = last - first, at_last - at_first
         if seconds < SURE_SECONDS or grown < SURE_WORDS:
             self.rate = SLACK * max(shown / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)

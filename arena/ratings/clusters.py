@@ -23,7 +23,9 @@ def cluster_codes(votes: Votes, cluster: Cluster | Literal["item and voter"]) ->
             raise VotesError("these votes do not say who cast them: clusters by voter need it")
         return _from_0(votes.voters)
     if votes.items is None:
-        raise VotesError(f"these votes do not say which item they are about: clusters by {cluster} need it")
+        raise VotesError(
+            f"these votes do not say which item they are about: clusters by {cluster} need it"
+        )
     item = _from_0(votes.items)
     if cluster == "item":
         return item

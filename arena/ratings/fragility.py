@@ -46,7 +46,9 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     leads = [_Lead(fit, tied, leader, int(model)) for model in members if model != leader]
     leads.sort(key=lambda lead: lead.estimate())
     found = [
-        (int(removed.sum()), lead.rival, removed) for lead in leads[:RIVALS] if (removed := lead.undone()) is not None
+        (int(removed.sum()), lead.rival, removed)
+        for lead in leads[:RIVALS]
+        if (removed := lead.undone()) is not None
     ]
     if not found:
         return None
@@ -130,4 +132,9 @@ class _Lead:
         wins = taken[0] + (taken[1] + taken[1].T) / 2
         left = bradley_terry(self._fit.wins - wins, self._fit.prior)
         is_apart = not left.comparable[self.rival, self._leader]
-        return _Removal(wins, left, not is_apart and left.ratings[self.rival] > left.ratings[self._leader], is_apart)
+        return _Removal(
+            wins,
+            left,
+            not is_apart and left.ratings[self.rival] > left.ratings[self._leader],
+            is_apart,
+        )

@@ -29,7 +29,13 @@ SPREAD = 110.0
 """Standard deviation, in rating points, of the strengths of models before any vote."""
 POWER = 0.8
 """Probability with which an order of the smallest gap is settled after the planned votes."""
-_FRACTIONS = {1 / 5: "a fifth", 1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
+_FRACTIONS = {
+    1 / 5: "a fifth",
+    1 / 4: "a quarter",
+    1 / 3: "a third",
+    1 / 2: "half",
+    2 / 3: "two thirds",
+}
 _NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 _POWER_QUANTILE = NormalDist().inv_cdf(POWER)
 
@@ -84,7 +90,9 @@ class Plan:
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
         told, root = _laplacian(deviation**2), _laplacian(deviation)
-        mean = 1 / len(told)  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
+        mean = 1 / len(
+            told
+        )  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
         inverse: Floats = np.linalg.inv(told + mean).astype(np.float64, copy=False) - mean
         couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
         return inverse, inverse @ couples @ inverse
@@ -122,7 +130,9 @@ def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()
     known = {"within_tuple": items.same, "within_item": items.other}
     if votes.voters is not None:
         known["within_worker"] = _shared(votes, residual, cluster_codes(votes, "voter")).other
-    return replace(otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None})
+    return replace(
+        otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None}
+    )
 
 
 class _Shared(NamedTuple):
@@ -176,7 +186,9 @@ def cost(plan: Plan, each: int) -> Cost:
     Raises `PlanError` if nothing is wanted.
     """
     if plan.half_width is None and plan.gap is None:
-        raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be settled")
+        raise PlanError(
+            "a plan needs a wanted half width, or the smallest gap that is to be settled"
+        )
     few, many = 0, plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)
     while is_enough and many - few > 1:
@@ -193,10 +205,17 @@ def comparison(found: Sequence[Cost]) -> list[str]:
     """What one vote per tuple costs beside several that follow it, in words; nothing where it is not cheaper."""
     lines = []
     for one, cost in combinations(found, 2):
-        if one.each == 1 and one.is_enough and cost.is_enough and (share := one.votes / cost.votes) < 1:
+        if (
+            one.each == 1
+            and one.is_enough
+            and cost.is_enough
+            and (share := one.votes / cost.votes) < 1
+        ):
             near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
             words = _FRACTIONS[near] if abs(near - share) < 0.05 * share else f"{share:.0%}"
-            lines.append(f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}.")
+            lines.append(
+                f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}."
+            )
     return lines
 
 
@@ -208,7 +227,10 @@ def _is_enough(plan: Plan, votes: int, each: int) -> bool:
     spread, order = covariance(plan, votes, each), np.argsort(plan.strengths)
     apart = spread.diagonal()[:, None] + spread.diagonal()[None, :] - 2 * spread
     variance = apart[order[1:], order[:-1]].max()
-    return bool(plan.gap / ELO.points / np.sqrt(variance) >= boundary(variance, plan.pairs) + _POWER_QUANTILE)
+    return bool(
+        plan.gap / ELO.points / np.sqrt(variance)
+        >= boundary(variance, plan.pairs) + _POWER_QUANTILE
+    )
 
 
 def _laplacian(weights: Floats) -> Floats:

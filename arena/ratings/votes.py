@@ -53,7 +53,9 @@ class Votes:
     def __post_init__(self) -> None:
         for name, column in self._columns():
             if column.shape != self.a.shape or column.ndim != 1:
-                raise VotesError(f"column {name} has shape {column.shape}, a has {self.a.shape}: one value a vote")
+                raise VotesError(
+                    f"column {name} has shape {column.shape}, a has {self.a.shape}: one value a vote"
+                )
         if not len(self.a):
             return
         if min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= self.models:
@@ -72,7 +74,9 @@ class Votes:
 
     def take(self, places: np.ndarray) -> Self:
         """The votes at `places` (indices or a mask), in that order."""
-        return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
+        return type(self)(
+            models=self.models, **{name: column[places] for name, column in self._columns()}
+        )
 
 
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
@@ -100,14 +104,18 @@ def outcome_counts(votes: Votes) -> Floats:
         cell += votes.a[block]
         cell *= m
         cell += votes.b[block]
-        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
+        np.add.at(
+            counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block]
+        )
     return counts.reshape(len(Outcome), m, m)
 
 
 def coded(*columns: Sequence[str]) -> tuple[tuple[str, ...], list[Codes]]:
     """Names in order of first appearance down one column after another, and each column as places among them."""
     code: defaultdict[str, int] = defaultdict(count().__next__)
-    codes: list[Codes] = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
+    codes: list[Codes] = [
+        np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns
+    ]
     return tuple(code), codes
 
 
@@ -149,7 +157,9 @@ ELO = EloSettings()
 
 def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
     """Ratings by model code after one pass of Elo over the votes in order; weights are ignored."""
-    found = elo_by_name(votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings)
+    found = elo_by_name(
+        votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings
+    )
     return np.array([found.get(model, settings.start) for model in range(votes.models)])
 
 

@@ -32,10 +32,16 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
             )
         person, status = _person(values, column), _column(values, _STATUS)
         if not person:
-            raise RowsError("expected a worker's id, found an empty cell; delete the row", row=row, column=column)
+            raise RowsError(
+                "expected a worker's id, found an empty cell; delete the row",
+                row=row,
+                column=column,
+            )
         found[person] = str(values[status]).strip() if status else ""
     if not found:
-        raise RowsError("expected a row for each worker, found a header alone; download the list anew")
+        raise RowsError(
+            "expected a row for each worker, found a header alone; download the list anew"
+        )
     return found
 
 
@@ -45,7 +51,9 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
     for _, values in records:
         person, session = _column(values, _PERSON), _column(values, _SESSION)
         if person:
-            found.setdefault(_person(values, person), []).append(str(values[session]).strip() if session else "")
+            found.setdefault(_person(values, person), []).append(
+                str(values[session]).strip() if session else ""
+            )
     return found
 
 

@@ -34,7 +34,11 @@ class Operators:
     """Recognises operators by their login's name, or by the link's cookie where there is no Space."""
 
     def __init__(
-        self, names: frozenset[str], voters: Voters, by_link: bool, clock: Callable[[], float] = time.monotonic
+        self,
+        names: frozenset[str],
+        voters: Voters,
+        by_link: bool,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = names
         self._voters = voters

@@ -56,14 +56,18 @@ class Link(NamedTuple):
         """Parse the query string of a URL; unknown parameters are ignored."""
         parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
         first = {name: values[0] for name, values in parts.items()}
-        return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
+        return cls(
+            first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", "")
+        )
 
 
 SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 """Errors whose message a voter reads."""
 
 
-def status_html(battle: Battle | None, names: Names | None = None, words: Words = ENGLISH, others: str = "") -> str:
+def status_html(
+    battle: Battle | None, names: Names | None = None, words: Words = ENGLISH, others: str = ""
+) -> str:
     """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
@@ -71,7 +75,9 @@ def status_html(battle: Battle | None, names: Names | None = None, words: Words 
     if phase is Phase.REVEALED and names is not None:
         sides = ("b", "a") if battle.choice == "b" else ("a", "b")
         text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
-    elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
+    elif (
+        battle.choice is not None
+    ):  # chosen, maybe revealed in another tab: this page has yet to ask for the names
         phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.voted_at:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
@@ -141,8 +147,12 @@ class BattleTab:
                 self.sides: dict[Side, gr.HTML] = {}
                 for side in SIDES:
                     with gr.Column(elem_classes="answer", elem_id=f"card-{side}", min_width=280):
-                        self.titles[side] = gr.HTML(HTML.title(side, ENGLISH), elem_classes="title", padding=False)
-                        self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
+                        self.titles[side] = gr.HTML(
+                            HTML.title(side, ENGLISH), elem_classes="title", padding=False
+                        )
+                        self.sides[side] = gr.HTML(
+                            elem_classes="text", elem_id=f"answer-{side}", padding=False
+                        )
         self.outcome = gr.HTML(elem_id="outcome", padding=False)
         with gr.Column(elem_id="dock"):
             self.status = gr.HTML(elem_id="status", padding=False)
@@ -162,7 +172,9 @@ class BattleTab:
             self.first = gr.HTML(elem_id="terms", padding=False)
         with gr.Accordion(ENGLISH["pick"], open=False, elem_id="pick") as self.pick:
             with gr.Row():
-                self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label=ENGLISH["family"], elem_id="family")
+                self.family = gr.Dropdown(
+                    [ANY_FAMILY], value=ANY_FAMILY, label=ENGLISH["family"], elem_id="family"
+                )
                 self.search = gr.Textbox(label=ENGLISH["search"], elem_id="search", max_length=200)
             self.results = gr.HTML(elem_id="results", padding=False)
         gr.HTML(PAGE.foot(ENGLISH, NAMES), padding=False)
@@ -170,31 +182,57 @@ class BattleTab:
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none is queued, so that a vote never waits behind other events."""
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
-        screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
+        screen = [
+            self.token,
+            self.item,
+            self.answers,
+            *self.sides.values(),
+            self.status,
+            self.problem,
+            *names,
+        ]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
         opened = [self.query, self.search, *screen]
         answered = [page.load(self.on_load, [self.query, self.token], opened, js=_ADDRESS, **PLAIN)]
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
-            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
-            chosen.then(None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }")
+            chosen = self.choose[side].click(
+                handler, self.token, [self.status, self.saved, self.problem], **PLAIN
+            )
+            chosen.then(
+                None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }"
+            )
             answered.append(chosen)
         undone = [self.token, self.status, self.saved, self.problem]
         taken_back = self.undo.click(self.on_undo, self.token, undone, **PLAIN)
         taken_back.then(None, js="() => stereoscopeVote.answered()")
-        revealed = self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN)
+        revealed = self.reveal.click(
+            self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN
+        )
         revealed.then(None, js="() => stereoscopeVote.answered()")
         held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
         held.then(None, self.held, None, js="(held) => stereoscopeVote.hold(held)")
-        sent_ahead = [self.item, *self.sides.values(), *self.titles.values(), self.outcome, self.status]
+        sent_ahead = [
+            self.item,
+            *self.sides.values(),
+            *self.titles.values(),
+            self.outcome,
+            self.status,
+        ]
         self.show.click(None, None, sent_ahead, js="() => stereoscopeVote.shown()")
         shown = "(query, family) => [query, family, stereoscopeVote.name()]"
-        following = self.next.click(self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN)
+        following = self.next.click(
+            self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN
+        )
         went_on = "() => { stereoscopeVote.answered(); stereoscope.focusNew(); }"
         following.then(None, js=went_on)
         self.skip.click(None, js="() => stereoscopeVote.ask(true)")
         kept = "() => { stereoscopeVote.ask(false); return []; }"
         self.keep.click(self.on_keep, None, self.problem, js=kept, **PLAIN)
-        skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
+        skips = (
+            (self.judge, self.on_skip_judge),
+            (self.broken, self.on_skip_broken),
+            (self.rude, self.on_skip_rude),
+        )
         for button, handler in skips:
             skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
             skipped.then(None, js=went_on)
@@ -220,10 +258,16 @@ class BattleTab:
     def _loaded(self, query: object, before: object, request: gr.Request) -> Updates:
         link, words = Link.parse(query), words_of(request.headers)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
+            return {
+                self.query: query,
+                **self._message("one_step", NoVisitorError(), words, new_tab=True),
+            }
         again = self._again(before, request) if before else None
         updates = again or self._next(link, BattleRequest(item=link.item), request)
-        labels = {self.family: gr.update(label=words["family"]), self.search: gr.update(label=words["search"])}
+        labels = {
+            self.family: gr.update(label=words["family"]),
+            self.search: gr.update(label=words["search"]),
+        }
         picks = gr.update(visible=link.campaign is None, label=words["pick"])
         return {self.query: query, **labels, self.pick: picks, **updates}
 
@@ -240,7 +284,9 @@ class BattleTab:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
         try:
             voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
-            held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link, request))
+            held = self._sampler.hold(
+                voter, self._battle_request(family), self._seat(voter, link, request)
+            )
         except (LimitError, UnsignedLinkError, *SHOWN_ERRORS):  # `on_next` says so
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
@@ -259,15 +305,21 @@ class BattleTab:
         return await self._choose("b", token, request)
 
     @_shows_errors
-    def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_judge(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("cannot judge", query, family, token, request)
 
     @_shows_errors
-    def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_broken(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("image broken", query, family, token, request)
 
     @_shows_errors
-    def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_rude(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("offensive", query, family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
@@ -295,11 +347,15 @@ class BattleTab:
         voter, words = self._voter(request), words_of(request.headers)
         try:
             return self._named(self._store.reveal(voter, str(token)), voter, words)
-        except ChoiceError as error:  # a late answer may have put another battle's names on the page
+        except (
+            ChoiceError
+        ) as error:  # a late answer may have put another battle's names on the page
             return {**self._unnamed(words), **self._stands(voter, token, error, request)}
 
     @_shows_errors
-    def _stands(self, voter: int, token: object, error: ChoiceError, request: gr.Request) -> Updates:
+    def _stands(
+        self, voter: int, token: object, error: ChoiceError, request: gr.Request
+    ) -> Updates:
         """Say what is wrong and show where the battle stands: another tab may have gone on."""
         status = status_html(self._store.find(voter, str(token)), words=words_of(request.headers))
         return {self.status: status, self.problem: _problem(error, request)}
@@ -308,7 +364,9 @@ class BattleTab:
         """Take back what was said about a skip."""
         return {self.problem: ""}
 
-    def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def _skip(
+        self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         voter = self._voter(request)
         try:
             self._store.skip(voter, str(token), reason)
@@ -381,14 +439,21 @@ class BattleTab:
             self.status: status_html(battle, words=words),
             self.saved: "",
             **self._counted(voter, battle, words),
-            **(self._named(battle, voter, words) if battle.phase is Phase.REVEALED else self._unnamed(words)),
+            **(
+                self._named(battle, voter, words)
+                if battle.phase is Phase.REVEALED
+                else self._unnamed(words)
+            ),
         }
 
     def _item_html(self, item: Item, words: Words, battle: str) -> str:
         return HTML.item(item, shown_images(item.images, self._scaled), words, battle=battle)
 
     def _unnamed(self, words: Words) -> Updates:
-        return {self.outcome: "", **{title: HTML.title(side, words) for side, title in self.titles.items()}}
+        return {
+            self.outcome: "",
+            **{title: HTML.title(side, words) for side, title in self.titles.items()},
+        }
 
     def _named(self, battle: Battle, voter: int, words: Words) -> Updates:
         """Return the updates that show the names, over the answers and in the status line, for screen readers."""
@@ -401,7 +466,9 @@ class BattleTab:
             **self._counted(voter, battle, words),
         }
 
-    def _message(self, title: str, text: Exception | str, words: Words, new_tab: bool = False) -> Updates:
+    def _message(
+        self, title: str, text: Exception | str, words: Words, new_tab: bool = False
+    ) -> Updates:
         message = HTML.message(words[title], said(text, words), words, new_tab)
         updates = {self.item: message, self.answers: gr.update(visible=False)}
         blank = dict.fromkeys((self.token, self.saved, self.first, self.outcome), "")
@@ -420,7 +487,9 @@ class BattleTab:
 
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:
-        return BattleRequest(family=family if isinstance(family, str) and family != ANY_FAMILY else None)
+        return BattleRequest(
+            family=family if isinstance(family, str) and family != ANY_FAMILY else None
+        )
 
 
 def _button(name: str, **how: Any) -> gr.Button:

@@ -38,7 +38,9 @@ from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
 STYLE = "".join((_HERE / name).read_text("utf-8") for name in ("page.css", "campaign.css"))
-SCRIPT = ";\n".join((_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js"))
+SCRIPT = ";\n".join(
+    (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
+)
 VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
@@ -91,17 +93,25 @@ class CampaignPages:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
         return self.seats.enter(campaign, who, visit.network)
 
-    def _arrival(self, name: str, query: Mapping[str, str], visit: Visit) -> tuple[Campaign, Arrival]:
+    def _arrival(
+        self, name: str, query: Mapping[str, str], visit: Visit
+    ) -> tuple[Campaign, Arrival]:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
-        account = self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
+        account = (
+            self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
+        )
         logged_in = account and account_arrival(*account)
-        return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
+        return campaign, arrival(
+            campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
+        )
 
     def _to(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
-        return replace(visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})})
+        return replace(
+            visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
+        )
 
     def seat(self, name: str, token: str) -> Seat:
         """The seat of an address. Raises CampaignLinkError."""
@@ -113,7 +123,11 @@ class CampaignPages:
 
     def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
-        task, act, piece = self.tasks[seat.campaign.task], form.get("act", ""), form.get("piece", "")
+        task, act, piece = (
+            self.tasks[seat.campaign.task],
+            form.get("act", ""),
+            form.get("piece", ""),
+        )
         if seat.end is not None:
             raise CampaignLinkError("Your work here is done; nothing more can be sent.")
         if act == "withdraw":
@@ -130,9 +144,13 @@ class CampaignPages:
             task.take(seat, piece, form)
         return ""
 
-    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words) -> str:
+    def _answer_exam(
+        self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
+    ) -> str:
         number = form.get("number", "")
-        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:  # nothing is asked any more
+        if (
+            seat.campaign.ended_at is not None or self.qualification.standing(seat) is None
+        ):  # nothing is asked any more
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
@@ -145,15 +163,21 @@ class CampaignPages:
 
     def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
         spec, stands = seat.campaign.spec.qualify, self.qualification.standing(seat)
-        assert spec is not None and stands is not None, "a seat that must qualify has a question left"
-        name = self.qualification.question(seat, task.exam_names(spec.items), stands.attempt, stands.number)
+        assert spec is not None and stands is not None, (
+            "a seat that must qualify has a question left"
+        )
+        name = self.qualification.question(
+            seat, task.exam_names(spec.items), stands.attempt, stands.number
+        )
         return stands, self._question(seat, task, name, words)
 
     @staticmethod
     def _question(seat: Seat, task: SeatTask, name: str, words: Words) -> ExamQuestion:
         found = task.exam_question(seat, name, words)
         if found is None:
-            raise CampaignLinkError("A practice question was taken out. Tell whoever sent you the link.")
+            raise CampaignLinkError(
+                "A practice question was taken out. Tell whoever sent you the link."
+            )
         return found
 
     def shown(
@@ -174,7 +198,9 @@ class CampaignPages:
         if told:
             return told
         if seat.must_qualify and self.qualification.standing(seat) is None:
-            seat = self.seats.note(seat, "qualified" if self.qualification.has_passed(seat) else "failed")
+            seat = self.seats.note(
+                seat, "qualified" if self.qualification.has_passed(seat) else "failed"
+            )
         if seat.must_qualify and seat.campaign.ended_at is None:
             return self._exam_page(seat, visit, problem)
         if seat.end is None:
@@ -234,7 +260,12 @@ class CampaignPages:
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
         """What was right about an answered practice question; empty if there is none such."""
         attempt, _, number = after.partition(".")
-        if not (attempt.isdecimal() and number.isdecimal() and len(after) < 9 and seat.campaign.spec.qualify):
+        if not (
+            attempt.isdecimal()
+            and number.isdecimal()
+            and len(after) < 9
+            and seat.campaign.spec.qualify
+        ):
             return ""
         given = self.qualification.given(seat, int(attempt), int(number))
         if given is None:
@@ -242,7 +273,9 @@ class CampaignPages:
         words = visit.words
         question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
         verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
-        form = HTML.exam(path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
+        form = HTML.exam(
+            path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words
+        )
         lead = self._exam_lead(int(attempt), int(number), seat, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
@@ -255,7 +288,9 @@ class CampaignPages:
 
     def _end_page(self, seat: Seat, visit: Visit) -> str:
         words, platform, code = visit.words, seat.campaign.spec.platform, seat.end_code
-        back = f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
+        back = (
+            f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
+        )
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"].format(seat.id), code)
@@ -265,11 +300,16 @@ class CampaignPages:
         """The page of a link that opens nothing."""
         words = visit.words
         title, text, link = words["c_nothing"], said(error, words), ("", "")
-        if isinstance(error, CampaignError):  # its words are the operator's, with names of models in them
+        if isinstance(
+            error, CampaignError
+        ):  # its words are the operator's, with names of models in them
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
-            title, link = words["c_login"], (f"/login?{urlencode({'back': visit.address})}", words["login"])
+            title, link = (
+                words["c_login"],
+                (f"/login?{urlencode({'back': visit.address})}", words["login"]),
+            )
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, *link))
@@ -277,7 +317,9 @@ class CampaignPages:
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
         title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        words = {"en": _LANGUAGES[visit.language]}  # the page is in its language already: its script translates nothing
+        words = {
+            "en": _LANGUAGES[visit.language]
+        }  # the page is in its language already: its script translates nothing
         return HTML.document(title, visit.language, VERSION, words, kind, parts)
 
 
@@ -306,7 +348,9 @@ class CampaignRoutes:
 
         def act() -> Response:
             if form.get("consent") != "yes":
-                raise CampaignLinkError("Tick the box to begin; without your consent nothing is stored.")
+                raise CampaignLinkError(
+                    "Tick the box to begin; without your consent nothing is stored."
+                )
             return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
         return await asyncio.to_thread(self._tried, act, request)
@@ -315,7 +359,9 @@ class CampaignRoutes:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
         def act() -> Response:
-            return _answered(self.pages.shown(self.pages.seat(name, token), self._visit(request), after))
+            return _answered(
+                self.pages.shown(self.pages.seat(name, token), self._visit(request), after)
+            )
 
         return self._tried(act, request)
 
@@ -327,7 +373,9 @@ class CampaignRoutes:
 
         return await self.done(name, token, request, form, do)
 
-    async def done(self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do) -> Response:
+    async def done(
+        self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do
+    ) -> Response:
         """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
 
         def act() -> Response:
@@ -345,7 +393,9 @@ class CampaignRoutes:
     def _visit(self, request: Request) -> Visit:
         words, language = campaign_words(request.headers), language_of(request.headers)
         address = f"{request.url.path}?{request.url.query}"
-        return Visit(words, language, self.pages.networks.of(request), owner_of(request.headers), address)
+        return Visit(
+            words, language, self.pages.networks.of(request), owner_of(request.headers), address
+        )
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""
@@ -362,8 +412,12 @@ def routes(pages: CampaignPages) -> APIRouter:
     router.add_api_route("/c/{name}", does.enters, methods=["POST"])
     router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
     router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
-    router.add_api_route("/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT))
-    router.add_api_route("/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT))
+    router.add_api_route(
+        "/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT)
+    )
+    router.add_api_route(
+        "/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT)
+    )
     return router
 
 
@@ -371,7 +425,9 @@ _KEPT = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
 
 def _answered(html: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"})
+    return HTMLResponse(
+        html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"}
+    )
 
 
 def to_seat(seat: Seat, query: str = "") -> Response:

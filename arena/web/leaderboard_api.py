@@ -32,7 +32,10 @@ FILES: Mapping[str, tuple[str, Callable[[str, Board, Leaderboard, str], str | by
     "board.csv": ("text/csv", lambda title, board, boards, plot: board_csv(board)),
     "board.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(board_chart(board))),
     "board.png": ("image/png", lambda title, board, boards, plot: chart_png(board, title)),
-    "plot.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot))),
+    "plot.svg": (
+        "image/svg+xml",
+        lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot)),
+    ),
     "plot.png": ("image/png", lambda title, board, boards, plot: png(_drawn(board, boards, plot))),
 }
 """Each file's media type, and what makes it, given its title and the name of the plot in it, if it has one."""
@@ -57,7 +60,9 @@ class BoardFiles:
     """Files of boards by name and board, the least recently used dropped first."""
 
     leaderboard: Leaderboard
-    _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(
+        default_factory=OrderedDict
+    )
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
@@ -111,7 +116,9 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
                 "vary": "accept-encoding",
                 **({"content-encoding": "gzip"} if zips else {}),
             }
-            return Response(file.zipped if zips else file.plain, media_type=FILES[name][0], headers=headers)
+            return Response(
+                file.zipped if zips else file.plain, media_type=FILES[name][0], headers=headers
+            )
 
         if name not in FILES or (name in OF_ONE_PLOT and plot not in FURTHER):
             return PlainTextResponse("There is no such file.", status_code=404)

@@ -67,7 +67,9 @@ class LiveApi:
         return router
 
     async def upload(self, request: Request) -> Response:
-        image = await self.images.receive(request.state.voter, request.stream(), self.networks.of(request))
+        image = await self.images.receive(
+            request.state.voter, request.stream(), self.networks.of(request)
+        )
         return JSONResponse({"image": image.token, "still": image.still})
 
     def image(self, request: Request, token: str) -> Response:
@@ -99,7 +101,9 @@ class LiveApi:
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
         network = self.networks.of(request)
-        live_request = LiveRequest(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
+        live_request = LiveRequest(
+            sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network
+        )
         battle = await self.sessions.begin(request.state.voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
@@ -116,9 +120,13 @@ class LiveApi:
         battle = await asyncio.to_thread(self.store.find, voter, token)
         item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
-            raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
+            raise LiveError(
+                "The item of this battle is no longer here; choose A or B, or start another battle"
+            )
         files = await asyncio.to_thread(self._files, item)
-        battle = await self.sessions.follow(voter, token, sent.text("text"), files, self.networks.of(request))
+        battle = await self.sessions.follow(
+            voter, token, sent.text("text"), files, self.networks.of(request)
+        )
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
     async def stop(self, request: Request, token: str) -> Response:

@@ -50,23 +50,33 @@ class ModelPages:
         name, choice = address.model or "", address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return MODEL.absent(MOST_NAME if choice else 0)
-        return PARTS.not_understood(address.strange(choice)) + self.model_html(name, choice, address.before)
+        return PARTS.not_understood(address.strange(choice)) + self.model_html(
+            name, choice, address.before
+        )
 
     def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
         found = model_results(board, name, self._leaderboard.families)
-        where, back = f"{selection.source}, {PICTURES[query['images']].lower()}", board_address(query)
+        where, back = (
+            f"{selection.source}, {PICTURES[query['images']].lower()}",
+            board_address(query),
+        )
         elsewhere = [
-            (f"{source}, {PICTURES[images].lower()}", model_address(name, {"source": source, "images": images}))
+            (
+                f"{source}, {PICTURES[images].lower()}",
+                model_address(name, {"source": source, "images": images}),
+            )
             for source, images, _, _, models in self.overview.entries()
             if name in models and (source, images) != (selection.source, query["images"])
         ]
         if found is None:
             return MODEL.unknown(shortened(name, 80), where, back, elsewhere)
         links = {line.model: model_address(line.model, query) for line in board.standings}
-        lost = self._leaderboard.lost_battles(selection.key, found.standing.code, before, MOST_LOST + 1)
+        lost = self._leaderboard.lost_battles(
+            selection.key, found.standing.code, before, MOST_LOST + 1
+        )
         names = {line.code: line.model for line in board.standings}
         more = _page(links[name], lost[MOST_LOST - 1].number) if len(lost) > MOST_LOST else ""
         newest = links[name] if before is not None else ""
@@ -75,7 +85,14 @@ class ModelPages:
             (where, back, elsewhere),
             (_rows(found.families), _rows(found.opponents), links),
             (self._seen(found.best), self._seen(found.worst)),
-            (self._seen(lost[:MOST_LOST]), names, MOST_TEXT, more, newest, selection.key.kind == "bank"),
+            (
+                self._seen(lost[:MOST_LOST]),
+                names,
+                MOST_TEXT,
+                more,
+                newest,
+                selection.key.kind == "bank",
+            ),
             judges(board, board.statistics) if board.statistics else "",
         )
 

@@ -74,7 +74,11 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
         found = await to_thread.run_sync(previews.picture, path, limiter=turns)
         if found is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
-        return Response(found, media_type="image/png", headers={"cache-control": f"public, max-age={60 * _MINUTES}"})
+        return Response(
+            found,
+            media_type="image/png",
+            headers={"cache-control": f"public, max-age={60 * _MINUTES}"},
+        )
 
     return router
 
@@ -88,18 +92,31 @@ def drawn(drawing: Drawing) -> bytes:
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Return a picture of a title above a text, left of the picture that they are about."""
     width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
-    title, text = (shown if is_drawable(shown) else other for shown, other in ((title, _TITLE), (text, VOTE_WORDS)))
+    title, text = (
+        shown if is_drawable(shown) else other
+        for shown, other in ((title, _TITLE), (text, VOTE_WORDS))
+    )
     sizes = {size: _lines(title, width, size) for size in (20, 24, 30)}
     size = max((size for size, lines in sizes.items() if len(lines) < 4), default=20)
     heading = sizes[size]
     heading = heading if len(heading) < 6 else [*heading[:4], f"{heading[4][:-1]}…"]
     marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
-    marks += [TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size) for place, line in enumerate(heading)]
+    marks += [
+        TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size)
+        for place, line in enumerate(heading)
+    ]
     top = 104 + 1.25 * size * len(heading)
     words, room = _lines(text, width, 16), int((_HEIGHT - 30 - top) // 22) + 1
-    words = words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
-    marks += [TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16) for place, line in enumerate(words)]
-    photo = picture and Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
+    words = (
+        words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
+    )
+    marks += [
+        TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16)
+        for place, line in enumerate(words)
+    ]
+    photo = picture and Photo(
+        picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE
+    )
     return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)
 
 

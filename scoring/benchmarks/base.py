@@ -142,7 +142,12 @@ class Benchmark(ABC, Generic[R]):
 
     def sentence(self, report: R) -> str:
         """The report in one sentence, written from its numbers."""
-        found = (self.headline(report), self.groups(report), self.published(report), self.caveats(report))
+        found = (
+            self.headline(report),
+            self.groups(report),
+            self.published(report),
+            self.caveats(report),
+        )
         return sentence(report.title, self.edition(report), *found)
 
 
@@ -150,7 +155,9 @@ class Benchmark(ABC, Generic[R]):
 class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
-    unpictured: str = "the scored file held none, in a column image, or was gone before its answers were judged"
+    unpictured: str = (
+        "the scored file held none, in a column image, or was gone before its answers were judged"
+    )
 
     @abstractmethod
     def fits(self, first: Record) -> bool:
@@ -215,9 +222,16 @@ class OpenedFile:
         check_scorable(self.name, self.file.problems)
         known = self.benchmark.protocols.values()
         if protocol not in known:
-            raise ChoicesError(f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}")
+            raise ChoicesError(
+                f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}"
+            )
         shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
-        head = {"benchmark": self.benchmark.key, "protocol": protocol, "title": shown, "file": self.name}
+        head = {
+            "benchmark": self.benchmark.key,
+            "protocol": protocol,
+            "title": shown,
+            "file": self.name,
+        }
         return self.benchmark.reported(self, {**head, "created": made, "judge": None})
 
 
@@ -225,13 +239,17 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
     """The rows as long as the file is wanted. Raises ChoicesError when it no longer is."""
     for number, row in enumerate(rows):
         if number % _ROWS_AT_A_TIME == 0 and not wanted():
-            raise ChoicesError(f"{name}: nobody waits for it any more, or it was replaced; choose the file again")
+            raise ChoicesError(
+                f"{name}: nobody waits for it any more, or it was replaced; choose the file again"
+            )
         yield row
 
 
 def check_scorable(name: str, problems: Iterable[Problem]) -> None:
     """Raise ChoicesError with the problems that keep a file from being scored, the first _SHOWN with their rows."""
-    blocking = grouped((problem.text, problem.row) for problem in problems if problem.blocks == "scoring")
+    blocking = grouped(
+        (problem.text, problem.row) for problem in problems if problem.blocks == "scoring"
+    )
     if blocking:
         lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
         lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
@@ -250,7 +268,10 @@ def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T
     """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
     adapter, rows = TypeAdapter(kind), (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
-    return tuple(adapter.validate_python({**row, "scores": {name: row[name] for name in scores}}) for row in filled)
+    return tuple(
+        adapter.validate_python({**row, "scores": {name: row[name] for name in scores}})
+        for row in filled
+    )
 
 
 class LazyFiles(UserDict[str, Any]):

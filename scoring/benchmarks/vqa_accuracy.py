@@ -33,7 +33,10 @@ def normal(answer: str) -> str:
     joined, text = bool(_THOUSANDS.search(line)), line
     for mark in _MARKS:
         text = text.replace(mark, "" if joined or f"{mark} " in line or f" {mark}" in line else " ")
-    words = (_NUMBERS.get(word, word) for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split())
+    words = (
+        _NUMBERS.get(word, word)
+        for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split()
+    )
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
 
 

@@ -81,8 +81,12 @@ def corrected_mean(
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(groups, rest)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
-    corrected = alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
-    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone))
+    corrected = (
+        alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
+    )
+    return CorrectedMean(
+        float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone)
+    )
 
 
 def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
@@ -107,7 +111,9 @@ def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
         rest = fold != number
         spread = score[rest].var()
         if spread > 0:
-            together = ((score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())).mean()
+            together = (
+                (score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())
+            ).mean()
             weights[~rest] = np.clip(together / spread, 0, 1)
     return weights
 
@@ -124,7 +130,10 @@ def _groups(known: MarkedScores) -> Groups:
         return [(len(known.scores), np.arange(len(known.marks)))]
     mine = known.strata[known.marked]
     told = len(known.scores) / np.isin(known.strata, mine).sum()
-    return [(told * float((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
+    return [
+        (told * float((known.strata == one).sum()), np.flatnonzero(mine == one))
+        for one in np.unique(mine)
+    ]
 
 
 def _stratified(groups: Groups, values: Floats) -> float:

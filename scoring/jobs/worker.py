@@ -29,7 +29,9 @@ AT_ONCE = 2
 """Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-_UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
+_UNEXPECTED = (
+    "an error that should not happen; the operator finds it in the log. What is judged stays"
+)
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +82,9 @@ class JobWorker:
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="runner", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run()), name="runner", daemon=True
+        )
         self._wakeup = threading.Event()
 
     def start(self) -> None:
@@ -134,7 +138,9 @@ class JobWorker:
                 running.stop.set()
             elif running.progress:
                 link = running.claim.job.link
-                await asyncio.to_thread(self._jobs.note, self.name, link, running.progress, running.ratio)
+                await asyncio.to_thread(
+                    self._jobs.note, self.name, link, running.progress, running.ratio
+                )
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -146,7 +152,9 @@ class JobWorker:
         busy = frozenset(running.claim.job.link for running in self._running.values())
         own = sum(running.own is not None for running in self._running.values())
         keys = frozenset(self._own) if own < AT_ONCE else frozenset[str]()
-        claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE)
+        claim = await asyncio.to_thread(
+            self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE
+        )
         if claim is None:
             return False
         running = _Running(claim, self._own.get(claim.job.link))
@@ -184,14 +192,23 @@ class JobWorker:
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
             bound = RunBudget(claim.job.quote.most)
-            return Judge(claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures)
+            return Judge(
+                claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures
+            )
         job = claim.job
-        if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
+        if operator is None or (operator.address.shown, operator.spec.model) != (
+            job.address,
+            job.model,
+        ):
             where = place_of(job.address)
-            raise JobError(f"{job.model} at {where} is no longer lent; score the file again with another judge")
+            raise JobError(
+                f"{job.model} at {where} is no longer lent; score the file again with another judge"
+            )
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
-        return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
+        return Judge(
+            spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures
+        )
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
         running = self._running.pop(task)

@@ -95,7 +95,9 @@ def _rules() -> _Rules:
         else:
             families.setdefault(family, []).append(rule)
     together = re.compile("|".join(families.pop(_TOGETHER)))
-    joined = {family: re.compile("|".join(rules), re.MULTILINE) for family, rules in families.items()}
+    joined = {
+        family: re.compile("|".join(rules), re.MULTILINE) for family, rules in families.items()
+    }
     return _Rules(joined, together, re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?"))
 
 
@@ -120,7 +122,9 @@ def canaries() -> tuple[Filled, ...]:
 SECRET = 8
 """Most canaries that are drawn for one job: half are answers of ours, half the upload's own."""
 _DETAIL = re.compile(r"[^\W\d_]{5,}")
-_COUNTS = re.compile(r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b")
+_COUNTS = re.compile(
+    r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b"
+)
 
 
 def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
@@ -133,7 +137,11 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     def rank(*parts: str) -> str:
         return hashlib.sha256("\0".join([seed, *parts]).encode("utf-8", "replace")).hexdigest()
 
-    own = [(one.question.id, one.prediction) for one in filled if one.prediction and _WORD.search(one.prediction)]
+    own = [
+        (one.question.id, one.prediction)
+        for one in filled
+        if one.prediction and _WORD.search(one.prediction)
+    ]
     ours = list(_shipped().items())
     found: list[Filled] = []
     free = {one.question.id: one.question for one in filled}
@@ -168,7 +176,11 @@ _REPEATED, _LONG_ENOUGH = 3, 20
 def repeated(predictions: Iterable[str | None]) -> Mapping[str, int]:
     """Answers of some length that are given to several questions, and to how many: as if they fitted all."""
     times = Counter(" ".join(text.split()) for text in predictions if text)
-    return {text: count for text, count in times.items() if count >= _REPEATED and len(text) >= _LONG_ENOUGH}
+    return {
+        text: count
+        for text, count in times.items()
+        if count >= _REPEATED and len(text) >= _LONG_ENOUGH
+    }
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
@@ -179,7 +191,11 @@ def swapped(question: Question, prediction: str, questions: Iterable[Question]) 
         digest = hashlib.sha256(f"{question.id}\0{other.id}".encode()).hexdigest()
         return len(own & _words(other.truth)), digest
 
-    others = (other for other in questions if other.id != question.id and _words(other.truth) - _words(question.truth))
+    others = (
+        other
+        for other in questions
+        if other.id != question.id and _words(other.truth) - _words(question.truth)
+    )
     stranger = min(others, key=order, default=None)
     truth = stranger.truth if stranger else canaries()[0].question.truth
     return replace(question, truth=truth)

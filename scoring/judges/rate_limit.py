@@ -60,7 +60,10 @@ class ReplyTimes:
 
     def limit(self, given_up: int) -> float:
         known = self._replies >= _ENOUGH
-        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf)
+        return min(
+            self._timeout,
+            max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf,
+        )
 
     @asynccontextmanager
     async def limited(self, given_up: int) -> AsyncIterator[None]:

@@ -89,11 +89,18 @@ def prompt_text(name: str) -> str:
     return (PROMPTS / name).read_text("utf-8")
 
 
-def closed_schema(name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()) -> str:
+def closed_schema(
+    name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()
+) -> str:
     """JSON schema of a reply that is an object with one of these values, if any are given, and nothing else."""
     field = {"type": kind, "enum": values} if values else {"type": kind}
     return json.dumps(
-        {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+        {
+            "type": "object",
+            "properties": {name: field},
+            "required": [name],
+            "additionalProperties": False,
+        }
     )
 
 
@@ -157,10 +164,14 @@ def request(
     of a model that gives one.
     """
     if ask.samples > 1 and not spec.samples:
-        raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
+        raise ValueError(
+            f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls"
+        )
     body: dict[str, Any] = {
         "model": spec.model,
-        "messages": [{"role": message.role, "content": _content(message, url)} for message in ask.messages],
+        "messages": [
+            {"role": message.role, "content": _content(message, url)} for message in ask.messages
+        ],
         spec.tokens: ask.reply_tokens + spec.reasoning_tokens,
     }
     if spec.temperature and ask.temperature is not None:
@@ -177,12 +188,17 @@ def request(
 def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
     if not message.pictures:
         return message.text
-    shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
+    shown = [
+        {"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures
+    ]
     return [{"type": "text", "text": message.text}, *shown]
 
 
 def response_format(schema: str) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)},
+    }
 
 
 @cache
@@ -224,7 +240,9 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         require_columns(record, ("model", "prompt", "completion"), path.name)
         model = str(record.values["model"]).strip()
         if not model or model in prices:
-            problem = "is there twice; delete one" if model else "expected a model's name; write it there"
+            problem = (
+                "is there twice; delete one" if model else "expected a model's name; write it there"
+            )
             raise RowsError(problem, path.name, record.row, "model")
         prices[model] = _price(record, "prompt", "completion", path.name)
     return prices

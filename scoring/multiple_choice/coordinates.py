@@ -94,7 +94,10 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
 
     def rewritten(one: Bracket) -> str:
         wholes = pixels if one.numbers not in corners else one.numbers[0] != 1
-        new = (_written(number, size[place % 2], wholes, unit) for place, number in enumerate(one.numbers))
+        new = (
+            _written(number, size[place % 2], wholes, unit)
+            for place, number in enumerate(one.numbers)
+        )
         return _NUMBER.sub(lambda _: next(new), one.text)
 
     phrase, note = _UNITS[unit]
@@ -131,19 +134,24 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
     gives_lengths, boxes = "[x,y,w,h]" in text.replace(" ", ""), []
     for numbers in found:
         x, y, right, bottom = (
-            float(number / size[place % 2] if pixels else number) for place, number in enumerate(numbers)
+            float(number / size[place % 2] if pixels else number)
+            for place, number in enumerate(numbers)
         )
         if gives_lengths:
             right, bottom = x + right, y + bottom
         if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
-            raise CoordinateError(f"a box without an area in the picture: {', '.join(map(str, numbers))}")
+            raise CoordinateError(
+                f"a box without an area in the picture: {', '.join(map(str, numbers))}"
+            )
         boxes.append((x, y, right, bottom))
     return tuple(boxes)
 
 
 def without_boxes(text: str) -> str:
     """A question that calls its boxes marked in red, without their numbers and what explains them."""
-    text = _replaced(_NAMED.sub(_MARKED, text), lambda one: _MARKED if len(one.numbers) == 4 else one.text)
+    text = _replaced(
+        _NAMED.sub(_MARKED, text), lambda one: _MARKED if len(one.numbers) == 4 else one.text
+    )
     start = text.find(_LEGEND)
     end = text.find(_AFTER, start)
     return text if start < 0 else (text[:start].rstrip() + (text[end:] if end >= 0 else ""))

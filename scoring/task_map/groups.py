@@ -59,7 +59,9 @@ class OrderPrediction(NamedTuple):
 def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
     """Predict by the models' means over the task's nearest ones."""
     row = found.distances[found.tasks.index(task)]
-    near = [place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task][:NEAREST]
+    near = [
+        place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task
+    ][:NEAREST]
     names = [found.tasks[place] for place in near]
     said, own = accuracies.means(names), accuracies.means([task])
     there, true = _places(said), _places(own)
@@ -69,7 +71,9 @@ def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPredict
         if not np.isnan(there[place])
     ]
     pairs = tuple(zip(names, row[near].tolist(), strict=True))
-    return OrderPrediction(pairs, tuple(sorted(places, key=lambda one: one[1])), tau(said, own) if len(said) else None)
+    return OrderPrediction(
+        pairs, tuple(sorted(places, key=lambda one: one[1])), tau(said, own) if len(said) else None
+    )
 
 
 def _places(values: Matrix) -> Matrix:

@@ -42,7 +42,11 @@ class ReportAccuracies:
     def of(self, link: str) -> PooledReport | None:
         """A report's, for whoever holds its link; None without an MMT-Bench report that scored something."""
         job = self._jobs.find(link)
-        return self._read(link) if job and job.state == "done" and job.benchmark == MMT_BENCH.key else None
+        return (
+            self._read(link)
+            if job and job.state == "done" and job.benchmark == MMT_BENCH.key
+            else None
+        )
 
     def pools(self) -> Mapping[Pool, tuple[PooledReport, ...]]:
         """The published reports, the newest of each title in a pool."""

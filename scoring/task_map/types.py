@@ -81,7 +81,9 @@ def complete_map(source: str, tasks: Sequence[str], distances: Matrix, **more: o
         gaps = np.isnan(inner).sum(axis=1)
         kept.pop(int(gaps.argmax()))
     if len(kept) < 3:
-        raise TaskMapError(f"A map needs three tasks or more that have distances to each other; here are {len(kept)}")
+        raise TaskMapError(
+            f"A map needs three tasks or more that have distances to each other; here are {len(kept)}"
+        )
     chosen = tuple(tasks[place] for place in kept)
     left_out = tuple(task for task in tasks if task not in chosen)
     inner = distances[np.ix_(kept, kept)]

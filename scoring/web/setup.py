@@ -27,7 +27,11 @@ log = logging.getLogger(__name__)
 
 def build_scoring(settings: Settings, database: Database) -> JobService:
     """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
-    jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
+    jobs, cache, upload_store = (
+        Jobs(database),
+        ReplyCache(database),
+        UploadStore(settings.uploads_dir),
+    )
     judge = settings.judge
     prices = read_prices(judge.prices) if judge.prices else {}
     operator = operators_judge(judge, jobs, prices)
@@ -39,7 +43,18 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
     sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
     lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
-    found = (sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
+    found = (
+        sets,
+        upload_store,
+        jobs,
+        worker,
+        cache,
+        operator,
+        prices,
+        ceiling,
+        submissions,
+        lending,
+    )
     return JobService(*found, report_pictures)
 
 

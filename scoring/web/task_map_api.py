@@ -29,7 +29,11 @@ from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
 TASK_MAP = "/task-map"
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
-_PAPER = {"20": "the paper's 20, columns as headed", "32": "the paper's 32, columns put back", "0": "none of the paper"}
+_PAPER = {
+    "20": "the paper's 20, columns as headed",
+    "32": "the paper's 32, columns put back",
+    "0": "none of the paper",
+}
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
 
@@ -80,15 +84,21 @@ class TaskMapPages:
             own=own.accuracies if own else None,
             task=chosen.task,
             form=_form(asked),
-            back=(_report(link), f"{own.accuracies.model} on MMT-Bench") if own else ("/", "Stereoscope"),
+            back=(_report(link), f"{own.accuracies.model} on MMT-Bench")
+            if own
+            else ("/", "Stereoscope"),
             private=own is not None,
         )
         try:
             found, tree = self._mapped(chosen.paper, asked.reports, chosen.linkage)
         except TaskMapError as error:
             return page_html(replace(shown, problem=f"There is no map: {error}."))
-        address = urlencode({name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")})
-        files = {name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES}
+        address = urlencode(
+            {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
+        )
+        files = {
+            name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
+        }
         return page_html(replace(shown, found=found, tree=tree, downloads=files))
 
     def file(self, name: str, query: Mapping[str, str], link: str = "") -> str | None:
@@ -97,7 +107,9 @@ class TaskMapPages:
         if asked is None:
             return None
         found, tree = self._mapped(asked.chosen.paper, asked.reports, asked.chosen.linkage)
-        return map_files(found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies)[name]
+        return map_files(
+            found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies
+        )[name]
 
     def brought(self, content: bytes, name: str) -> str:
         """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
@@ -130,7 +142,9 @@ class TaskMapPages:
         return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
 
 
-def _mapped(paper: str, reports: tuple[PooledReport, ...], linkage: Linkage) -> tuple[TaskMap, TaskTree]:
+def _mapped(
+    paper: str, reports: tuple[PooledReport, ...], linkage: Linkage
+) -> tuple[TaskMap, TaskTree]:
     found = performance_map(_joined(paper, reports))
     return found, task_tree(found, linkage)
 
@@ -141,18 +155,33 @@ def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
 
 
 def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
-    known = {"paper": {*_PAPER}, "here": {"", *pools}, "linkage": {*get_args(Linkage)}, "task": {"", *subtasks()}}
+    known = {
+        "paper": {*_PAPER},
+        "here": {"", *pools},
+        "linkage": {*get_args(Linkage)},
+        "task": {"", *subtasks()},
+    }
     known["clusters"] = {*map(str, range(2, MOST_CLUSTERS + 1))}
-    strange = [f"{name}={query[name][:80]}" for name in known if name in query and query[name] not in known[name]]
+    strange = [
+        f"{name}={query[name][:80]}"
+        for name in known
+        if name in query and query[name] not in known[name]
+    ]
     number = int(one) if (one := query.get("clusters")) in known["clusters"] else CLUSTERS
-    linkage: Linkage = next((one for one in get_args(Linkage) if one == query.get("linkage")), "average")
-    here, task = (one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task"))
+    linkage: Linkage = next(
+        (one for one in get_args(Linkage) if one == query.get("linkage")), "average"
+    )
+    here, task = (
+        one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task")
+    )
     paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
     return _MapChoice(paper, here, linkage, number, task, tuple(strange))
 
 
 def _form(asked: _MapRequest) -> MapForm:
-    here = {name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()}
+    here = {
+        name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()
+    }
     tasks = {key: one.name for key, one in subtasks().items()}
     choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "paper": ("Models of the paper", _PAPER),
@@ -176,7 +205,9 @@ def _sentences(asked: _MapRequest) -> tuple[str, ...]:
     said = [f"Models: {'; '.join(parts) or 'none'}."]
     pools = {str(one.pool) for one in asked.reports}
     if len(pools) + (chosen.paper != "0") > 1:
-        said.append("Not all were read alike, or on the same questions: some of what lies between them is that.")
+        said.append(
+            "Not all were read alike, or on the same questions: some of what lies between them is that."
+        )
     if chosen.strange:
         said.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
     return tuple(said)
@@ -202,9 +233,13 @@ class _MapRoutes:
         try:
             content = self._pages.file(name, request.query_params, link)
         except TaskMapError as error:
-            return PlainTextResponse(f"There is no map: {error}.", status_code=409, headers=NO_STORE)
+            return PlainTextResponse(
+                f"There is no map: {error}.", status_code=409, headers=NO_STORE
+            )
         if content is None:
-            return PlainTextResponse("There is no such map or file.", status_code=404, headers=NO_STORE)
+            return PlainTextResponse(
+                "There is no such map or file.", status_code=404, headers=NO_STORE
+            )
         return attachment(name, content)
 
     async def brings(self, request: Request) -> Response:
@@ -217,10 +252,15 @@ class _MapRoutes:
 
     def _brought(self, content: bytes, name: str) -> Response:
         try:
-            return HTMLResponse(self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE)
+            return HTMLResponse(
+                self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE
+            )
         except (RowsError, TaskMapError) as error:
             page = MapPage(
-                paper_accuracies(), problem=str(error), back=(TASK_MAP, "The map of accuracies"), private=True
+                paper_accuracies(),
+                problem=str(error),
+                back=(TASK_MAP, "The map of accuracies"),
+                private=True,
             )
             return HTMLResponse(page_html(page), status_code=409, headers=NO_STORE)
 
