@@ -144,7 +144,8 @@ class AppContext:
 
     def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        self.settings, self.networks = settings, Networks(settings.trusted_hops)
+        self.settings = settings
+        self.networks = Networks(settings.trusted_hops)
         self.database = database = Database(settings.database_url)
         database.become_server()
         hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
@@ -158,7 +159,8 @@ class AppContext:
         self.question_pictures = QuestionPictures(self.pictures, questions, self.scoring.pictures)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
-        self.terms, self.voters = Terms.read(), Voters(database)
+        self.terms = Terms.read()
+        self.voters = Voters(database)
         self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
         settle_official(
             database,
@@ -232,7 +234,8 @@ UPLOADS = {
 
 
 def create_app(context: AppContext) -> FastAPI:
-    settings, heads = context.settings, page_heads(context)
+    settings = context.settings
+    heads = page_heads(context)
     app = FastAPI(
         title="Stereoscope",
         docs_url=None,
@@ -287,7 +290,8 @@ def create_app(context: AppContext) -> FastAPI:
 
 def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
-    settings, scaled = context.settings, context.live.battles.scaled
+    settings = context.settings
+    scaled = context.live.battles.scaled
     eligibility = VoteEligibility(context.database, settings.counted)
     return (
         pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
@@ -339,7 +343,8 @@ def build_page(context: AppContext) -> gr.Blocks:
         report.listen(page, form, article)
     with page.route("Run", RUN):
         top(RUN)
-        admin, boards = context.admin, context.models.overview
+        admin = context.admin
+        boards = context.models.overview
         AdminTab(admin.watch, admin.service, admin.operators, boards).listen(page)
     page.queue(api_open=False, max_size=64)
     page._queue.sleep_when_free = (
@@ -387,7 +392,8 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
     def shows_filled() -> Updates:
         """Show the tabs that have something to show."""
         try:
-            judged, voted = judges.has_any(), bool(context.models.overview.entries())
+            judged = judges.has_any()
+            voted = bool(context.models.overview.entries())
         except DatabaseError:
             return {judges_tab: gr.skip()}
         return {judges_tab: gr.update(visible=judged), agreement_tab: gr.update(visible=voted)}
@@ -399,13 +405,16 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    settings, backup = context.settings, context.backup
+    settings = context.settings
+    backup = context.backup
     store = BattleStore(context.database, settings.vote_limits)
     campaigns = UnsignedLinks(
         context.database, settings.voters_per_pair, context.campaigns.campaigns.has
     )
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, terms, scaled = context.networks, context.terms.version, context.live.battles.scaled
+    networks = context.networks
+    terms = context.terms.version
+    scaled = context.live.battles.scaled
     copy = (lambda: backup.seen) if backup else (lambda: None)
     reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
     return BattleTab(

@@ -182,10 +182,8 @@ class Budget:
 
     def total(self) -> Total:
         query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
-        day, networks = (
-            f"{self._fund.prefix}day {now():%Y-%m-%d} ",
-            BUDGET.c.name.contains(" network "),
-        )
+        day = f"{self._fund.prefix}day {now():%Y-%m-%d} "
+        networks = BUDGET.c.name.contains(" network ")
         of_day = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(
             BUDGET.c.name.startswith(day), ~networks
         )
@@ -197,12 +195,15 @@ class Budget:
     def _limits(
         self, job: str, user: str, most: int | None = None, network: str | None = None
     ) -> list[_Limit]:
-        ceilings, (prefix, whose, settings, advice, quoted) = self._ceilings, self._fund
+        ceilings = self._ceilings
+        (prefix, whose, settings, advice, quoted) = self._fund
         by_job, by_day, by_total = (f"{advice} {setting}" for setting in settings)
         ceiling = ceilings.job
         if most is not None and most < ceiling:
-            ceiling, by_job = most, quoted or by_job
-        day, shared = f"{prefix}day {now():%Y-%m-%d}", NETWORK_DAYS * ceilings.user_day
+            ceiling = most
+            by_job = quoted or by_job
+        day = f"{prefix}day {now():%Y-%m-%d}"
+        shared = NETWORK_DAYS * ceilings.user_day
         of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", by_day)]
         return [
             _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", by_job),

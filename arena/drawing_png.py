@@ -77,7 +77,9 @@ def is_drawable(text: str) -> bool:
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
     """Draw a mark; the font has the micro sign, and not the letter mu of a model's name."""
-    ink, x, y = _INK[mark.tone], mark.x * _SCALE, mark.y * _SCALE
+    ink = _INK[mark.tone]
+    x = mark.x * _SCALE
+    y = mark.y * _SCALE
     if isinstance(mark, TextMark):
         pen.text(
             (x, y),

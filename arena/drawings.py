@@ -141,7 +141,8 @@ def shortened(name: str, letters: int = NAME_LETTERS) -> str:
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
     """Return a name in short lines, broken after hyphens and blanks where it can be."""
-    name, found = shortened(name, letters * lines), [""]
+    name = shortened(name, letters * lines)
+    found = [""]
     for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
         blank = "" if not found[-1] or found[-1][-1] in "-_/" else " "
         if len(found[-1]) + len(blank) + len(part) <= letters:
@@ -175,7 +176,9 @@ class GridCell(NamedTuple):
     title: str = ""
 
 
-_ROW, _CELL, _HEADS = 34, 80, 3
+_ROW = 34
+_CELL = 80
+_HEADS = 3
 _LETTERS = 10
 """Letters of a line above a column."""
 _ROW_LETTERS = 20
@@ -323,7 +326,8 @@ def shares_drawing(
     title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]
 ) -> Drawing:
     """Lay out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
-    width, bottom = 720, 40 + 28 * len(rows)
+    width = 720
+    bottom = 40 + 28 * len(rows)
 
     def at(share: float) -> float:
         return width * (0.45 + 0.43 * share)
@@ -349,7 +353,8 @@ def shares_drawing(
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
 
 
-_NUMBERS, _BARS = 72, 160
+_NUMBERS = 72
+_BARS = 160
 """Width of the axis of numbers, which a phone has room for, and height of the bars."""
 _LEAST_TOP = 5
 """Ticks of smaller counts would be no whole numbers."""
@@ -359,7 +364,8 @@ def counts_drawing(
     title: str, description: str, days: Sequence[str], counts: Sequence[int]
 ) -> Drawing:
     """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
-    width, top = 720, max(*counts, _LEAST_TOP)
+    width = 720
+    top = max(*counts, _LEAST_TOP)
     step = (width - _NUMBERS) / len(counts)
     marks: list[Mark] = []
     for tick in ticks(0, top, 5):
@@ -382,7 +388,10 @@ def counts_drawing(
     return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
 
 
-_WIDE, _LEFT, _RIGHT, _TALL = 720, 48, 520, 320
+_WIDE = 720
+_LEFT = 48
+_RIGHT = 520
+_TALL = 320
 _TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
 MOST_LINES = len(_TONES)
 """Lines that can be told apart by their colours."""

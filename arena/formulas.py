@@ -81,7 +81,8 @@ def formula_at(text: str, start: int, end: int) -> Formula | None:
 
 
 def _is_inline(text: str, start: int, stop: int) -> bool:
-    before, after = text[max(0, start - 1) : start], text[stop + 1 : stop + 2]
+    before = text[max(0, start - 1) : start]
+    after = text[stop + 1 : stop + 2]
     outside = not (before.isalnum() or before == "\\" or after.isalnum())
     return outside and not (
         text[start + 1].isspace() or text[stop - 1].isspace() or "\n" in text[start:stop]

@@ -164,7 +164,8 @@ def seen_length(text: str) -> int:
 
 
 def _few_marks(text: str) -> str:
-    kept, run = [], 0
+    kept = []
+    run = 0
     for character in text:
         run = run + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
         if run <= _MOST_MARKS:
@@ -173,7 +174,9 @@ def _few_marks(text: str) -> str:
 
 
 def _joined(joiners: re.Match[str]) -> str:
-    text, start, end = joiners.string, joiners.start(), joiners.end()
+    text = joiners.string
+    start = joiners.start()
+    end = joiners.end()
     around = text[max(0, start - 1) : start], text[end : end + 1]
     return (
         joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
@@ -209,7 +212,8 @@ def _inline_formula(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("formula", "", 0)
-        token.content, token.meta = state.src[state.pos : found.end], {"formula": found}
+        token.content = state.src[state.pos : found.end]
+        token.meta = {"formula": found}
     state.pos = found.end
     return True
 
@@ -235,7 +239,8 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
         state.line = first + len(lines)
         state.push("paragraph_open", "p", 1)
         token = state.push("formula", "", 0)
-        token.content, token.meta = text, {"formula": found}
+        token.content = text
+        token.meta = {"formula": found}
         state.push("paragraph_close", "p", -1)
     return True
 

@@ -383,7 +383,8 @@ def settings_read(
 
 def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[SettingRead]:
     for field, hint in get_type_hints(group, include_extras=True).items():
-        rules, value = getattr(hint, "__metadata__", ()), getattr(values, field, None)
+        rules = getattr(hint, "__metadata__", ())
+        value = getattr(values, field, None)
         name = next((str(rule.alias) for rule in rules if isinstance(rule, FieldInfo)), None)
         if name is None:
             yield from _read(next(filter(is_dataclass, (hint, *get_args(hint)))), value, environ)

@@ -27,7 +27,8 @@ REFERENCE = "human-verified reference"
 DATASET_ANSWER = "dataset answer"
 """Contestant whose answers are VisIT-Bench's `reference_output` column."""
 
-RIGHT, UNRELATED = "right answer", "unrelated answer"
+RIGHT = "right answer"
+UNRELATED = "unrelated answer"
 """The two contestants of a check item."""
 
 

@@ -194,7 +194,9 @@ class Attacker:
     """One network's client: counts what it sends by the status of the answer, and waits a little when refused."""
 
     def __init__(self, page: Page, port: int, sent: Counter[int]) -> None:
-        self.page, self.port, self.sent = page, port, sent
+        self.page = page
+        self.port = port
+        self.sent = sent
         self.numbers = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
@@ -393,7 +395,8 @@ def attack(name: str, port: int, seconds: float, told: Connection) -> None:
 
 def besieged(name: str, folder: Path, seconds: float) -> Seen:
     """Start a server on a copy of the folder, and attack it while people vote."""
-    data_dir, seen = folder.parent / name, Seen()
+    data_dir = folder.parent / name
+    seen = Seen()
     shutil.copytree(folder, data_dir)
     server = AppServer(data_dir, TRUSTED_HOPS="1", DEMO_BANK="off")
     processes = multiprocessing.get_context("spawn")

@@ -30,9 +30,15 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 
 SIZES = (10_000, 1_000_000)
-MODELS, FAMILIES, ITEMS, VOTERS = 100, 70, 140, 5_000
-WARM, CALLS, ROUNDS = 20, 400, 3
-TARGET_MS, TARGET_RATIO = 5.0, 1.5
+MODELS = 100
+FAMILIES = 70
+ITEMS = 140
+VOTERS = 5_000
+WARM = 20
+CALLS = 400
+ROUNDS = 3
+TARGET_MS = 5.0
+TARGET_RATIO = 1.5
 SINGLE = BoardKey(1, False)
 MOMENT = 1_700_000_000_000_000
 
@@ -66,14 +72,17 @@ class Arena:
         strength = coin.normal(0, 0.63, MODELS)
         a = coin.integers(0, MODELS, votes)
         b = (a + coin.integers(1, MODELS, votes)) % MODELS
-        item, voter = coin.integers(0, ITEMS, votes), np.arange(votes) // (votes // VOTERS or 1)
-        low, high = np.minimum(a, b), np.maximum(a, b)
+        item = coin.integers(0, ITEMS, votes)
+        voter = np.arange(votes) // (votes // VOTERS or 1)
+        low = np.minimum(a, b)
+        high = np.maximum(a, b)
         _, once = np.unique(
             ((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True
         )
         a, b, item, voter, low, high = (column[once] for column in (a, b, item, voter, low, high))
         won = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
-        winner, loser = np.where(won, a, b) + 1, np.where(won, b, a) + 1
+        winner = np.where(won, a, b) + 1
+        loser = np.where(won, b, a) + 1
         number = np.arange(len(a)) + 1
         with self.database.write() as connection:
             names = connection.exec_driver_sql("SELECT item_id, model_id, id FROM answer")
@@ -171,7 +180,8 @@ def main() -> int:
                 flush=True,
             )
         os.sync()  # the planted votes are on the disk before anything is timed
-        disk, alone = Disk(Path(name)), list[float]()
+        disk = Disk(Path(name))
+        alone = list[float]()
         times: dict[int, list[float]] = {votes: [] for votes in SIZES}
         for number in range(WARM + ROUNDS * CALLS):
             alone.append(disk.write())
@@ -180,7 +190,8 @@ def main() -> int:
         print(
             f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board"
         )
-        middle, missed = {}, False
+        middle = {}
+        missed = False
         for votes, taken in times.items():
             middle[votes] = statistics.median(taken[WARM:])
             late = [

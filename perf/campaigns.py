@@ -25,7 +25,8 @@ from arena.ratings.votes import ELO, Codes, Votes
 from perf.coverage import Design, votes_of
 
 RUNS = 1000
-SEAT, ITEMS = 20, 574
+SEAT = 20
+ITEMS = 574
 AIM_EVERY = 100
 """Votes after which *settle* aims at another pair."""
 EQUAL = (
@@ -39,13 +40,16 @@ EQUAL = (
 )
 TABLE_3 = (1223, 1085, 1061, 995, 957, 893, 786)
 """Ratings of VisIT-Bench's single-image models (Table 3)."""
-HALF, WITHIN, LONGEST = 0.5, 0.05, 0.05
+HALF = 0.5
+WITHIN = 0.05
+LONGEST = 0.05
 """Targets: settle's votes over uniform's, the planner's error, seconds for all orders of 100 models."""
 
 
 def is_falsely_settled(design: Design, run: int) -> bool:
     """Whether some pair of equal models is settled at any look."""
-    votes, fit = votes_of(design, np.random.default_rng(run)), None
+    votes = votes_of(design, np.random.default_rng(run))
+    fit = None
     for number in range(LOOK_EVERY, len(votes) + 1, LOOK_EVERY):
         told = votes.take(np.arange(number))
         fit = bradley_terry(win_matrix(told), start=None if fit is None else fit.strengths)
@@ -65,12 +69,15 @@ def votes_to_settle(
     ratings: Sequence[float], aimed: bool, run: int, at_most: float = np.inf
 ) -> Settling:
     """Collect votes until all neighbours are settled, or `at_most`, with pairs drawn uniformly or by *settle*."""
-    coin, m = np.random.default_rng(run), len(ratings)
+    coin = np.random.default_rng(run)
+    m = len(ratings)
     strengths = np.array(ratings) / ELO.points
     shape = (m * (m - 1) // 2, ITEMS)
     served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
     rows: list[tuple[int, int, bool, int]] = []
-    target, record, fit = None, (), None
+    target = None
+    record = ()
+    fit = None
     while True:
         for _ in range(AIM_EVERY // SEAT):
             seat: list[Assigned] = []
@@ -110,7 +117,8 @@ class Poll:
     """Deviation of a worker's liking of a model."""
 
     def vote(self, run: int) -> Votes:
-        coin, m = np.random.default_rng(run), self.models
+        coin = np.random.default_rng(run)
+        m = self.models
         strengths = Design("", m, 0, 0).strengths
         shape = (m * (m - 1) // 2, self.items)
         served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
@@ -158,7 +166,8 @@ class Widths(NamedTuple):
 
 def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
     """Compare the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
-    ratings, shown = [], []
+    ratings = []
+    shown = []
     for run in range(runs):
         votes = poll.vote(run)
         fit = bradley_terry(win_matrix(votes))

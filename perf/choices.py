@@ -26,7 +26,8 @@ from scoring.registry import choice_benchmark, open_upload
 ROOT = Path(__file__).parent.parent
 CHECKOUT = os.environ.get("VLMEVALKIT", "")
 ROUNDS = 5
-SECONDS_TARGET, MEMORY_TARGET = 3.0, 300
+SECONDS_TARGET = 3.0
+MEMORY_TARGET = 300
 FORMS = (
     (70, "{letter}"),
     (14, "{letter}. {text}"),
@@ -145,7 +146,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
         count = write_file(path)
-        runs, theirs = [], []
+        runs = []
+        theirs = []
         for _ in range(ROUNDS):
             command = [sys.executable, "-m", "perf.choices", str(path)]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

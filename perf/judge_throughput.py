@@ -40,7 +40,9 @@ from tests.support.openai_server import Faults, OpenAIServer
 
 ROOT = Path(__file__).parent.parent
 LATENCY = 0.2
-QUESTIONS, RUNS, CONCURRENCY = 218, 5, 32
+QUESTIONS = 218
+RUNS = 5
+CONCURRENCY = 32
 SAMPLE = 25
 """Calls of the sequential client."""
 TARGET = 1.3
@@ -51,7 +53,8 @@ FAULTS = Faults(
     kinds=("429", "429 with Retry-After", "500", "503", "reset", "truncated", "hang"),
     hang=120.0,
 )
-FAULTS_TARGET, CALLS_TARGET = 30.0, 1.6
+FAULTS_TARGET = 30.0
+CALLS_TARGET = 1.6
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, None)
 
 
@@ -90,7 +93,8 @@ class Memory:
     peak: int = 0
 
     def __enter__(self) -> "Memory":
-        self._process, self._end = psutil.Process(), threading.Event()
+        self._process = psutil.Process()
+        self._end = threading.Event()
         self.start = self._process.memory_info().rss
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()

@@ -36,7 +36,9 @@ TEXT = (
     "All of these words are said one after the other at a steady pace of their own so that it can be measured. "
     * 3
 )
-FIRST_TARGET, PACE_TARGET, VOTE_TARGET = 0.05, 0.10, 0.100
+FIRST_TARGET = 0.05
+PACE_TARGET = 0.10
+VOTE_TARGET = 0.100
 
 
 class Heard(NamedTuple):
@@ -53,7 +55,9 @@ def heard(began: float, times: Sequence[float], words: int) -> Heard:
 
 async def direct(vlm: VLM) -> Heard:
     """Ask a model directly; a word counts as complete when the next one begins."""
-    began, times, words = time.perf_counter(), [], WordBuffer()
+    began = time.perf_counter()
+    times = []
+    words = WordBuffer()
     async with aclosing(
         vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)
     ) as pieces:
@@ -67,7 +71,8 @@ async def direct(vlm: VLM) -> Heard:
 async def battle(visitor: Visitor) -> Heard:
     """Start a battle and watch it as a page does."""
     image = await visitor.upload(picture())
-    began, times = time.perf_counter(), []
+    began = time.perf_counter()
+    times = []
     begun = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
     async with visitor.watching(f"/live/battles/{begun['battle']}") as messages:
         async for message in messages:
@@ -78,7 +83,9 @@ async def battle(visitor: Visitor) -> Heard:
 
 async def compare(address: str, vlms: Sequence[VLM]) -> None:
     """Alternate direct calls and battles; print the medians of what a battle adds."""
-    first, pace, slower = [], [], []
+    first = []
+    pace = []
+    slower = []
     async with Visitor(address) as visitor:
         for _ in range(ROUNDS):
             alone = await asyncio.gather(*map(direct, vlms))
@@ -86,7 +93,8 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
             slower.append(Heard(max(one.first for one in alone), min(one.pace for one in alone)))
             first.append(shown.first - max(slower[-1].first, DELAY_SECONDS[1]))
             pace.append(1 - shown.pace / slower[-1].pace)
-    late, slow = statistics.median(first), statistics.median(pace)
+    late = statistics.median(first)
+    slow = statistics.median(pace)
     told = f"{statistics.median(one.first for one in slower) * 1000:.0f} ms"
     said = f"{statistics.median(one.pace for one in slower):.1f} words/s"
     print(

@@ -26,10 +26,14 @@ from tests.support.servers import ROOT, AppServer, free_port
 LINE = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 93_750}
 """Milliseconds, and bytes a second."""
 SLOW_PROCESSOR = 4
-DESK, PHONE = 1280, 390
+DESK = 1280
+PHONE = 390
 TARGETS = {"cold": 3.5, "warm": 1.5}
 """Seconds until a vote is possible."""
-REQUESTS, KILOBYTES, PICTURES, NEXT_MS = 60, 350, 120, 100
+REQUESTS = 60
+KILOBYTES = 350
+PICTURES = 120
+NEXT_MS = 100
 """Most requests, kB without pictures and kB of a battle's pictures, with an empty cache; ms to the next battle."""
 ROUNDS = 3
 BATTLES = 6
@@ -101,7 +105,8 @@ class Visit:
 
 def opened(page: Page, address: str, ready: str, slowness: int = 1) -> Visit:
     """Open an address over the slow line; return what it cost until it was ready."""
-    visit, cdp = Visit(), page.context.new_cdp_session(page)
+    visit = Visit()
+    cdp = page.context.new_cdp_session(page)
     cdp.send("Network.enable")
     cdp.send("Network.emulateNetworkConditions", LINE)
     cdp.send("Emulation.setCPUThrottlingRate", {"rate": slowness})
@@ -167,7 +172,11 @@ def median(visits: list[Visit]) -> Visit:
 
 def main(rounds: int = ROUNDS, battles: int = BATTLES) -> int:
     """Print the table; return 1 if a target was missed."""
-    cold, warm, phone, button, times = [], [], [], [], []
+    cold = []
+    warm = []
+    phone = []
+    button = []
+    times = []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         browser = chromium(playwright)
         server = AppServer(Path(name) / "data", ROOT / "app.py")

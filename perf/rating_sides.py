@@ -30,7 +30,8 @@ class Battles:
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
         self.a, self.b, self.outcome = (columns[name] for name in ("a", "b", "outcome"))
-        self.category, self.item = columns["category"], columns["item"]
+        self.category = columns["category"]
+        self.item = columns["item"]
         self.models = int(columns["models"])
         names = [f"model-{code:03}" for code in range(self.models)]
         self.names_a = [names[code] for code in self.a.tolist()]

@@ -23,8 +23,11 @@ ROOT = Path(__file__).parent.parent
 CACHE = Path.home() / ".cache" / "stereoscope-peers"
 GOLDEN = ROOT / "tests" / "golden" / "peer_ratings.json"
 CHECKOUT = os.environ.get("FASTCHAT", "")
-NEWEST, RELEASE = "FastChat newest", "FastChat 0.2.36"
-MODELS, CATEGORIES, ITEMS = 100, 70, 574
+NEWEST = "FastChat newest"
+RELEASE = "FastChat 0.2.36"
+MODELS = 100
+CATEGORIES = 70
+ITEMS = 574
 
 
 class Environment(NamedTuple):
@@ -186,7 +189,8 @@ def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
 def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
     """Run the two sides in turns and print the medians and their ratio."""
     ours.run(bar.ours)  # warms up
-    own, other = [], []
+    own = []
+    other = []
     for number in range(rounds):
         own += [ours.run(bar.ours) for _ in range(3)]
         if number == 0 or other[0].seconds < SLOW:

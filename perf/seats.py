@@ -32,8 +32,12 @@ from arena.seats.spec import SeatSpec
 from arena.seats.tables import SEAT_ENTRY
 from arena.settings import VoteLimits
 
-MODELS, ITEMS, VOTES, SEAT_VOTES = 20, 1000, 100_000, 20
-DRAWS, TARGET = 200, 0.020
+MODELS = 20
+ITEMS = 1000
+VOTES = 100_000
+SEAT_VOTES = 20
+DRAWS = 200
+TARGET = 0.020
 LIMITS = VoteLimits()
 
 
@@ -58,7 +62,8 @@ def bank(database: Database) -> ItemBank:
 
 def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
     """Insert VOTES final votes of workers with SEAT_VOTES each, on tuples of which none comes twice."""
-    coin, here = np.random.default_rng(1), tuple(items.bank().items.values())
+    coin = np.random.default_rng(1)
+    here = tuple(items.bank().items.values())
     low, high = np.triu_indices(MODELS, 1)
     seats = VOTES // SEAT_VOTES
     tuples = coin.permutation(len(low) * ITEMS)[:VOTES]
@@ -82,11 +87,13 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
         | {"arrived_at": now()}
         for one in range(seats)
     ]
-    battles, votes = [], []
+    battles = []
+    votes = []
     for number, code in enumerate(tuples.tolist()):
         pair, item = divmod(code, ITEMS)
         one, other = (here[item].contestants[place] for place in (low[pair], high[pair]))
-        seat, battle = number // SEAT_VOTES + 1, number + 1
+        seat = number // SEAT_VOTES + 1
+        battle = number + 1
         battles.append(
             {
                 "id": battle,
@@ -160,13 +167,16 @@ def measured(design: Design) -> tuple[float, float, float]:
         tempfile.TemporaryDirectory() as folder,
         closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base,
     ):
-        items, campaigns = bank(base), CampaignStore(base, {TASK: BattleSpec})
+        items = bank(base)
+        campaigns = CampaignStore(base, {TASK: BattleSpec})
         campaign = campaigns.create(TASK, spec_of(design, items))
         plant(base, campaign, items)
         work = BattleWork(
             base, BattleStore(base, LIMITS), items, CampaignStates(base, items, campaigns)
         )
-        seats, drawn, bare = SeatStore(base), [], []
+        seats = SeatStore(base)
+        drawn = []
+        bare = []
         for number in range(DRAWS):
             begun = time.perf_counter()
             seat = seats.enter(campaign, Arrival(f"new worker {number}"), None)

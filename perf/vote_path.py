@@ -93,7 +93,8 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
-    store, cookies = BattleStore(database), VoterCookies(database.secret_key("cookies"))
+    store = BattleStore(database)
+    cookies = VoterCookies(database.secret_key("cookies"))
     coin = secrets.SystemRandom()
     opened = []
     for wanted in people:

@@ -20,8 +20,10 @@ from tests.support.servers import AppServer
 
 VOTES = 50_000
 """Votes in the database when the voters come."""
-THINKERS, THINKING_SECONDS = 200, 60.0
-HASTY, HASTY_SECONDS = 50, 20.0
+THINKERS = 200
+THINKING_SECONDS = 60.0
+HASTY = 50
+HASTY_SECONDS = 20.0
 
 
 def seen_by(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Seen:

@@ -63,7 +63,8 @@ def open_upload(
     first = next(records, None)
     if first is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    records, read = chain([first], records), {}
+    records = chain([first], records)
+    read = {}
     of_files = [
         one
         for one in reversed(BENCHMARKS.values())
@@ -73,10 +74,8 @@ def open_upload(
         way = type(one).read  # benchmarks that read a file alike share what was read
         if way not in read:
             with row_errors(label):
-                read[way], records = (
-                    one.read(while_wanted(records, wanted, label), questions),
-                    rows(),
-                )
+                read[way] = one.read(while_wanted(records, wanted, label), questions)
+                records = rows()
         if benchmark or one.recognises(read[way].rows, label):
             return OpenedFile(one, read[way], label, wanted, questions)
     return None

@@ -328,7 +328,8 @@ def _mean(run_means: Matrix) -> Matrix:
     known = ~np.isnan(run_means)
     if known.all():
         return run_means.mean(axis=1)
-    sums, counts = np.where(known, run_means, 0.0).sum(axis=1), known.sum(axis=1)
+    sums = np.where(known, run_means, 0.0).sum(axis=1)
+    counts = known.sum(axis=1)
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
@@ -455,7 +456,8 @@ def safe_csv(report: Report) -> bytes:
         *(f"score_{run + 1}" for run in range(report.runs)),
     )
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
-        question, grades = row.question, row.grades
+        question = row.question
+        grades = row.grades
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [

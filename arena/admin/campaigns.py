@@ -84,8 +84,10 @@ class CampaignAdmin(SeatAdmin):
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
-        spec, layout = battle_spec(campaign), self.states.of(campaign).layout
-        most, seat = int(layout.wanted.sum()), spec.seat
+        spec = battle_spec(campaign)
+        layout = self.states.of(campaign).layout
+        most = int(layout.wanted.sum())
+        seat = spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
         checks = len(self.items.bank().checks(spec.checks.items))
         return [
@@ -129,7 +131,8 @@ class CampaignAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
-            out, given = left_out_seats(connection, campaign), judgements(connection, campaign)
+            out = left_out_seats(connection, campaign)
+            given = judgements(connection, campaign)
         return votes_table((one for one in given if one.seat in seats), seats, out)
 
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
@@ -137,7 +140,8 @@ class CampaignAdmin(SeatAdmin):
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
-        seats, at = self.seats.all(campaign), now()
+        seats = self.seats.all(campaign)
+        at = now()
         with self._database.read() as connection:
             last = last_answers(connection, campaign)
         known = CampaignStanding(
@@ -150,7 +154,8 @@ class CampaignAdmin(SeatAdmin):
             state = self.states.of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
-        looked, wanted = state.looked, state.layout.wanted
+        looked = state.looked
+        wanted = state.layout.wanted
         orders = looked.orders if looked else ()
         return replace(
             known,

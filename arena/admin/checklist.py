@@ -46,7 +46,8 @@ def _bank(settings: Settings, connection: Connection) -> _Found:
         .group_by(SOURCE.c.kind)
     )
     items = {kind: number for kind, number in connection.execute(counted)}
-    checks, demo = items.pop("check", 0), items.pop("demo", 0)
+    checks = items.pop("check", 0)
+    demo = items.pop("demo", 0)
     own = sum(items.values())
     if own:
         yield "Items", True, f"{plural(own, 'item')} of your own."

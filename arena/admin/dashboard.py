@@ -27,9 +27,11 @@ from arena.seats.tables import CAMPAIGN
 from arena.server.hub_backup import BackupState, HubBackup
 from arena.settings import BoardVoters, CountSettings, Settings
 
-MOST_DAYS, LEAST_DAYS = 30, 7
+MOST_DAYS = 30
+LEAST_DAYS = 7
 """Days of the chart of votes: since the first vote, within these bounds."""
-MOST_ACTS, MOST_CAMPAIGNS = 50, 20
+MOST_ACTS = 50
+MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
 
 
@@ -105,7 +107,8 @@ class DashboardService:
             **self.campaigns.links(one.campaign for one in campaigns),
             **self.projects.links(one.campaign for one in projects),
         }
-        unsigned, who = self._unsigned(), self.settings.counted
+        unsigned = self._unsigned()
+        who = self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
             flags = FlagService(
@@ -156,7 +159,8 @@ class DashboardService:
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:
     found: Counter[int] = Counter()
-    today, length = (present - EPOCH) // _DAY, _DAY // timedelta(microseconds=1)
+    today = (present - EPOCH) // _DAY
+    length = _DAY // timedelta(microseconds=1)
     first = today
     for kind in (BANK, LIVE):
         voted_at = kind.vote.c.voted_at

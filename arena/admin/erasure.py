@@ -131,7 +131,8 @@ def code_of(cookie_hash: str) -> str:
 def _forget(connection: Connection, voter: int) -> None:
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
     battles = select(LIVE_BATTLE.c.id).where(LIVE_BATTLE.c.voter_id == voter)
-    asked, answered = LIVE_QUESTION.c.battle_id.in_(battles), LIVE_TURN.c.battle_id.in_(battles)
+    asked = LIVE_QUESTION.c.battle_id.in_(battles)
+    answered = LIVE_TURN.c.battle_id.in_(battles)
     connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
     connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
     _forget_worker(connection, voter)

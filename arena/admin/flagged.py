@@ -12,7 +12,8 @@ from arena.fraud.flags import FlagRow
 from arena.items.store import ITEM, MODEL
 from arena.types import grouped
 
-MOST_FLAGGED, MOST_CAST = 50, 30
+MOST_FLAGGED = 50
+MOST_CAST = 30
 """Voters shown, those flagged last first, and votes of each."""
 
 
@@ -51,7 +52,8 @@ def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Flagge
 
 
 def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    number, cast = 0, []
+    number = 0
+    cast = []
     for table, count, rows in ((VOTE, _COUNT, _CAST), (LIVE_VOTE, _LIVE_COUNT, _LIVE_CAST)):
         mine = table.c.voter_id == voter
         number += connection.scalar(count.where(mine)) or 0
@@ -63,7 +65,8 @@ def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) 
     return FlaggedVoter(voter, flags, number, tuple(latest))
 
 
-_WON, _LOST = MODEL.alias(), MODEL.alias()
+_WON = MODEL.alias()
+_LOST = MODEL.alias()
 
 
 def _cast(tables: ChoiceTables, shown_at: Column) -> Select:
@@ -83,5 +86,7 @@ def _cast(tables: ChoiceTables, shown_at: Column) -> Select:
     return query.join(_WON, _WON.c.id == vote.winner).join(_LOST, _LOST.c.id == vote.loser)
 
 
-_COUNT, _LIVE_COUNT = BANK.counted_votes(func.count()), LIVE.counted_votes(func.count())
-_CAST, _LIVE_CAST = _cast(BANK, BATTLE.c.served_at), _cast(LIVE, LIVE_BATTLE.c.began_at)
+_COUNT = BANK.counted_votes(func.count())
+_LIVE_COUNT = LIVE.counted_votes(func.count())
+_CAST = _cast(BANK, BATTLE.c.served_at)
+_LIVE_CAST = _cast(LIVE, LIVE_BATTLE.c.began_at)

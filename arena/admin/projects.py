@@ -85,7 +85,9 @@ class ProjectAdmin(SeatAdmin):
         drafting: Drafting,
     ) -> None:
         super().__init__(settings, database, projects.campaigns)
-        self._items, self._projects, self._drafting = items, projects, drafting
+        self._items = items
+        self._projects = projects
+        self._drafting = drafting
 
     def make(
         self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
@@ -102,11 +104,13 @@ class ProjectAdmin(SeatAdmin):
 
     def summary(self, campaign: Campaign) -> list[str]:
         spec = project_of(campaign.spec)
-        items, seat = sum(family.wanted for family in spec.families), spec.seat
+        items = sum(family.wanted for family in spec.families)
+        seat = spec.seat
         people = 2 + spec.verifiers + (not spec.model)
         steps = items * people
         seats = -(-steps // seat.votes)
-        families, pay = len(spec.families), f"{seats * seat.pay:,.2f} {seat.currency}"
+        families = len(spec.families)
+        pay = f"{seats * seat.pay:,.2f} {seat.currency}"
         return [
             f"{campaign.name}: {plural(items, 'item')} of {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
@@ -161,7 +165,9 @@ class ProjectAdmin(SeatAdmin):
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> ProjectStanding:
-        spec, seats, at = project_of(campaign.spec), self.seats.all(campaign), now()
+        spec = project_of(campaign.spec)
+        seats = self.seats.all(campaign)
+        at = now()
         drafts = self._projects.drafts.drafts(campaign)
         work = seat_work(drafts, seats)
         told = [draft for draft in reversed(drafts) if draft.state.instruction]

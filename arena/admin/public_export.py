@@ -89,7 +89,8 @@ class PublicFiles:
             forgotten = counter(connection, FORGOTTEN)
         if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
             write_export(self._database, self._folder)
-            self._forgotten, self._written = forgotten, time.monotonic()
+            self._forgotten = forgotten
+            self._written = time.monotonic()
 
 
 def write_export(database: Database, folder: Path) -> Written:

@@ -23,8 +23,10 @@ class SeatAdmin(ABC):
     """The campaigns of one kind; `store` knows those alone. The caller has checked that `who` is an operator."""
 
     def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
-        self._settings, self._database = settings, database
-        self.store, self.seats = store, SeatStore(database)
+        self._settings = settings
+        self._database = database
+        self.store = store
+        self.seats = SeatStore(database)
 
     @abstractmethod
     def make(self, who: str, content: bytes) -> Campaign:
@@ -91,13 +93,12 @@ class SeatAdmin(ABC):
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
         """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
         records = list(records)
-        campaign, listed = self.store.get(name), listed_participants(records)
+        campaign = self.store.get(name)
+        listed = listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
-        came, sessions = (
-            {seat.person: seat.session for seat in self.seats.all(campaign)},
-            listed_sessions(records),
-        )
+        came = {seat.person: seat.session for seat in self.seats.all(campaign)}
+        sessions = listed_sessions(records)
         twice = [person for person, those in sessions.items() if len(those) > 1]
         other = [
             person

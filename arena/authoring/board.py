@@ -136,7 +136,8 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
     for event in _by_people(drafts):
         minutes[event.seat] += _minutes(event)
     fates = [fate for draft in drafts for fate in _fates(draft)]
-    agreed, rows = agreement_with_rest(_verdicts(drafts)), []
+    agreed = agreement_with_rest(_verdicts(drafts))
+    rows = []
     for seat in seats:
         mine = [is_accepted for of, is_accepted in fates if of == seat.id]
         (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))

@@ -9,7 +9,8 @@ from arena.errors import VoterError
 
 LEAST_CAPTION = 15
 """Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
-SIMILAR_TEXT, SIMILAR_PICTURE = 0.8, 6
+SIMILAR_TEXT = 0.8
+SIMILAR_PICTURE = 6
 """From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
 LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
 """Characters of what a person writes."""

@@ -56,7 +56,9 @@ class Drafting:
     """Draft answers of one database's projects; `vlm` finds a catalogue's model, or raises CatalogueError."""
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
-        self._store, self._vlm, self._budget = store, vlm, budget
+        self._store = store
+        self._vlm = vlm
+        self._budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
         """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
@@ -107,7 +109,8 @@ class Drafting:
 
     async def _say(self, campaign: Campaign, model: str, prompt: str) -> tuple[str, int]:
         """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
-        vlm, turns = self._vlm(model), [Turn("user", prompt)]
+        vlm = self._vlm(model)
+        turns = [Turn("user", prompt)]
         most = round(project_of(campaign.spec).budget * 1e6)
         budget: JobBudget = self._budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
         costs: list[Usage] = []

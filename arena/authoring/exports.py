@@ -46,7 +46,8 @@ class Exports:
     """The exports of one database's projects; `pictures` has what was brought for their items."""
 
     def __init__(self, drafts: DraftStore, pictures: PictureStore) -> None:
-        self._drafts, self._pictures = drafts, pictures
+        self._drafts = drafts
+        self._pictures = pictures
 
     def write(
         self,
@@ -113,7 +114,8 @@ class Exports:
         return list(items.values()), _counted(project, len(items), left, unfetched)
 
     def _item(self, project: Campaign, draft: Draft, texts: bool) -> ExportedItem:
-        state, own = draft.state, project_of(project.spec).licence
+        state = draft.state
+        own = project_of(project.spec).licence
         assert state.instruction and state.answer
         pictures = tuple(
             ExportedPicture(
@@ -157,7 +159,8 @@ class Exports:
                 f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
                 "keep the folder private, or choose --as bank"
             )
-        own, told = project_of(project.spec).licence, [draft for draft in drafts if _is_row(draft)]
+        own = project_of(project.spec).licence
+        told = [draft for draft in drafts if _is_row(draft)]
         for draft in told:
             assert draft.state.instruction
             for picture in draft.state.instruction.pictures:

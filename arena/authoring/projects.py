@@ -26,8 +26,10 @@ class Projects:
         pictures: PictureStore,
         catalogue: Catalogue,
     ) -> None:
-        self.campaigns, self.drafts = campaigns, drafts
-        self._pictures, self._catalogue = pictures, catalogue
+        self.campaigns = campaigns
+        self.drafts = drafts
+        self._pictures = pictures
+        self._catalogue = catalogue
 
     def make(
         self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None

@@ -34,11 +34,9 @@ from arena.types import item_key
 
 DRAFTER = "GPT-4"
 """Whose answers the table has."""
-_CORRECT, _CAPTION, _ANSWER = (
-    "human_ratings_gpt4_correct",
-    "human_ratings_problem_in_caption",
-    "human_ratings_problem_in_gpt4",
-)
+_CORRECT = "human_ratings_gpt4_correct"
+_CAPTION = "human_ratings_problem_in_caption"
+_ANSWER = "human_ratings_problem_in_gpt4"
 _RIGHTS = "public_images_metadata"
 _ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
 """Columns that no step of ours has, kept as they are."""
@@ -102,7 +100,8 @@ def import_visit(
 def _finished(record: Record) -> FinishedDraft:
     row = record.values
     require_columns(record, VISIT_COLUMNS)
-    addresses, text = list_in(row, "images"), text_in(row, "instruction")
+    addresses = list_in(row, "images")
+    text = text_in(row, "instruction")
     if len(addresses) > MOST_PICTURES:
         raise RowsError(
             f"expected 1 to {MOST_PICTURES} images, found {len(addresses)}; take some out",
@@ -158,7 +157,8 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
         raise ValueError(f"item {draft.id} is not verified; it has no row")
-    said, pictures = state.judgements[-1], state.instruction.pictures
+    said = state.judgements[-1]
+    pictures = state.instruction.pictures
     captions: Sequence[str | float] = [
         *state.captions,
         *[nan] * (MOST_PICTURES - len(state.captions)),

@@ -63,8 +63,10 @@ class Writing:
     def __init__(
         self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None
     ) -> None:
-        self.store, self.pictures = store, pictures
-        self._fetcher, self._fetches = fetcher, BoundedSemaphore(FETCHES)
+        self.store = store
+        self.pictures = pictures
+        self._fetcher = fetcher
+        self._fetches = BoundedSemaphore(FETCHES)
         self._decodes = BoundedSemaphore(DECODES)
 
     def progress(self, seat: Seat) -> SeatProgress:
@@ -130,7 +132,8 @@ class Writing:
         self, seat: Seat, token: str, text: str, offered: Sequence[OfferedPicture], answer: str = ""
     ) -> Instruction:
         """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError."""
-        draft, spec = self._at(seat, token, "instruction").draft, project_of_seat(seat)
+        draft = self._at(seat, token, "instruction").draft
+        spec = project_of_seat(seat)
         text = written("text of the instruction", text, "instruction")
         answer = written("text of the answer", answer, "answer") if answer.strip() else ""
         if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= MOST_PICTURES:
@@ -138,7 +141,8 @@ class Writing:
                 "An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered)
             )
         brought = {one.sha256: one for one in self.store.brought(seat, draft.id)}
-        pictures, hashes = [], []
+        pictures = []
+        hashes = []
         for number, one in enumerate(offered, 1):
             if one.sha256 not in brought:
                 raise DraftError(

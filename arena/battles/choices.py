@@ -92,7 +92,8 @@ class ChoiceTables:
 
     @cached_property
     def _open(self) -> Select:
-        recent, reveal = self.vote.alias("young"), self.reveal.c.battle_id
+        recent = self.vote.alias("young")
+        reveal = self.reveal.c.battle_id
         revealed = select(reveal).where(reveal == recent.c.battle_id).exists()
         return select(recent.c.id).where(
             recent.c.attempt == 1, recent.c.tick > LAST_OPEN, ~revealed
@@ -103,7 +104,8 @@ class ChoiceTables:
 
         These are `model_a`, `model_b`, `outside` (why the vote counts for no board) and the keys of the win counts.
         """
-        battle, vote = self.battle.c.id, self.vote.c
+        battle = self.battle.c.id
+        vote = self.vote.c
         attempt = case((self.undo.c.battle_id.is_(None), 1), else_=2)
         joined = (
             battles.outerjoin(self.undo, self.undo.c.battle_id == battle)
@@ -132,9 +134,12 @@ class ChoiceStore(Generic[AnyBattle]):
         battle_of: Callable[[Connection, Row], AnyBattle],
     ) -> None:
         """`open_votes` selects the ranked votes that may still be undone, `battle_of` reads a row of the `states`."""
-        self._database, self._tables, self._battle_of = database, tables, battle_of
+        self._database = database
+        self._tables = tables
+        self._battle_of = battle_of
         # Built once: building a statement costs more than running it.
-        battle, wins = tables.battle, tables.wins
+        battle = tables.battle
+        wins = tables.wins
         mine = (battle.c.token == bindparam("name")) & (battle.c.voter_id == bindparam("voter"))
         self._mine = states.where(mine)
         self._lock_mine = select(battle.c.id).where(mine).with_for_update()
@@ -154,7 +159,8 @@ class ChoiceStore(Generic[AnyBattle]):
         self._boards = [
             column.name for column in wins.primary_key if column.name not in ("winner", "loser")
         ]
-        pair, voted = (wins.c.winner, wins.c.loser), (tables.vote.c.winner, tables.vote.c.loser)
+        pair = (wins.c.winner, wins.c.loser)
+        voted = (tables.vote.c.winner, tables.vote.c.loser)
         self._pair_votes = select(*pair, func.sum(wins.c.n)).group_by(*pair)
         self._open_pair_votes = open_votes(*voted, func.count()).group_by(*voted)
 

@@ -28,8 +28,10 @@ class Lending:
 
     def __init__(self, database: Database, login: bool, campaigns: Collection[str] = ()) -> None:
         self.login = login
-        self._database, self._campaigns = database, campaigns
-        self._days, self._voters = NetworkDays(database), Voters(database)
+        self._database = database
+        self._campaigns = campaigns
+        self._days = NetworkDays(database)
+        self._voters = Voters(database)
 
     def to_cookie(self, cookie_hash: str, network: str | None = None) -> str | None:
         return self.to_voter(self._voters.voter(cookie_hash), network)

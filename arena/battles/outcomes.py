@@ -38,12 +38,10 @@ _REFERENCE = (
         ANSWER.c.withdrawn_at.is_(None),
     )
 )
-_A, _B, _MODEL_A, _MODEL_B = (
-    ANSWER.alias("a"),
-    ANSWER.alias("b"),
-    MODEL.alias("model_a"),
-    MODEL.alias("model_b"),
-)
+_A = ANSWER.alias("a")
+_B = ANSWER.alias("b")
+_MODEL_A = MODEL.alias("model_a")
+_MODEL_B = MODEL.alias("model_b")
 _FINISHED = (
     BANK.final_votes(
         BATTLE.c.item_id, _A.c.id, _B.c.id, _MODEL_A.c.display, _MODEL_B.c.display, VOTE.c.choice

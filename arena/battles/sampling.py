@@ -72,7 +72,10 @@ class PairSampler:
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
-        self._store, self._items, self._campaigns, self._limits = store, items, campaigns, limits
+        self._store = store
+        self._items = items
+        self._campaigns = campaigns
+        self._limits = limits
         self._demo_bank: DemoBank = demo_bank
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
@@ -282,7 +285,8 @@ def draw(
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
     """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
-    left, place = grid.shared.copy(), grid.place
+    left = grid.shared.copy()
+    place = grid.place
     for item, low, high in taken:
         if low in (answers := grid.answers.get(item, {})) and high in answers:
             left[place[low], place[high]] -= 1

@@ -70,7 +70,8 @@ def extend_record(
     Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
     """
     known = record.among({code: place for place, code in enumerate(codes)})
-    fresh, moment = recorded(seen, known)[len(known) :] if seen else (), now()
+    fresh = recorded(seen, known)[len(known) :] if seen else ()
+    moment = now()
     newcomers = [code for code in codes if code not in record.models] if seen else []
     models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]
     rows = [

@@ -128,7 +128,8 @@ class BattleStore(ChoiceStore[Battle]):
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
-            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            taken = _seen(connection, voter)
+            held = _held(connection, voter, seat)
             if held is None or not stands(held.draw, taken):
                 held = _drawn(choose(taken))
             if held is None:
@@ -160,7 +161,8 @@ class BattleStore(ChoiceStore[Battle]):
             if connection.execute(unfinished(voter, seat, None)).first() is not None:
                 return None
             self._quotas.check_voter(connection, voter)
-            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            taken = _seen(connection, voter)
+            held = _held(connection, voter, seat)
             if held and stands(held.draw, taken):
                 return held
             held = None if _is_held_elsewhere(connection, voter, seat) else _drawn(choose(taken))

@@ -30,7 +30,8 @@ class WriteBatch:
 
     async def _flush(self) -> None:
         while self._pending:
-            cast, self._pending = self._pending, []
+            cast = self._pending
+            self._pending = []
             try:
                 outcomes = await asyncio.to_thread(
                     self._store.vote_all, [vote_request for vote_request, _ in cast]

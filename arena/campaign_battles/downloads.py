@@ -72,7 +72,8 @@ def quality_table(found: Quality) -> Rows:
     )
     workers = []
     for one in found.workers:
-        checks, agreement = one.checks, one.agreed / one.others if one.others else None
+        checks = one.checks
+        agreement = one.agreed / one.others if one.others else None
         confusion = (*(one.confusion or (None, None)), one.accuracy)
         given = (one.person, one.votes, checks.hits, checks.n)
         passed = map(_digits, (checks.value, checks.low, checks.high))
@@ -89,7 +90,8 @@ def votes_table(
     """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
     rows = []
     for one in given:
-        who, seconds = seats[one.seat], round((one.voted_at - one.shown_at).total_seconds(), 1)
+        who = seats[one.seat]
+        seconds = round((one.voted_at - one.shown_at).total_seconds(), 1)
         battle = (one.item, one.family, one.model_a, one.model_b, one.choice, seconds)
         passed = ("yes" if one.is_right else "no") if one.is_check else ""
         counts = "no" if one.is_check or one.seat in left_out else "yes"

@@ -51,7 +51,8 @@ def drawn_battle(
     coin: np.random.Generator,
 ) -> Draw | None:
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
-    spec, layout = battle_spec(seat.campaign), state.layout
+    spec = battle_spec(seat.campaign)
+    layout = state.layout
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
     served = _for_worker(state.served, layout, taken, spec)

@@ -27,7 +27,8 @@ from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.types import UNRELATED, grouped
 
-_A, _B = ANSWER.alias("said_a"), ANSWER.alias("said_b")
+_A = ANSWER.alias("said_a")
+_B = ANSWER.alias("said_b")
 _UNKNOWN = Correlations(nan, nan, nan)
 
 
@@ -104,7 +105,8 @@ def seat_work(
     withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
     agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
     mine = {seat.id: [] for seat in seats} | grouped((one.seat, one) for one in given)
-    flags, last = flags_in_words(connection), last_answers(connection, campaign)
+    flags = flags_in_words(connection)
+    last = last_answers(connection, campaign)
     skipped = skipped_checks(connection, campaign)
     found = {}
     for seat in seats:
@@ -199,10 +201,8 @@ def quality(
     code = {seat.id: number for number, seat in enumerate(people)}
     given = [one for one in judgements(connection, campaign) if one.seat in code]
     out = left_out_seats(connection, campaign)
-    mine, answers = (
-        {seat: [] for seat in code} | grouped((one.seat, one) for one in given),
-        _answers(given),
-    )
+    mine = {seat: [] for seat in code} | grouped((one.seat, one) for one in given)
+    answers = _answers(given)
     several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}
     agreement = agreement_with_rest(answers)
     rows = [
@@ -211,7 +211,8 @@ def quality(
         for seat, winner in chosen
     ]
     worker, task, first = np.array(rows, np.int64).reshape(-1, 3).T
-    fitted, shared = dawid_skene(worker, task, first), np.bincount(worker, minlength=len(people))
+    fitted = dawid_skene(worker, task, first)
+    shared = np.bincount(worker, minlength=len(people))
     checks = {seat: [one.is_right for one in mine[seat] if one.is_check] for seat in code}
     passed = shares(
         np.array([sum(checks[seat]) for seat in code]),

@@ -100,12 +100,10 @@ class CampaignStates:
         campaigns: CampaignStore,
         flags: FlagService | None = None,
     ) -> None:
-        self._database, self._items, self._campaigns, self._flags = (
-            database,
-            items,
-            campaigns,
-            flags,
-        )
+        self._database = database
+        self._items = items
+        self._campaigns = campaigns
+        self._flags = flags
         self._states: dict[int, CampaignState] = {}
         self._reading: dict[int, Future] = {}
         self._lock = Lock()
@@ -134,19 +132,20 @@ class CampaignStates:
             return running
 
     def _state(self, campaign: Campaign) -> None:
-        begun, spec = time.monotonic(), battle_spec(campaign)
+        begun = time.monotonic()
+        spec = battle_spec(campaign)
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
             if known is None or known.bank != bank.version:
-                known, layout = (
-                    None,
-                    layout_of(spec, bank, model_names(connection)),
-                )  # what was seen has other codes
+                # what was seen has other codes
+                known = None
+                layout = layout_of(spec, bank, model_names(connection))
             else:
                 layout = known.layout
             held, voted, out = collected(connection, campaign, layout)
-            votes, before = int(voted.sum()), known.looked if known else None
+            votes = int(voted.sum())
+            before = known.looked if known else None
         looked = before
         if votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0):
             if self._flags:
@@ -171,7 +170,8 @@ class CampaignStates:
             before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
         )
         fit = bradley_terry(win_matrix(votes), start=start)
-        found, board = intervals(fit, votes, "item"), f"campaign {campaign.name}"
+        found = intervals(fit, votes, "item")
+        board = f"campaign {campaign.name}"
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
@@ -193,7 +193,8 @@ def _log_error(reading: Future) -> None:
 
 def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:
     """Why a campaign is over; empty while it is not."""
-    stop, votes = spec.stop, int(voted.sum())
+    stop = spec.stop
+    votes = int(voted.sum())
     if votes >= stop.votes:
         return f"{votes:,} votes of {stop.votes:,} are there"
     if bool((voted >= layout.wanted).all()):

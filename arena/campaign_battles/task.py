@@ -25,7 +25,9 @@ class BattleWork:
     def __init__(
         self, database: Database, store: BattleStore, items: ItemBank, states: CampaignStates
     ) -> None:
-        self.store, self.states, self.items = store, states, items
+        self.store = store
+        self.states = states
+        self.items = items
         self._database = database
         self._coin = np.random.default_rng()
 
@@ -39,7 +41,9 @@ class BattleWork:
         A battle that was shown before the campaign ended, or the seat was full, is finished first: it counts. Raises
         LimitError, and CampaignError where the bank lacks what the campaign needs.
         """
-        state, spec, checks = self.states.of(seat.campaign), seat.campaign.spec, self._checks(seat)
+        state = self.states.of(seat.campaign)
+        spec = seat.campaign.spec
+        checks = self._checks(seat)
 
         def choose(taken: frozenset[Seen]) -> Draw | None:
             if seat.campaign.ended_at is not None:
@@ -64,7 +68,8 @@ class BattleWork:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
         the campaign ended.
         """
-        place, minutes = state.layout.place(*seen), seat.campaign.spec.seat.minutes
+        place = state.layout.place(*seen)
+        minutes = seat.campaign.spec.seat.minutes
         away = now() - battle.served_at
         if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):
             return True

@@ -80,7 +80,8 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
     """Count what each tuple has."""
     out = left_out_seats(connection, campaign)
-    held, voted = np.zeros(layout.wanted.shape, np.int32), np.zeros(layout.wanted.shape, np.int32)
+    held = np.zeros(layout.wanted.shape, np.int32)
+    voted = np.zeros(layout.wanted.shape, np.int32)
     query = select(
         *(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.seat_id),
         case((CHOSEN, 1), else_=0),

@@ -32,11 +32,9 @@ def answer(
     card = models.catalogue.card(model)
     kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
     with closing(Database(settings.database_url)) as database:
-        bank, ingest, pictures = (
-            ItemBank(database),
-            Ingest(database),
-            PictureStore(settings.pictures_dir),
-        )
+        bank = ItemBank(database)
+        ingest = Ingest(database)
+        pictures = PictureStore(settings.pictures_dir)
         answered = bank.answered_by(card.name)
         items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
         ready = [

@@ -35,7 +35,8 @@ class CampaignCommands(TyperGroup):
         return super().resolve_command(ctx, args if known else ["unsigned", *args])
 
 
-app, campaign = Typer(rich_markup_mode=None), Typer(cls=CampaignCommands)
+app = Typer(rich_markup_mode=None)
+campaign = Typer(cls=CampaignCommands)
 app.add_typer(campaign, name="campaign")
 
 
@@ -43,7 +44,8 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
     """What operators do with campaigns of battles, and with projects."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
-    bank, pictures = ItemBank(database, settings.image_hosts), PictureStore(settings.pictures_dir)
+    bank = ItemBank(database, settings.image_hosts)
+    pictures = PictureStore(settings.pictures_dir)
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
     projects = WritingSetup(settings, database, bank, pictures, models).admin
     return CampaignAdmin(settings, database, bank), projects
@@ -125,7 +127,8 @@ def links(
 ) -> Iterator[str]:
     """Its signed links: a CSV of one for each worker; or the one for all who log in, for Prolific or for MTurk."""
     admin = _admin_of(name)
-    found, here = admin.store.get(name), _address(address)
+    found = admin.store.get(name)
+    here = _address(address)
     if found.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(f"{name} has one link for all its workers; leave out --workers")
@@ -154,10 +157,8 @@ def list_campaigns() -> Iterator[str]:
 
 
 def _standing(one: CampaignStanding | ProjectStanding, numbers: str) -> str:
-    made, people = (
-        one.campaign,
-        ", ".join(f"{number} {state}" for state, number in one.states.items()),
-    )
+    made = one.campaign
+    people = ", ".join(f"{number} {state}" for state, number in one.states.items())
     stands = f"ended: {made.why_ended}" if made.ended_at else "running"
     return f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
 

@@ -134,7 +134,8 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 
 def _update(api: HfApi, space: str) -> None:
     """Update a Space's files in one commit; unchanged files are not sent."""
-    there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
+    there = frozenset(api.list_repo_files(space, repo_type="space"))
+    names = shipped(ROOT)
     gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _FOLDERS)
     changes = [
         *(CommitOperationAdd(name, ROOT / name) for name in names),

@@ -23,7 +23,9 @@ from arena.server.hub_upload import upload_dataset
 from arena.settings import Settings
 from arena.templates import plural
 
-app, drafts, brought = Typer(rich_markup_mode=None), Typer(), Typer()
+app = Typer(rich_markup_mode=None)
+drafts = Typer()
+brought = Typer()
 app.add_typer(drafts, name="drafts")
 drafts.add_typer(brought, name="import", help="Finished items of elsewhere.")
 
@@ -34,7 +36,8 @@ class OpenProjects:
     def __init__(self) -> None:
         settings = Settings.from_env()
         database = Database(settings.database_url)
-        self.campaigns, self.drafts = CampaignStore(database, KINDS), DraftStore(database)
+        self.campaigns = CampaignStore(database, KINDS)
+        self.drafts = DraftStore(database)
         self.pictures = PictureStore(settings.pictures_dir)
 
 

@@ -31,7 +31,8 @@ class OpenBank:
     def __init__(self) -> None:
         settings = Settings.from_env()
         database = Database(settings.database_url)
-        self.items, self.ingest = ItemBank(database, settings.image_hosts), Ingest(database)
+        self.items = ItemBank(database, settings.image_hosts)
+        self.ingest = Ingest(database)
         self._importer = ItemImporter(
             self.ingest, self.items, PictureStore(settings.pictures_dir), _bar
         )

@@ -17,7 +17,8 @@ app = Typer(rich_markup_mode=None)
 Correlation = Annotated[
     float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")
 ]
-COLUMNS, WIDTH = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width"), 10
+COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
+WIDTH = 10
 
 
 @app.command()
@@ -47,17 +48,16 @@ def plan(
         float, Option(min=0, max=10, help="of the platform, as a share of the pay")
     ] = 0.428,
 ) -> Iterator[str]:
-    spread, rho = planner.SPREAD, planner.Correlations()
+    spread = planner.SPREAD
+    rho = planner.Correlations()
     if votes:
         report = rating_report(read(votes), RatingOrder("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
                 f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes"
             )
-        rho, spread = (
-            planner.measured_correlations(report.votes),
-            float(np.std(report.fit.strengths)) * ELO.points,
-        )
+        rho = planner.measured_correlations(report.votes)
+        spread = float(np.std(report.fit.strengths)) * ELO.points
     given = {
         "within_tuple": within_tuple,
         "within_item": within_item,

@@ -21,7 +21,8 @@ from arena.settings import Settings
 
 COMMAND_LINE = "the command line"
 """Actor recorded for actions taken here."""
-app, votes = Typer(rich_markup_mode=None), Typer()
+app = Typer(rich_markup_mode=None)
+votes = Typer()
 app.add_typer(votes, name="votes")
 
 

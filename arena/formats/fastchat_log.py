@@ -68,7 +68,8 @@ def _shown_name(name: str) -> str:
 
 def _messages(state: dict[str, Any]) -> list[Any]:
     """Messages of the conversation, without the examples that its template begins with."""
-    messages, offset = state.get("messages"), state.get("offset")
+    messages = state.get("messages")
+    offset = state.get("offset")
     return (
         messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
     )

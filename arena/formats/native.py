@@ -9,7 +9,8 @@ from arena.formats import cells
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
-ORIGIN, ORIGIN_ROW = "origin", "origin_row"
+ORIGIN = "origin"
+ORIGIN_ROW = "origin_row"
 """Columns for the format in which a vote first came in, and for its row there."""
 
 

@@ -52,7 +52,8 @@ FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
 """Conversations may hold pictures as text."""
-_BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
 _HEAD = 4096
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)

@@ -14,7 +14,8 @@ from arena.formats import cells
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 from arena.io.strict_json import RowsError
 
-RESULTS, _REPLIES = "auto_evaluation_result", "auto_evaluation_cot"
+RESULTS = "auto_evaluation_result"
+_REPLIES = "auto_evaluation_cot"
 Result = Literal["a", "b", "tie"]
 _RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
 _SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
@@ -45,7 +46,8 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _judge(row: Row) -> str | None:
-    engine, backed = cells.text(row, "engine"), cells.flag(row, "evaluated_with_reference")
+    engine = cells.text(row, "engine")
+    backed = cells.flag(row, "evaluated_with_reference")
     return (
         engine
         if engine is None or backed is None

@@ -58,13 +58,15 @@ def in_cohorts(
     found: dict[int, Flag] = {}
     for _ in range(_PASSES):
         left = choices.take(~np.isin(choices.voter, [*out, *found]))
-        won, lost = np.where(left.chose_a, left.a, left.b), np.where(left.chose_a, left.b, left.a)
+        won = np.where(left.chose_a, left.a, left.b)
+        lost = np.where(left.chose_a, left.b, left.a)
         wins = (
             np.bincount(won * models + lost, minlength=models * models)
             .reshape(models, models)
             .astype(np.float64)
         )
-        fit, places = bradley_terry(wins), dict(by_voter(left.voter))
+        fit = bradley_terry(wins)
+        places = dict(by_voter(left.voter))
         taste = cache(partial(taste_of_voters, left, fit.strengths))
         more = [flag for cohort in cohorts for flag in _flags(left, places, cohort, fit, taste)]
         found |= {flag.voter: flag for flag in reversed(more)}
@@ -87,10 +89,13 @@ def _flags(
     own = choices.take(np.concatenate([places[voter] for voter in present.tolist()]))
     if len(choices.a) - len(own.a) < OTHERS * len(own.a):
         return
-    won, lost = np.where(own.chose_a, own.a, own.b), np.where(own.chose_a, own.b, own.a)
+    won = np.where(own.chose_a, own.a, own.b)
+    lost = np.where(own.chose_a, own.b, own.a)
     odds = odds_of(own, without(fit, won, lost))
     there = np.unique(np.concatenate([own.a, own.b]))
-    strength, pattern, chances = 0.0, 0, np.zeros(0)
+    strength = 0.0
+    pattern = 0
+    chances = np.zeros(0)
     for weighed in (False, True):
         strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:

@@ -81,7 +81,8 @@ FLAGS_VERSION = "flags"
 """Counter that is bumped when flags are raised or lifted, so that boards see it."""
 GROWTH = 0.01
 """Share by which the votes must grow before all are reviewed again."""
-_HALF, _WHOLE = 1, 2
+_HALF = 1
+_WHOLE = 2
 
 
 @dataclass(frozen=True)
@@ -163,17 +164,16 @@ class FlagService:
 
     def _found(self, connection: Connection) -> Iterator[Flag]:
         """Yield the flags that all votes give rise to, their strengths to three decimals."""
-        bank, live = (
-            integers(connection.execute(self._bank), 9),
-            integers(connection.execute(self._live), 6),
-        )
+        bank = integers(connection.execute(self._bank), 9)
+        live = integers(connection.execute(self._live), 6)
         self._count_words(connection)
         votes = np.concatenate([bank[:, :6], live])
         votes = votes[np.argsort(votes[:, 0], kind="stable")]
         models = len(votes) and int(votes[:, 2:4].max()) + 1
         codes, place = np.unique(votes[:, 1:2] * models + votes[:, 2:4], return_inverse=True)
         winner, loser = place.reshape(-1, 2).T
-        chose_a, voter = votes[:, 4] > 0, votes[:, 5]
+        chose_a = votes[:, 4] > 0
+        voter = votes[:, 5]
         choices = VoterChoices(
             np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter
         )

@@ -246,7 +246,8 @@ class _RowWriter:
     """Storing the rows of one import by portions; names get their integer codes once."""
 
     def __init__(self, source: int, order: ImportRequest) -> None:
-        self._source, self._order = source, order
+        self._source = source
+        self._order = order
         self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _Names(FAMILY, (FAMILY.c.name,), {})
         self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
@@ -290,7 +291,9 @@ class _RowWriter:
         voters = self._voters.codes(connection, [vote.voter for vote in votes])
         rows = []
         for place, (code, draft) in enumerate(drafts.items()):
-            vote, a, b = votes[place], models[2 * place], models[2 * place + 1]
+            vote = votes[place]
+            a = models[2 * place]
+            b = models[2 * place + 1]
             rows.append(
                 {
                     "id": code,
@@ -315,7 +318,9 @@ class _Names:
     def __init__(
         self, table: Table, columns: Sequence[Column[str]], scope: Mapping[str, int]
     ) -> None:
-        self._table, self._columns, self._scope = table, columns, scope
+        self._table = table
+        self._columns = columns
+        self._scope = scope
         self._known: dict[str | None, int | None] = {None: None}
 
     def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:

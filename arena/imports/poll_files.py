@@ -73,7 +73,8 @@ def _contested(
     for vote, row in (
         line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)
     ):
-        one, other = bank_name(vote.model_a), bank_name(vote.model_b)
+        one = bank_name(vote.model_a)
+        other = bank_name(vote.model_b)
         if vote.item is None or one == other:
             what = (
                 "the item they are on is not known"

@@ -18,7 +18,8 @@ from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ANSWER, ITEM, SOURCE, model_names
 from arena.ratings.agreement import Contest, Poll, contest_of
 
-_A, _B = ANSWER.alias("answer_of_a"), ANSWER.alias("answer_of_b")
+_A = ANSWER.alias("answer_of_a")
+_B = ANSWER.alias("answer_of_b")
 _IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
 
 

@@ -61,7 +61,8 @@ class Learner(LocalModel):
             for name, one in self._learned.items():
                 one.copy_(self._fresh[name])
         torch.manual_seed(self._settings["seed"])
-        order, losses = random.Random(self._settings["seed"]), []
+        order = random.Random(self._settings["seed"])
+        losses = []
         optimizer = torch.optim.AdamW(self._learned.values(), lr=self._settings["rate"])
         self._peft.train()
         for _ in range(self._settings["epochs"]):
@@ -87,7 +88,8 @@ class Learner(LocalModel):
         found = self._templated(messages(asked))
         said = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*said, self._tokenizer.eos_token_id]])
-        asked_shape, more = found["input_ids"].shape, answer.shape[1]
+        asked_shape = found["input_ids"].shape
+        more = answer.shape[1]
         if self._room is not None and asked_shape[1] + more > self._room:
             return None
         added = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
@@ -153,7 +155,8 @@ def main() -> None:
         say(kind="failed", text=str(error))
         return
     for line in sys.stdin:
-        request, begun = json.loads(line), time.monotonic()
+        request = json.loads(line)
+        begun = time.monotonic()
         try:
             said = learner.learn(request["samples"], Path(request["folder"]))
             say(kind="learned", seconds=time.monotonic() - begun, **said)

@@ -87,7 +87,8 @@ def _tables(path: Path) -> list[dict[str, Any]]:
 def _card(
     path: Path, number: int, table: dict[str, Any], secret: Callable[[str], Secret]
 ) -> ModelCard:
-    name, kind = table.get("name"), str(table.get("kind"))
+    name = table.get("name")
+    kind = str(table.get("kind"))
     where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if kind not in KINDS:
         found = repr(kind[:60]) if "kind" in table else "missing"

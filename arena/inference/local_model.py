@@ -128,7 +128,9 @@ class _Teller:
         piece: Callable[[str, int], None],
         conversations: int,
     ) -> None:
-        self._stop, self._piece, self._conversations = stop, piece, conversations
+        self._stop = stop
+        self._piece = piece
+        self._conversations = conversations
         self._tokens = 0
         self._last_sent = time.monotonic()
         self.streamer = None
@@ -273,7 +275,8 @@ class _RequestLoop:
 
 def line_to_parent() -> Callable[..., None]:
     """Return what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
-    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    lock = threading.Lock()
     os.dup2(2, 1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

@@ -62,7 +62,8 @@ class _Request:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.prompt, self.tokens = 0, 0
+        self.prompt = 0
+        self.tokens = 0
         self._loop = asyncio.get_running_loop()
         self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
 
@@ -112,7 +113,8 @@ class Worker:
         self.pid = self._process.pid
         self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
-        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._heard = time.monotonic()
         self._unloadable = False
         self._state: Literal["loading", "ready"] | _Ended = "loading"
@@ -223,7 +225,8 @@ class Worker:
             if message["kind"] == "loaded":
                 self._state = "ready"
             elif message["kind"] == "unloadable":
-                self._state, self._unloadable = _Ended("down", message["text"]), True
+                self._state = _Ended("down", message["text"])
+                self._unloadable = True
             else:
                 self._hand_over(message)
         code = self._process.wait()
@@ -233,7 +236,8 @@ class Worker:
                     "down",
                     "the model's process ended by itself; it is started anew when next asked",
                 )
-            tasks, self._tasks = list(self._tasks.values()), {}
+            tasks = list(self._tasks.values())
+            self._tasks = {}
         level = logging.INFO if self._state == _UNLOADED else logging.WARNING
         _LOG.log(level, "the process of %s ended (%s): %s", self.card.name, code, self._state.text)
         for task in tasks:

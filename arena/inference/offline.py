@@ -209,8 +209,12 @@ class _Run:
         outcome: RunResult,
     ) -> None:
         self.outcome = outcome
-        self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
-        batched, at_once = KINDS[vlm.card.kind].batched, vlm.card.at_once
+        self._vlm = vlm
+        self._tasks = tasks
+        self._file = file
+        self._tick = tick
+        batched = KINDS[vlm.card.kind].batched
+        at_once = vlm.card.at_once
         self.workers, self._batch = (1, at_once) if batched else (at_once, 1)
         self._patience = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()

@@ -34,7 +34,8 @@ _MOST_VALUES = 5_000
 """Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_BACKOFF = 8.0
-_STEPS, _AT_ONCE = 1_000, 20
+_STEPS = 1_000
+_AT_ONCE = 20
 """Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
 _HEADERS = ("accept", "content-length", "content-type", "transfer-encoding")
 """Headers that go out as openai sets them; its others may reveal the operator's environment."""
@@ -79,7 +80,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     def __init__(
         self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int
     ) -> None:
-        self._most, self._endpoint = most, endpoint
+        self._most = most
+        self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.base_url)
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
         self._pinned: Sequence[str] = ()
@@ -119,7 +121,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if self._endpoint.key:
             headers["authorization"] = f"Bearer {self._endpoint.key.reveal()}"
         call = _CALL.get(None) or Call()
-        url, extensions = request.url, {**request.extensions, "trace": call.trace}
+        url = request.url
+        extensions = {**request.extensions, "trace": call.trace}
         if self._fetcher:
             url = url.copy_with(host=address, port=self._fetcher.port)
             extensions["sni_hostname"] = self._url.raw_host.decode()
@@ -144,7 +147,9 @@ class _Bounded(httpx2.AsyncByteStream):
     """Body of a reply: at most so many bytes, and no more chunks a second than others on the loop can bear."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int, call: Call) -> None:
-        self._stream, self._most, self._call = stream, most, call
+        self._stream = stream
+        self._most = most
+        self._call = call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
@@ -271,10 +276,8 @@ def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
 
 def _bad_request(status: int, said: str, error: object) -> Trouble:
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
-    field, named = (
-        error.get("param") if isinstance(error, dict) else None,
-        _FIELDS & set(_WORD.findall(said)),
-    )
+    field = error.get("param") if isinstance(error, dict) else None
+    named = _FIELDS & set(_WORD.findall(said))
     if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(said):
@@ -344,7 +347,8 @@ class OpenAIClient:
         most: int = MOST_BYTES,
     ) -> None:
         """Create a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
-        self._endpoint, self._timeout = endpoint, timeout
+        self._endpoint = endpoint
+        self._timeout = timeout
         self._transport = PinnedTransport(endpoint, connections, fetcher, most)
         self.api: Any = None
         """openai's own client, once open; its calls go through `call`, and are one attempt each."""
@@ -439,7 +443,8 @@ async def _events(response: httpx2.Response, call: Call) -> AsyncGenerator[Mappi
         if not end:
             rest.append(begun)
             continue
-        whole, rest = b"".join((*rest, lines)), [begun]
+        whole = b"".join((*rest, lines))
+        rest = [begun]
         for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
             await call.step()
             if data == b"[DONE]":

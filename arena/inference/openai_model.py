@@ -89,7 +89,8 @@ class _Answer(Call):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
-        self.pieces, self.characters = 0, 0
+        self.pieces = 0
+        self.characters = 0
         self.finish: str | None = None
         self.tokens: Tokens | None = None
         """Tokens so far, by the server's own count."""

@@ -45,7 +45,8 @@ def joined(pictures: Sequence[bytes]) -> bytes:
         share = min(
             1.0, share, (LONGEST - GAP * (len(row) - 1)) / sum(widths[place] for place in row)
         )
-    height, widths = max(1, int(height * share)), [max(1, int(width * share)) for width in widths]
+    height = max(1, int(height * share))
+    widths = [max(1, int(width * share)) for width in widths]
     across = max(sum(widths[place] + GAP for place in row) - GAP for row in rows)
     whole = Image.new("RGB", (across, len(rows) * (height + GAP) - GAP), "white")
     for down, row in enumerate(rows):
@@ -60,7 +61,8 @@ def joined(pictures: Sequence[bytes]) -> bytes:
 def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
     """A picture with red boxes: left, top, right and bottom edge, as shares of its width and height."""
     image = _decoded(picture)
-    pen, thickness = ImageDraw.Draw(image), max(1, round(_LINE_SHARE * max(image.size)))
+    pen = ImageDraw.Draw(image)
+    thickness = max(1, round(_LINE_SHARE * max(image.size)))
     for left, top, right, bottom in boxes:
         edges = (left * image.width, top * image.height, right * image.width, bottom * image.height)
         pen.rectangle([round(edge) for edge in edges], outline="red", width=thickness)

@@ -127,7 +127,8 @@ class Fetcher:
         headers = {"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"}
 
         async def answer(address: str) -> httpx.Response:
-            at, extensions = url.copy_with(host=address, port=self.port), {"sni_hostname": host}
+            at = url.copy_with(host=address, port=self.port)
+            extensions = {"sni_hostname": host}
             request = client.build_request("GET", at, headers=headers, extensions=extensions)
             return await client.send(request, stream=True)
 

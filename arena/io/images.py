@@ -214,9 +214,11 @@ def _without_comments(data: bytes) -> bytes:
     """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
     # Pillow's time for a comment grows with its square: hours for 25 MB.
     start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
-    blocks, control = 0, b""
+    blocks = 0
+    control = b""
     while data[position] != 0x2C:
-        begin, position = position, position + 1
+        begin = position
+        position = position + 1
         if data[begin] == 0x21:
             position += 1
             while size := data[position]:
@@ -235,7 +237,10 @@ def _without_comments(data: bytes) -> bytes:
 
 def _check_scans(data: bytes) -> None:
     """Refuse a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
-    position, segments, scans, skipped = 2, 0, 0, 0
+    position = 2
+    segments = 0
+    scans = 0
+    skipped = 0
     while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
         scans += marker[1] == b"\xda"
         segments += 1
@@ -260,7 +265,8 @@ def _check_scans(data: bytes) -> None:
 
 def _check_chunks(data: bytes) -> None:
     """Refuse a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
-    position, chunks = 8, 0
+    position = 8
+    chunks = 0
     while position < len(data) and data[position + 4 : position + 8] != b"IEND":
         position += 12 + int.from_bytes(data[position : position + 4], "big")
         chunks += 1

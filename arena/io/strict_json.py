@@ -53,7 +53,10 @@ class RowsError(ValueError):
         column: str | None = None,
     ):
         super().__init__(problem)
-        self.problem, self.file, self.row, self.column = problem, file, row, column
+        self.problem = problem
+        self.file = file
+        self.row = row
+        self.column = column
 
     def __str__(self) -> str:
         row = f"row {self.row}" if self.row else ""
@@ -207,7 +210,8 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
 
 def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
     """Yield place and depth of each opening bracket outside of strings."""
-    depth, bracket = 0, _BRACKET.match(text)
+    depth = 0
+    bracket = _BRACKET.match(text)
     while bracket:
         depth += 1 if bracket[1] in "[{" else -1
         if bracket[1] in "[{":

@@ -37,7 +37,8 @@ COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds
 ANSWERS = replace(COMMAND_LINE, rows=250_000)
 """Files of a model's answers on the command line: no benchmark has as many questions."""
 
-KEY, VALUE = "(key)", "(value)"
+KEY = "(key)"
+VALUE = "(value)"
 """Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
 LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", "data")
 """Members of a JSON object in which tools write the records as a list; lmms-eval's old files have `logs`."""
@@ -193,15 +194,19 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
     """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
-    row, more, lines = 0, False, _raw_lines(file, limits)
+    row = 0
+    more = False
+    lines = _raw_lines(file, limits)
     if suffix in _LINES:
         collections.deque(itertools.islice(lines, rows), maxlen=0)
-        row, more = rows + 1, bool(next(lines, b"").strip())
+        row = rows + 1
+        more = bool(next(lines, b"").strip())
     elif suffix in (".csv", ".tsv"):
         table = _csv_reader((line.decode("latin-1") for line in lines), limits, suffix)
         with contextlib.suppress(csv.Error):
             collections.deque(itertools.islice(table, 1 + rows), maxlen=0)
-            row, more = table.line_num + 1, bool(next(table, ()))
+            row = table.line_num + 1
+            more = bool(next(table, ()))
     file.seek(0)
     if more:
         raise RowsError(f"expected at most {rows:,} records; split the file", row=row)
@@ -320,28 +325,32 @@ def _json_records(
 ) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
-    items, starts = value, places(value, text)
+    items = value
+    starts = places(value, text)
     if isinstance(value, dict) and members:
         lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
         if len(lists) > 1:
             named = " and ".join(map(repr, lists))
             raise RowsError(f"expected one list of records, found {named}; keep one of them", row=1)
         if lists:
-            items, starts = _listed(value, lists[0]), places(value, text, lists[0])
+            items = _listed(value, lists[0])
+            starts = places(value, text, lists[0])
         else:
             items = [_member(*member) for member in value.items()]
     if not isinstance(items, list):
         raise RowsError(
             "expected a list of objects, [{...}, {...}]; wrap the records in one", row=1
         )
-    row, counted = 1, 0
+    row = 1
+    counted = 0
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise RowsError(
                 f"expected objects in the list, found another value as item {number}; make it an object"
             )
         place = next(starts)
-        row, counted = row + text.count("\n", counted, place), place
+        row = row + text.count("\n", counted, place)
+        counted = place
         yield _record(row, item, limits, skip)
 
 
@@ -405,7 +414,8 @@ def _table_records(
     _check_header(header, limits, row)
     skip = skip.intersection(header)
     for row, cells in rows:
-        values, text = dict(zip(header, cells, strict=True)), "".join(cells)
+        values = dict(zip(header, cells, strict=True))
+        text = "".join(cells)
         plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
         yield Record(row, values) if plain else _record(row, values, limits, skip)
 

@@ -160,7 +160,8 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
 
 def shown(cell: dict[str, Any], row: int, column: str) -> str:
     """A cell's stored value as a person sees it. Raises SpreadsheetError."""
-    value, kind = cell["value"], cell["data_type"]
+    value = cell["value"]
+    kind = cell["data_type"]
     if value is None:
         raise SpreadsheetError(
             "expected a value, found a formula; copy the column and paste it as values", row, column

@@ -89,7 +89,8 @@ class ItemImporter:
 
         Without such a file, a dataset of the Hub: the Parquet files in `data`, with the images in them.
         """
-        file, kept = folder / "items.jsonl", self.items.kept_pictures()
+        file = folder / "items.jsonl"
+        kept = self.items.kept_pictures()
         parts = [] if file.exists() else sorted(folder.glob("data/*.parquet"))
         tables = [(part, read_rows(part)) for part in parts] or [
             (file, list(read_records(file, COMMAND_LINE)))
@@ -143,7 +144,8 @@ class ItemImporter:
         found: dict[int, str] = {}
 
         def answer(row: Row) -> bool:
-            item, text = known.find(row), text_in(row, column, empty=True)
+            item = known.find(row)
+            text = text_in(row, column, empty=True)
             if item is not None and found.setdefault(item, text) != text:
                 raise RowsError(
                     "holds a second, different answer to the same item; keep one", column=column
@@ -331,7 +333,8 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     """Column of the answers, and the model's name. Raises RowsError."""
     if not records:
         raise RowsError("holds no rows", file.name)
-    columns, model = list(records[0].values), model and model.strip()
+    columns = list(records[0].values)
+    model = model and model.strip()
     named = [column for column in columns if column.endswith(PREDICTION) and column != PREDICTION]
     if model == "":
         raise RowsError("the model's name is empty; give one with --model", file.name, 1)

@@ -298,7 +298,8 @@ def _add_answers(
     rows = connection.execute(
         select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(near)
     )
-    known, new = {(row.item_id, row.model_id): row.text for row in rows}, []
+    known = {(row.item_id, row.model_id): row.text for row in rows}
+    new = []
     for item_id, model_id, text in answers:
         if (item_id, model_id) not in known:
             known[item_id, model_id] = text

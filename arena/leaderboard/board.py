@@ -236,10 +236,8 @@ def board(
 
 def _order(line: Standing) -> tuple[float, ...]:
     """Return what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
-    rank, elo = (
-        line.rank.value if line.rank else 0,
-        line.elo.value if line.elo and not line.rating else 0,
-    )
+    rank = line.rank.value if line.rank else 0
+    elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
 
 
@@ -306,7 +304,8 @@ def _against_reference(
     )
     if reference is None:
         return [None] * len(counts.codes)
-    won, lost = counts.decided[:, reference], counts.decided[reference]
+    won = counts.decided[:, reference]
+    lost = counts.decided[reference]
     return _shares(won, won + lost, effects)
 
 
@@ -315,7 +314,8 @@ class _Ranking:
 
     def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
-        self._known, self._statistics = known, statistics
+        self._known = known
+        self._statistics = statistics
         # The place after the last stands for models that the statistics lack.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
@@ -358,7 +358,8 @@ class _Ranking:
             self._statistics and self._statistics.look and {above, below} <= self._known.keys()
         ):
             return None
-        settled, places = self._statistics.settled, self._known
+        settled = self._statistics.settled
+        places = self._known
         ways = [
             (one, other)
             for one, other in ((above, below), (below, above))

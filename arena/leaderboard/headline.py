@@ -54,10 +54,12 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
     found: dict[str, list[str]] = {"settled": [], "open": [], "contradicted": []}
     place = 1
     for state, run in groupby(states):
-        first, last = place, place + len(list(run))
+        first = place
+        last = place + len(list(run))
         place = last
         if state == "settled":  # a place at the edge of a run is settled to one side alone
-            first, last = first + (first > 1), last - (last <= len(states))
+            first = first + (first > 1)
+            last = last - (last <= len(states))
         if first <= last:
             found[state].append(str(first) if first == last else f"{first}\u2013{last}")
     apart = "" if found["settled"] or found["contradicted"] else ", settled apart from each other"
@@ -119,10 +121,8 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
         line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED
     ]
     others = [line.model for line in young if line.model not in unbeaten]
-    has, gathers = (
-        "has" if len(unbeaten) == 1 else "have",
-        "gathers" if len(others) == 1 else "gather",
-    )
+    has = "has" if len(unbeaten) == 1 else "have"
+    gathers = "gathers" if len(others) == 1 else "gather"
     told = [f"{names(unbeaten)} {has} not lost yet, and so no rank"] if unbeaten else []
     return told + ([f"{names(others)} still {gathers} votes"] if others else [])
 

@@ -44,7 +44,8 @@ def model_results(board: Board, model: str, families: Mapping[int, str]) -> Mode
     line = next((line for line in board.standings if line.model == model), None)
     if line is None:
         return None
-    place, decided = board.counts.places[line.code], board.counts.decided
+    place = board.counts.places[line.code]
+    decided = board.counts.decided
     found = ModelResults(
         line, int(decided[place].sum()), int(decided[:, place].sum()), {}, {}, (), (), 0
     )
@@ -54,10 +55,12 @@ def model_results(board: Board, model: str, families: Mapping[int, str]) -> Mode
 def _with_statistics(
     found: ModelResults, board: Board, families: Mapping[int, str]
 ) -> ModelResults:
-    statistics, code = board.statistics, found.standing.code
+    statistics = board.statistics
+    code = found.standing.code
     if statistics is None or code not in statistics.codes:
         return found
-    cast, place = statistics.of, statistics.codes.index(code)
+    cast = statistics.of
+    place = statistics.codes.index(code)
     names, family = np.unique(cast.family, return_inverse=True)
     of_families = dict(zip(names.tolist(), shares_of(cast, place, family, len(names)), strict=True))
     other = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)

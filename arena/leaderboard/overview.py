@@ -33,7 +33,8 @@ class Overview:
     """The official boards that have votes, read at most every `seconds`."""
 
     def __init__(self, leaderboard: Leaderboard, seconds: float = SECONDS) -> None:
-        self._leaderboard, self._seconds = leaderboard, seconds
+        self._leaderboard = leaderboard
+        self._seconds = seconds
         self._lock = Lock()
         self._entries: tuple[BoardEntry, ...] = ()
         self._read_at: float | None = None
@@ -43,7 +44,8 @@ class Overview:
             early = any(one.leader is None for one in self._entries)
             keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
             if self._read_at is None or time.monotonic() - self._read_at >= keep:
-                self._entries, self._read_at = tuple(self._read()), time.monotonic()
+                self._entries = tuple(self._read())
+                self._read_at = time.monotonic()
             return self._entries
 
     def health(self) -> list[BoardHealth]:

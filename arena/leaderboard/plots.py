@@ -68,10 +68,8 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plot the win rates against the reference by family of the models that met it."""
     found = leaderboard.reference_shares(board)
     met = {code for rates in found.values() for code, share in rates.items() if share.n}
-    families, shown = (
-        sorted(found, key=str.casefold),
-        [line for line in board.standings if line.code in met],
-    )
+    families = sorted(found, key=str.casefold)
+    shown = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
     plot = family_win_rate_plot(families, [line.model for line in shown], cells)
     return _or_in_words(

@@ -97,7 +97,8 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 
 def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
     """Return the summary of a board's imported votes; None without any."""
-    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    vote = IMPORTED_VOTE.c
+    source = IMPORTED_SOURCE.c
     told = {
         "ties": _TIE,
         "both_bad": _BOTH_BAD,
@@ -153,7 +154,8 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
     )
     uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
     outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
-    stopped, named = outside.get("stopped", 0), outside.get("named itself", 0)
+    stopped = outside.get("stopped", 0)
+    named = outside.get("named itself", 0)
     return ExcludedVotes(voters, flagged, uncounted, stopped, named, who.rule)
 
 
@@ -207,7 +209,8 @@ def lost_battles(
 ) -> list[LostBattle]:
     """Return the last battles of a bank's board that a model lost, before the one of a number; answers in use alone."""
     votes = _without_flagged(connection, key, who, _own_vote_rows(key).where(_counts_by(key, who)))
-    lost, won = ANSWER.alias("lost"), ANSWER.alias("won")
+    lost = ANSWER.alias("lost")
+    won = ANSWER.alias("won")
     both = (BATTLE.c.answer_a, BATTLE.c.answer_b)
     query = votes.with_only_columns(
         BATTLE.c.id, BATTLE.c.item_id, VOTE.c.winner, lost.c.text, won.c.text
@@ -311,7 +314,8 @@ def _own_vote_rows(key: BoardKey) -> Select:
         VOTE.c.voter_id.label("voter"),
         VOTE.c.voted_at,
     )
-    of_battle, of_item = BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id
+    of_battle = BATTLE.c.id == VOTE.c.battle_id
+    of_item = ITEM.c.id == BATTLE.c.item_id
     query = query.where(
         of_battle, of_item, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi
     )
@@ -321,7 +325,8 @@ def _own_vote_rows(key: BoardKey) -> Select:
 def _imported_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's imported votes; each vote without an item counts as a negative item of its own."""
     vote = IMPORTED_VOTE.c
-    known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
+    known = vote.item_id.is_not(None)
+    own = func.coalesce(vote.item_id, -vote.id)
     rows = _imported(
         key,
         (ITEM.c.id if key.kind == "bank" else own).label("item"),
@@ -346,7 +351,8 @@ def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
     on a conversation, 2 for the one before. What a vote does not say about its item (family, images) comes from the
     item bank, if it has the item.
     """
-    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    vote = IMPORTED_VOTE.c
+    source = IMPORTED_SOURCE.c
     joined = (
         IMPORTED_VOTE.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_ITEM)

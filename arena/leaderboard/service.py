@@ -74,7 +74,8 @@ MANY_ONE_BY_ONE = 100_000
 KEPT_BOARDS = 64
 KEPT_NARROWED = 32
 """Boards of one family or of some days that are kept; they never take the place of whole ones."""
-AT_ONCE, PATIENCE_SECONDS = 2, 5.0
+AT_ONCE = 2
+PATIENCE_SECONDS = 5.0
 """Boards of some days that are read from the votes at the same time, and how long another one waits for its turn."""
 EVERYONE = CountSettings()
 WAITING = 4
@@ -84,7 +85,8 @@ _MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("
 _CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
     _MINE, WINS.c.change >= bindparam("since")
 )
-_SEEN, _LIVE_SEEN = select(ChangesSeen(LAST_VOTE)), select(ChangesSeen(LAST_LIVE_VOTE))
+_SEEN = select(ChangesSeen(LAST_VOTE))
+_LIVE_SEEN = select(ChangesSeen(LAST_LIVE_VOTE))
 _TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
 _VERSIONS = select(META.c.name, META.c.value).where(
     (META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION)
@@ -152,7 +154,8 @@ class Leaderboard:
         `votes` is "counted" or "everyone", where there are two boards, by default the official one's.
         Raises BoardSelectionError for a malformed day, a first day after the last, or votes that have no board.
         """
-        first, last = day_of(since), day_of(until)
+        first = day_of(since)
+        last = day_of(until)
         if first and last and first > last:
             raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
         keep_time(self._database, VOTE, LIVE_VOTE)
@@ -166,7 +169,8 @@ class Leaderboard:
             )
             shown = self._votes(connection, votes) if chosen.kind != "imported" else None
             unflagged = voters != "all" or chosen.kind == "imported"
-            multi, everyone = images == "multiple", shown == "everyone"
+            multi = images == "multiple"
+            everyone = shown == "everyone"
             whole = BoardKey(
                 chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone
             )
@@ -231,10 +235,8 @@ class Leaderboard:
         with self._turn(key, kept.history_at), kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
-                    kept.history_at, kept.history = (
-                        time.monotonic(),
-                        history_of(connection, key, self._who(key)),
-                    )
+                    kept.history_at = time.monotonic()
+                    kept.history = history_of(connection, key, self._who(key))
             return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
@@ -245,10 +247,8 @@ class Leaderboard:
         read_at = math.inf if kept.families_of is made.statistics else -math.inf
         with self._turn(made.key, read_at), kept.turn:
             if kept.families_of is not made.statistics:
-                kept.families, kept.families_of = (
-                    family_ratings(made.statistics.of),
-                    made.statistics,
-                )
+                kept.families = family_ratings(made.statistics.of)
+                kept.families_of = made.statistics
             return {
                 self.families[one.family]: one
                 for one in kept.families
@@ -259,7 +259,8 @@ class Leaderboard:
         """Return the shares won against the reference by family name and model; empty until there are statistics."""
         if made.statistics is None or made.statistics.against is None:
             return {}
-        codes, found = made.statistics.codes, made.statistics.against.families
+        codes = made.statistics.codes
+        found = made.statistics.against.families
         known = {
             self.families[code]: rates for code, rates in found.items() if code in self.families
         }
@@ -329,7 +330,8 @@ class Leaderboard:
             if kept.board is None or any(
                 old is not new for old, new in zip(kept.basis, basis, strict=True)
             ):
-                kept.board, kept.basis = board(key, *basis, kept.board), basis
+                kept.board = board(key, *basis, kept.board)
+                kept.basis = basis
             self._schedule_statistics(key, kept)
             return kept.board
 
@@ -413,7 +415,8 @@ class Leaderboard:
 
     def _know_bank(self, connection: Connection) -> None:
         versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
-        self._flags, version = versions.get(FLAGS_VERSION, 0), versions.get(BANK_VERSION, 0)
+        self._flags = versions.get(FLAGS_VERSION, 0)
+        version = versions.get(BANK_VERSION, 0)
         if version != self._bank:
             models = connection.execute(
                 select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)

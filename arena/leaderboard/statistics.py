@@ -147,7 +147,8 @@ def compute_statistics(
     """
     fit = bradley_terry(win_matrix(cast.votes))
     found = intervals(fit, cast.votes, "item")
-    reach, votes = (found.high - found.low) / 2, len(cast.votes)
+    reach = (found.high - found.low) / 2
+    votes = len(cast.votes)
     ranked = trusted_models(fit, reach)
     keeps = (
         before is not None
@@ -195,7 +196,8 @@ def _look(
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
     """Return the votes that overturn the first place among the models with a rank."""
-    shown, codes = np.flatnonzero(ranked), cast.codes
+    shown = np.flatnonzero(ranked)
+    codes = cast.codes
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
@@ -209,7 +211,9 @@ def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
 def _left_effects(cast: BoardVotes) -> Floats:
     """Return the effects for each model and for all: a voter may lean to a side."""
     decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
-    votes, left, models = cast.votes.take(decided), cast.left[decided], len(cast.codes)
+    votes = cast.votes.take(decided)
+    left = cast.left[decided]
+    models = len(cast.codes)
     cells = np.concatenate([votes.a, votes.b, np.full(len(votes), models)])
     voters = [np.tile(codes, 3) for codes in _by_voter(cast, votes)]
     return design_effects(np.tile(left, 3), cells, models + 1, voters)
@@ -220,14 +224,14 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
         cast.votes.outcome != Outcome.TIE
     )
-    votes, models = cast.votes.take(np.flatnonzero(met)), len(cast.codes)
+    votes = cast.votes.take(np.flatnonzero(met))
+    models = len(cast.codes)
     lost = votes.a == reference  # side a won
-    model, together = (
-        np.where(lost, votes.b, votes.a),
-        [cluster_codes(votes, "item"), *_by_voter(cast, votes)],
-    )
+    model = np.where(lost, votes.b, votes.a)
+    together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
-    cell, cells = family * models + model, len(families) * models
+    cell = family * models + model
+    cells = len(families) * models
     rates = clustered_shares(~lost, cell, cells, together)
     of_families = {
         code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())
@@ -240,7 +244,8 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
     decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
         cast.votes.outcome != Outcome.TIE
     )
-    votes, cell = cast.votes.take(np.flatnonzero(decided)), group[decided]
+    votes = cast.votes.take(np.flatnonzero(decided))
+    cell = group[decided]
     won = votes.a == model  # the winner stands on side a
     together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     return clustered_shares(won, cell, groups, together)

@@ -40,7 +40,8 @@ _ALWAYS = (
     rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
-_PART, _SPAN = 1_000, 400
+_PART = 1_000
+_SPAN = 400
 """Characters of an answer searched at one go, and the reach of a match beyond them: `re` blocks all other work."""
 
 

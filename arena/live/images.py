@@ -78,7 +78,9 @@ class OwnImages:
     """Visitors' images in one folder, with `votes_room` bytes of its disk reserved for votes."""
 
     def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
-        self._database, self._folder, self._votes_room = database, folder, votes_room
+        self._database = database
+        self._folder = folder
+        self._votes_room = votes_room
         self._days = NetworkDays(database)
         self._turns = asyncio.Semaphore(AT_ONCE)
         folder.mkdir(parents=True, exist_ok=True)
@@ -248,7 +250,8 @@ def _moves(data: bytes) -> bool:
     if not data.startswith(b"GIF"):
         webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
         return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
-    position, frames = 13 + _colours(data[10]), 0
+    position = 13 + _colours(data[10])
+    frames = 0
     while (kind := data[position : position + 1]) in (b"!", b","):
         frames += kind == b","
         if frames == 2:

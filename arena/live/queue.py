@@ -77,7 +77,8 @@ class GenerationQueue:
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         """`check` is called before a question is asked, and raises LiveError while none may be."""
-        self._at_once, self._check = at_once, check
+        self._at_once = at_once
+        self._check = check
         self._generations: list[GenerationTask] = []
         """The running ones come first."""
 
@@ -147,7 +148,8 @@ class GenerationTask:
         network: str | None = None,
     ) -> None:
         """Start; `finish` is awaited when the answers have ended."""
-        self.side_by_side, self.network = side_by_side, network
+        self.side_by_side = side_by_side
+        self.network = network
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()
@@ -174,7 +176,8 @@ class GenerationTask:
 
     def tell(self) -> None:
         self._version += 1
-        news, self._news = self._news, asyncio.Event()
+        news = self._news
+        self._news = asyncio.Event()
         news.set()
 
     async def stop(self) -> None:
@@ -187,7 +190,8 @@ class GenerationTask:
         """Yield each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
-            seen, words = -1, dict.fromkeys(self.side_by_side.side_texts, 0)
+            seen = -1
+            words = dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.over:
                 side_texts = self.side_by_side.side_texts
                 texts: dict[Side, str] = {

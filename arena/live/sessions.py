@@ -79,13 +79,11 @@ class LiveSessions:
         queue: GenerationQueue,
     ) -> None:
         self.vlms = tuple(vlms)
-        self._store, self._images, self._budget, self._lending, self._queue = (
-            store,
-            images,
-            budget,
-            lending,
-            queue,
-        )
+        self._store = store
+        self._images = images
+        self._budget = budget
+        self._lending = lending
+        self._queue = queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
         self._of_voter: dict[int, int] = {}
@@ -201,10 +199,8 @@ class LiveSessions:
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    ahead, choosable = (
-                        self._queue.ahead(generation),
-                        generation.side_by_side.choosable,
-                    )
+                    ahead = self._queue.ahead(generation)
+                    choosable = generation.side_by_side.choosable
                     yield LiveState(battle, True, ahead, texts, choosable)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
@@ -255,10 +251,8 @@ class LiveSessions:
         """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
         voter, network, payer = asker
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
-        others, newest = (
-            iter(self._coin.sample(self.vlms, len(self.vlms))),
-            battle.turns[-1].question,
-        )
+        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
+        newest = battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
             if live_budget.empty or battle.answered:
@@ -282,7 +276,8 @@ class LiveSessions:
         side_by_side = SideBySide(vlms, ask, substitute, delay=self._coin.uniform(*DELAY_SECONDS))
         earlier = self._generations.get(self._of_voter.get(voter, 0))
         generation = GenerationTask(self._queue, side_by_side, finish, network)
-        self._generations[battle.id], self._of_voter[voter] = generation, battle.id
+        self._generations[battle.id] = generation
+        self._of_voter[voter] = battle.id
         if earlier is not None:
             await earlier.stop()
 
@@ -297,7 +292,8 @@ class LiveSessions:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return
         a, b = (ended.side_texts[side] for side in SIDES)
-        models, answers = Names(a.vlm.card.name, b.vlm.card.name), Names(a.text, b.text)
+        models = Names(a.vlm.card.name, b.vlm.card.name)
+        answers = Names(a.text, b.text)
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(
             lambda: any(names_itself(answer, known) for answer in answers)

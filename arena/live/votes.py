@@ -76,7 +76,8 @@ def live_sources(connection: Connection) -> list[LiveSource]:
 
 def live_vote_rows(source: int, multi: bool) -> Select:
     """A SELECT over a source's ranked votes, of family 0; each battle on own images counts as an item of its own."""
-    battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
+    battle = LIVE_BATTLE.c
+    vote = LIVE_VOTE.c
     query = ranked_votes(
         (battle.id if source else battle.item_id).label("item"),
         literal(True).label("known"),

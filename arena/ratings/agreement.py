@@ -291,7 +291,8 @@ def _alpha(weights: Floats, counts: Floats) -> Floats:
 def _ac1(weights: Floats, counts: Floats) -> Floats:
     """Gwet's (2008) AC1 of each draw (draws x kinds) with its mirror image; NaN without contests."""
     first, second = counts.T
-    votes, contests = first + second, weights.sum(1)
+    votes = first + second
+    contests = weights.sum(1)
     agreed = weights @ ((first * (first - 1) + second * (second - 1)) / (votes * (votes - 1)))
     return (
         2 * np.divide(agreed, contests, out=np.full(len(weights), np.nan), where=contests > 0) - 1

@@ -79,7 +79,8 @@ def balanced(
     """
     low, high = served.pairs
     used = np.bincount([model for one in seat for model in one[:2]], minlength=served.models)
-    room, after = -(-2 * size // served.models) + 1 - used, size - len(seat) - 1
+    room = -(-2 * size // served.models) + 1 - used
+    after = size - len(seat) - 1
     usable = (
         np.minimum(room, after).sum() - (room <= after)[low] - (room <= after)[high] >= 2 * after
     )

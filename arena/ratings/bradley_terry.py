@@ -211,7 +211,8 @@ def _components(together: np.ndarray, played: np.ndarray) -> Codes:
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
     """Status of each model, from who beat whom, which models battles link, and which wins link both ways."""
-    won, lost = beat.any(1), beat.any(0)
+    won = beat.any(1)
+    lost = beat.any(0)
     size = mutual.sum(1)
     largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
     # Of two equally large groups neither is the main body: both are separated.
@@ -246,7 +247,8 @@ class _Likelihood:
 
     def __init__(self, wins: Floats, comparable: np.ndarray, prior: float) -> None:
         within = wins * comparable
-        self._comparable, self._prior = comparable, prior
+        self._comparable = comparable
+        self._prior = prior
         self._games = within + within.T
         self.won = within.sum(1)
 
@@ -272,7 +274,8 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
     the square of a step predicts the length of the next.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
-    strengths, point = start, likelihood.at(start)
+    strengths = start
+    point = likelihood.at(start)
     for steps in range(STEPS):
         if point.residual <= rounding:
             return _Fitted(strengths, point, steps)
@@ -291,7 +294,8 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
                 return _Fitted(strengths, point, steps)
             move = move / 2
             climb = climb / 2
-        strengths, point = strengths + move, further
+        strengths = strengths + move
+        point = further
         if length**2 < SETTLED:
             return _Fitted(strengths, point, steps + 1)
     raise ConvergenceError(

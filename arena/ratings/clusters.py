@@ -32,7 +32,8 @@ def cluster_codes(votes: Votes, cluster: Cluster | Literal["item and voter"]) ->
     if cluster == "item and voter":
         voter = cluster_codes(votes, "voter")
         return _from_0(item * (int(voter.max(initial=0)) + 1) + voter)
-    low, high = np.minimum(votes.a, votes.b).astype(np.int64), np.maximum(votes.a, votes.b)
+    low = np.minimum(votes.a, votes.b).astype(np.int64)
+    high = np.maximum(votes.a, votes.b)
     return _from_0((item * votes.models + low) * votes.models + high)
 
 
@@ -43,7 +44,8 @@ def effective_number(sizes: Codes) -> float:
 
 def _from_0(codes: Codes) -> Codes:
     """The same codes without gaps; those that are dense already are counted, which is quicker than sorting them."""
-    low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+    low = int(codes.min(initial=0))
+    high = int(codes.max(initial=0))
     if high - low > 2 * len(codes) + 1000:
         return np.unique(codes, return_inverse=True)[1]
     shifted = codes.astype(np.int64) - low

@@ -68,7 +68,8 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     bread = fit.centring() @ fit.inverse * ELO.points
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
     covariance = bread @ spread.scores @ bread.T
-    variance, alone = _variances(bread, spread.scores), _variances(bread, spread.alone)
+    variance = _variances(bread, spread.scores)
+    alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
     if cluster == "item" and votes.voters is not None:
         reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance))
@@ -162,7 +163,9 @@ class _Terms(NamedTuple):
 
 
 def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
-    a, b, won = votes.a, votes.b, SCORES[votes.outcome]
+    a = votes.a
+    b = votes.b
+    won = SCORES[votes.outcome]
     pair = a.astype(np.int64) * votes.models + b
     chance = fit.chances.ravel()[pair]
     weight = fit.comparable.ravel()[pair] * (1.0 if votes.weights is None else votes.weights)
@@ -190,12 +193,14 @@ def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
 
 def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
     """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002)."""
-    terms, m = _terms(fit, votes, cluster), votes.models
+    terms = _terms(fit, votes, cluster)
+    m = votes.models
     clusters = int(cluster.max(initial=-1)) + 1
     scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
     single = np.bincount(cluster, minlength=clusters)[cluster] == 1
     if single.any():  # in closed form, since files without items have a cluster for each vote
-        part, terms = terms.take(np.flatnonzero(single)), terms.take(np.flatnonzero(~single))
+        part = terms.take(np.flatnonzero(single))
+        terms = terms.take(np.flatnonzero(~single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
         leverage = part.leverage(fit)
         scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
@@ -212,7 +217,8 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
         size += sizes.sum(0)
         squares += (sizes**2).sum(0)
         decided += (part.by_model(part.lean, rows, m) != 0).sum(0)
-        score, of_these = part.by_model(part.surprise, rows, m), leverage[first : first + rows]
+        score = part.by_model(part.surprise, rows, m)
+        of_these = leverage[first : first + rows]
         if (noted := of_these > NOTED).any():
             pull = score @ fit.inverse
             moved = (
@@ -238,7 +244,8 @@ class _Heavy:
     def __init__(self, fit: Strengths, terms: _Terms) -> None:
         self.models, place = np.unique(np.concatenate([terms.a, terms.b]), return_inverse=True)
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
-        k, (a, b) = len(self.models), place.reshape(2, -1)
+        k = len(self.models)
+        (a, b) = place.reshape(2, -1)
         between = summed(a * k + b, terms.told, k * k).reshape(k, k)
         between += between.T
         self._told = np.diag(between.sum(1)) - between
@@ -284,7 +291,8 @@ def _reach_by_voters(
 
 def _both_scores(fit: Strengths, votes: Votes) -> Floats:
     """Return what `_spread` sums up by item and voter; the many clusters that need no correction are summed sparse."""
-    terms, m = _terms(fit, votes, cluster_codes(votes, "item and voter")), votes.models
+    terms = _terms(fit, votes, cluster_codes(votes, "item and voter"))
+    m = votes.models
     cluster = terms.cluster
     light = (np.bincount(cluster) > 1) & (
         summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED

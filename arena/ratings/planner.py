@@ -89,7 +89,8 @@ class Plan:
         """
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
-        told, root = _laplacian(deviation**2), _laplacian(deviation)
+        told = _laplacian(deviation**2)
+        root = _laplacian(deviation)
         mean = 1 / len(
             told
         )  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
@@ -143,7 +144,8 @@ class _Shared(NamedTuple):
 
 
 def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
-    m, sign = votes.models, np.where(votes.a < votes.b, 1.0, -1.0)
+    m = votes.models
+    sign = np.where(votes.a < votes.b, 1.0, -1.0)
     clusters = int(cluster.max(initial=-1)) + 1
     pair = (cluster * m + np.minimum(votes.a, votes.b)) * m + np.maximum(votes.a, votes.b)
     tuples, of_tuple = np.unique(pair, return_inverse=True)
@@ -156,14 +158,17 @@ def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
         same = float((by_tuple**2).sum() - (column**2).sum())
         return same, float((by_model**2).sum() - 2 * (column**2).sum()) - 2 * same
 
-    products, numbers = couples(residual, -1.0), couples(np.ones(len(votes)), 1.0)
+    products = couples(residual, -1.0)
+    numbers = couples(np.ones(len(votes)), 1.0)
     return _Shared(*(total / n if n else None for total, n in zip(products, numbers, strict=True)))
 
 
 def covariance(plan: Plan, votes: float, each: int) -> Floats:
     """Covariance of the strengths after this many votes, `each` on a tuple: models x models."""
-    rho, pairs = plan.correlations, plan.pairs
-    alike, across = votes * (1 + (each - 1) * rho.within_tuple), 0.0
+    rho = plan.correlations
+    pairs = plan.pairs
+    alike = votes * (1 + (each - 1) * rho.within_tuple)
+    across = 0.0
     for clusters, weight, tuples in (
         (plan.items, rho.within_item * each**2, votes / each / plan.items),
         (votes / plan.seat, rho.within_worker, plan.seat),
@@ -189,7 +194,8 @@ def cost(plan: Plan, each: int) -> Cost:
         raise PlanError(
             "a plan needs a wanted half width, or the smallest gap that is to be settled"
         )
-    few, many = 0, plan.pairs * plan.items
+    few = 0
+    many = plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)
     while is_enough and many - few > 1:
         middle = (few + many) // 2
@@ -224,7 +230,8 @@ def _is_enough(plan: Plan, votes: int, each: int) -> bool:
         return False
     if plan.gap is None:
         return True
-    spread, order = covariance(plan, votes, each), np.argsort(plan.strengths)
+    spread = covariance(plan, votes, each)
+    order = np.argsort(plan.strengths)
     apart = spread.diagonal()[:, None] + spread.diagonal()[None, :] - 2 * spread
     variance = apart[order[1:], order[:-1]].max()
     return bool(

@@ -118,11 +118,9 @@ class RatingReport:
 
     @cached_property
     def rows(self) -> tuple[BoardRow, ...]:
-        played, method, blank = (
-            win_loss_counts(self.votes),
-            self.order.method,
-            [np.full(len(self.models), np.nan)] * 3,
-        )
+        played = win_loss_counts(self.votes)
+        method = self.order.method
+        blank = [np.full(len(self.models), np.nan)] * 3
         elos = [
             blank[0] if method == "bt" else elo(self.votes),
             *((self.orders.median, self.orders.low, self.orders.high) if self.orders else blank),
@@ -340,7 +338,8 @@ def board_csv(rows: Sequence[BoardRow]) -> str:
 
 def plots(report: RatingReport) -> Iterator[Plot]:
     names = [row.model for row in report.rows]
-    m, votes = len(names), report.votes
+    m = len(names)
+    votes = report.votes
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
@@ -369,7 +368,8 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
-    fit, draws = report.fit, report.draws
+    fit = report.fit
+    draws = report.draws
     groups = range(max(fit.components, default=-1) + 1)
     return {
         "file": {

@@ -28,7 +28,8 @@ ALPHA = 0.05
 """Probability with which some pair of equal models of a board is ever called settled."""
 MIXING = 40.0
 """Inverse variance (log odds to the power of -2) of the mixed gaps: about there the boundary is tightest."""
-LEAST_VOTES, LEAST_ITEMS = 50, 20
+LEAST_VOTES = 50
+LEAST_ITEMS = 20
 """Votes and items of a model before which nothing about it settles."""
 LOOK_EVERY = 50
 """Votes between two looks; fewer would be as valid."""
@@ -125,7 +126,8 @@ def orders(
     settled = {(one.above, one.below): one.votes for one in record}
     found = []
     for above, below in pairs:
-        so, otherwise = settled.get((above, below)), settled.get((below, above))
+        so = settled.get((above, below))
+        otherwise = settled.get((below, above))
         state: OrderState = (
             "contradicted" if otherwise is not None else "open" if so is None else "settled"
         )

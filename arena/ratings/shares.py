@@ -27,7 +27,8 @@ class Share:
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
     """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
-    z, votes = NORMAL, np.asarray(votes, np.float64)
+    z = NORMAL
+    votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
     middle = share * votes + z * z / 2
     reach = z * np.sqrt(votes * share * (1 - share) + z * z / 4)
@@ -47,7 +48,8 @@ def clustered_shares(
     hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
 ) -> list[Share]:
     """The share of hits in each cell, with intervals for cases that come in clusters of several kinds."""
-    hits, n = summed(cell, hit.astype(np.float64), cells), summed(cell, np.ones(len(cell)), cells)
+    hits = summed(cell, hit.astype(np.float64), cells)
+    n = summed(cell, np.ones(len(cell)), cells)
     return shares(hits, n, design_effects(hit, cell, cells, clusterings))
 
 
@@ -62,20 +64,20 @@ def design_effects(
     Student's quantile adds (degrees of freedom by Satterthwaite 1946). A cluster is never less than one case; no effect
     is below 1.
     """
-    size, hits = (
-        summed(cell, np.ones(len(cell)), cells),
-        summed(cell, hit.astype(np.float64), cells),
-    )
-    every_pair, every_both = size * (size - 1), hits * (hits - 1)
-    effects, most_effects, doubt = np.ones(cells), np.ones(cells), np.zeros(cells)
+    size = summed(cell, np.ones(len(cell)), cells)
+    hits = summed(cell, hit.astype(np.float64), cells)
+    every_pair = size * (size - 1)
+    every_both = hits * (hits - 1)
+    effects = np.ones(cells)
+    most_effects = np.ones(cells)
+    doubt = np.zeros(cells)
     for cluster in clusterings:
         sizes, both_hit, of = _clusters(hit, cell, cluster)
         each = np.maximum(sizes - 1, 1)
-        pairs, both = summed(of, sizes * (sizes - 1), cells), summed(of, both_hit, cells)
-        cases, alike_hit = (
-            summed(of, sizes * (sizes > 1), cells),
-            summed(of, both_hit / each, cells),
-        )
+        pairs = summed(of, sizes * (sizes - 1), cells)
+        both = summed(of, both_hit, cells)
+        cases = summed(of, sizes * (sizes > 1), cells)
+        alike_hit = summed(of, both_hit / each, cells)
         told = every_pair > pairs
         chance = (every_both - both)[told] / (every_pair - pairs)[told]
         most = cases[told] @ (hits[told] / size[told] - chance)
@@ -98,8 +100,6 @@ def _clusters(hit: np.ndarray, cell: Codes, cluster: Codes) -> tuple[Floats, Flo
     """Of each cluster in each cell: its cases, the ordered pairs of two hits among them, and its cell."""
     clusters = int(cluster.max(initial=0)) + 1
     group, place = np.unique(cell * clusters + cluster, return_inverse=True)
-    size, hits = (
-        summed(place, np.ones(len(place)), len(group)),
-        summed(place, hit.astype(np.float64), len(group)),
-    )
+    size = summed(place, np.ones(len(place)), len(group))
+    hits = summed(place, hit.astype(np.float64), len(group))
     return size, hits * (hits - 1), group // clusters

@@ -97,7 +97,8 @@ def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int6
 
 def outcome_counts(votes: Votes) -> Floats:
     """Number (or weight) of the votes by outcome and side: outcomes x models on side a x models on side b."""
-    m, cells = votes.models, votes.models**2 * len(Outcome)
+    m = votes.models
+    cells = votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
     for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
         cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
@@ -132,7 +133,8 @@ class WinLossCounts(NamedTuple):
 def win_loss_counts(votes: Votes) -> WinLossCounts:
     """Count each model's battles in votes without weights: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
-    wins, tied = won_a + won_b.T, tie + both_bad
+    wins = won_a + won_b.T
+    tied = tie + both_bad
     ties = tied.sum(0) + tied.sum(1)
     return WinLossCounts(wins.sum(0) + wins.sum(1) + ties, wins.sum(1), wins.sum(0), ties)
 
@@ -174,7 +176,8 @@ def elo_by_name(
     step = settings.k / settings.points
     odds: defaultdict[Name, float] = defaultdict(float)  # log odds against a model at the start
     for one, other, score in zip(a, b, scores, strict=True):
-        of_one, of_other = odds[one], odds[other]
+        of_one = odds[one]
+        of_other = odds[other]
         gain = step * (score - 1.0 / (1.0 + exp(of_other - of_one)))
         odds[one] = of_one + gain
         odds[other] = of_other - gain

@@ -38,7 +38,8 @@ class CampaignStore:
     """The campaigns of one database whose tasks are among `kinds`, which has each task's spec by its name."""
 
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
-        self._database, self._kinds = database, kinds
+        self._database = database
+        self._kinds = kinds
         self._select = _SELECT.where(CAMPAIGN.c.task.in_(kinds))
 
     def create(

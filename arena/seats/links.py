@@ -73,7 +73,8 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
             "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}",
             worker[:80],
         )
-    named, ends = worker if spec.platform.kind == "plain" else "", str(int(until.timestamp()))
+    named = worker if spec.platform.kind == "plain" else ""
+    ends = str(int(until.timestamp()))
     query = {"n": str(spec.seat.votes), "until": ends, **({"worker": named} if named else {})}
     query["sig"] = signature(key, *_parts(spec, ends, named))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
@@ -89,7 +90,8 @@ def arrival(
     logged_in: Arrival | None = None,
 ) -> Arrival:
     """Who comes with the query of a link, in a browser that may be logged in. Raises CampaignLinkError."""
-    kind, until = spec.platform.kind, query.get("until", "")
+    kind = spec.platform.kind
+    until = query.get("until", "")
     worker = query.get("worker", "") if kind == "plain" else ""
     if query.get("n") != str(spec.seat.votes) or not is_signed(
         key, query.get("sig", ""), *_parts(spec, until, worker)
@@ -117,7 +119,8 @@ def _plain(_spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str])
 
 
 def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
-    person, session = _id(query, "PROLIFIC_PID"), _id(query, "SESSION_ID")
+    person = _id(query, "PROLIFIC_PID")
+    session = _id(query, "SESSION_ID")
     if query.get("STUDY_ID") != spec.platform.study:
         raise CampaignLinkError(
             "This link belongs to another study. Open it from the study's page at Prolific."
@@ -128,11 +131,9 @@ def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str
 def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
     if query.get("assignmentId") == PREVIEW:
         return Arrival("")
-    person, session, site = (
-        _id(query, "workerId"),
-        _id(query, "assignmentId"),
-        _site(query.get("turkSubmitTo", "")),
-    )
+    person = _id(query, "workerId")
+    session = _id(query, "assignmentId")
+    site = _site(query.get("turkSubmitTo", ""))
     if site not in hosts:
         raise CampaignLinkError(
             "This link does not come from MTurk. Open it from the HIT's page there."

@@ -48,7 +48,9 @@ class Qualification:
 
     def standing(self, seat: Seat) -> ExamStanding | None:
         """Where the worker stands; None once one try is passed or all are used up."""
-        spec, tries, last = _spec(seat), self._tries(seat), None
+        spec = _spec(seat)
+        tries = self._tries(seat)
+        last = None
         for attempt in range(1, spec.tries + 1):
             given = tries.get(attempt, [])
             if len(given) < spec.asked:

@@ -91,11 +91,9 @@ def pay_sheet(
 
 
 def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
-    spec, state, status = (
-        seat.campaign.spec,
-        state_of(seat, work.last, at),
-        listed.get(seat.person, ""),
-    )
+    spec = seat.campaign.spec
+    state = state_of(seat, work.last, at)
+    status = listed.get(seat.person, "")
     proposal, why = _proposal(seat, state, work, listed)
     end = seat.ended_at or work.last
     minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
@@ -135,7 +133,8 @@ def _proposal(
             "unknown to the platform: pay nobody",
             "the platform's list does not name this worker",
         )
-    spec, status = seat.campaign.spec, listed.get(seat.person, "").upper()
+    spec = seat.campaign.spec
+    status = listed.get(seat.person, "").upper()
     if status in _GIVEN_BACK:
         return "none", f"{status.lower()} at the platform"
     if state in ("working", "abandoned", "withdrew"):

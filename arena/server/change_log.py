@@ -156,7 +156,8 @@ class ChangeLog:
             if not rows:
                 return None
             bump_counter(connection, _COPIES)
-            number, read_at = counter(connection, _COPIES), now().isoformat(timespec="seconds")
+            number = counter(connection, _COPIES)
+            read_at = now().isoformat(timespec="seconds")
             lines: list[dict[str, Any]] = [
                 {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
             ]
@@ -315,7 +316,8 @@ def _merged(
     for first, *lines in map(_lines, contents, names):
         head = max(head, first, key=lambda one: one["copy"])
         for line in lines:
-            key, line = (line["table"], tuple(line["key"])), {"copy": first["copy"], **line}
+            key = (line["table"], tuple(line["key"]))
+            line = {"copy": first["copy"], **line}
             if key not in last or last[key]["copy"] <= line["copy"]:
                 last[key] = line
     return head, last

@@ -75,7 +75,8 @@ class HubDataset:
     def __init__(
         self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep
     ) -> None:
-        self._name, self._sleep = name, sleep
+        self._name = name
+        self._sleep = sleep
         self._api = HfApi(endpoint=endpoint, token=token.reveal())
         send_again(sleep)
 
@@ -162,14 +163,13 @@ class HubBackup:
         self.change_log = ChangeLog(database)
         self.seen: BackupState | None = None
         """Status some seconds ago, read without waiting; None before the start."""
-        self._database, self._pictures, self._hub, self._every, self._clock = (
-            database,
-            pictures,
-            hub,
-            every,
-            clock,
-        )
-        self._most_bytes, self._instance = most_bytes, secrets.token_hex(8)
+        self._database = database
+        self._pictures = pictures
+        self._hub = hub
+        self._every = every
+        self._clock = clock
+        self._most_bytes = most_bytes
+        self._instance = secrets.token_hex(8)
         self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
@@ -277,7 +277,9 @@ class HubBackup:
 
     def _our_turn(self) -> bool:
         """Claim the next commit if the last is long enough ago; a clock that was set back does not block it."""
-        present, rest, tried = self._clock(), self._rest, MIRROR.c.tried_at
+        present = self._clock()
+        rest = self._rest
+        tried = MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
         if not self.change_log.waiting():
             return False

@@ -47,7 +47,8 @@ def serve(
     """Serve until a signal; then finish requests under way, call `close`, and exit with 0."""
     files = allow_many_connections()
     # The bound counts what one turn of the event loop has accepted only afterwards: a whole backlog.
-    backlog, most = min(2_048, files // 4), min(MOST_SOCKETS, files // 2)
+    backlog = min(2_048, files // 4)
+    most = min(MOST_SOCKETS, files // 2)
     network = (
         (lambda _: None) if settings.trusted_hops else public_network
     )  # every socket is the proxy's own

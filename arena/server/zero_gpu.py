@@ -104,10 +104,9 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
             f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free"
         )
     server = bare.server
-    server.config.encoded_headers, server.server_state.default_headers = (
-        [],
-        [],
-    )  # they reveal the server software
+    # they reveal the server software
+    server.config.encoded_headers = []
+    server.server_state.default_headers = []
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS
     ending.wait()
     server.should_exit = True

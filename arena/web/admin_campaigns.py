@@ -29,7 +29,9 @@ class _CampaignOrders:
     def __init__(
         self, campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators
     ) -> None:
-        self.campaigns, self.projects, self.operators = campaigns, projects, operators
+        self.campaigns = campaigns
+        self.projects = projects
+        self.operators = operators
 
     def _of(self, campaign: str) -> SeatAdmin:
         """Whose a campaign is: a name is one of battles or of items."""
@@ -107,7 +109,8 @@ class _CampaignOrders:
 
 
 def routes(campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators) -> APIRouter:
-    router, does = APIRouter(), _CampaignOrders(campaigns, projects, operators)
+    router = APIRouter()
+    does = _CampaignOrders(campaigns, projects, operators)
     router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
     router.add_api_route("/operators/projects", does.makes_project, methods=["POST"])
     router.add_api_route("/operators/projects/{campaign}/reject", does.rejects, methods=["POST"])

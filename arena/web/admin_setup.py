@@ -36,11 +36,13 @@ class AdminSetup:
         writing: WritingSetup,
     ) -> None:
         """`queues` maps a queue's name to a function that returns its length."""
-        judge, images = settings.judge, live.battles.images
+        judge = settings.judge
+        images = live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         budgets["Draft answers"] = writing.budget
-        self.operators, self.service = operators, AdminService(database, images, settings.counted)
+        self.operators = operators
+        self.service = AdminService(database, images, settings.counted)
         seen = (backup, budgets, queues, len(live.vlms), campaigns, writing.admin)
         self.watch = DashboardService(database, settings, *seen)
         files = PublicFiles(database, settings.public_dir)

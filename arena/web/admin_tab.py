@@ -28,7 +28,8 @@ class AdminTab:
     def __init__(
         self, watch: DashboardService, service: AdminService, operators: Operators, boards: Overview
     ) -> None:
-        self._watch, self._boards = watch, boards
+        self._watch = watch
+        self._boards = boards
         self._service = service
         self._operators = operators
         self.said = gr.HTML(elem_id="operator-said", padding=False)
@@ -61,10 +62,8 @@ class AdminTab:
             return {self.view: HTML.refused()}
         try:
             settings = settings_read(self._watch.settings)
-            health, here = (
-                self._boards.health(),
-                address(request.request) if request.request else "",
-            )
+            health = self._boards.health()
+            here = address(request.request) if request.request else ""
             return {self.view: dashboard_html(self._watch.overview(), health, settings, here)}
         except (DatabaseError, OSError) as error:
             return {self.view: PARTS.alert(error)}

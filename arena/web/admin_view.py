@@ -67,7 +67,8 @@ def dashboard_html(
 
 
 def _votes(seen: Dashboard) -> str:
-    days, counts = [day.isoformat() for day in seen.days], list(seen.days.values())
+    days = [day.isoformat() for day in seen.days]
+    counts = list(seen.days.values())
     told = f"{plural(sum(counts), 'vote')} in the last {len(days)} days, {counts[-1]:,} of them today (UTC)."
     drawing = counts_drawing("Votes by day", told, days, counts)
     table = PlotTable(

@@ -33,7 +33,9 @@ from arena.web.visitor_api import NoVisitorError, sent_voter
 from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 
 ANY_FAMILY = ENGLISH["any_family"]
-HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
+HTML = macros("battle.html")
+PAGE = macros("page.html")
+PARTS = macros("parts.html")
 _ADDRESS = (
     '() => [window.location.pathname.replace(/^\\/item\\//, "?item=") + window.location.search.replace("?", "&"), '
     'window.history.state?.battle ?? ""]'
@@ -71,14 +73,17 @@ def status_html(
     """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
-    phase, text, seconds = battle.phase, "", 0
+    phase = battle.phase
+    text = ""
+    seconds = 0
     if phase is Phase.REVEALED and names is not None:
         sides = ("b", "a") if battle.choice == "b" else ("a", "b")
         text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
     elif (
         battle.choice is not None
     ):  # chosen, maybe revealed in another tab: this page has yet to ask for the names
-        phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
+        phase = Phase.VOTED
+        text = words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.voted_at:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
             seconds = undo_seconds(battle.attempt, battle.voted_at)
@@ -164,11 +169,15 @@ class BattleTab:
                 self.choose: dict[Side, gr.Button] = {
                     side: _button(f"choose-{side}", variant="primary") for side in SIDES
                 }
-                self.undo, self.reveal = _button("undo"), _button("reveal", variant="primary")
-                self.next, self.skip = _button("next", variant="primary"), _button("skip")
+                self.undo = _button("undo")
+                self.reveal = _button("reveal", variant="primary")
+                self.next = _button("next", variant="primary")
+                self.skip = _button("skip")
             with gr.Row(elem_id="reasons"):
-                self.judge, self.broken = _button("skip-judge"), _button("skip-broken")
-                self.rude, self.keep = _button("skip-rude"), _button("skip-not")
+                self.judge = _button("skip-judge")
+                self.broken = _button("skip-broken")
+                self.rude = _button("skip-rude")
+                self.keep = _button("skip-not")
             self.first = gr.HTML(elem_id="terms", padding=False)
         with gr.Accordion(ENGLISH["pick"], open=False, elem_id="pick") as self.pick:
             with gr.Row():
@@ -256,7 +265,8 @@ class BattleTab:
 
     @_shows_errors
     def _loaded(self, query: object, before: object, request: gr.Request) -> Updates:
-        link, words = Link.parse(query), words_of(request.headers)
+        link = Link.parse(query)
+        words = words_of(request.headers)
         if sent_cookie(request.headers) is None:
             return {
                 self.query: query,
@@ -283,7 +293,9 @@ class BattleTab:
     def on_hold(self, query: object, family: object, request: gr.Request) -> Updates:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
         try:
-            voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
+            voter = self._voter(request)
+            words = words_of(request.headers)
+            link = Link.parse(query)
             held = self._sampler.hold(
                 voter, self._battle_request(family), self._seat(voter, link, request)
             )
@@ -344,7 +356,8 @@ class BattleTab:
     @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
         """Make the choice final, and only then show the names."""
-        voter, words = self._voter(request), words_of(request.headers)
+        voter = self._voter(request)
+        words = words_of(request.headers)
         try:
             return self._named(self._store.reveal(voter, str(token)), voter, words)
         except (
@@ -377,7 +390,8 @@ class BattleTab:
     @_shows_errors
     def on_search(self, family: object, sought: object, request: gr.Request) -> Updates:
         """Show the items of a family whose instruction contains all the words."""
-        items, words = self._sampler.shown_items(), words_of(request.headers)
+        items = self._sampler.shown_items()
+        words = words_of(request.headers)
         families = sorted({item.family for item in items}, key=str.casefold)
         battle_request = self._battle_request(family)
         wanted = frozenset(str(sought or "").casefold().split())
@@ -391,7 +405,8 @@ class BattleTab:
 
     def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
         """Serve the next battle, or say why there is none."""
-        voter, words = self._voter(request), words_of(request.headers)
+        voter = self._voter(request)
+        words = words_of(request.headers)
         try:
             seat = self._seat(voter, link, request)
         except UnsignedLinkError as error:

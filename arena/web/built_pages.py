@@ -67,7 +67,9 @@ class BuiltPages:
     """
 
     def __init__(self, gradio: ASGIApp, head: Callable[[Address], Head], public: str = "") -> None:
-        self._gradio, self._head, self._public = gradio, head, public
+        self._gradio = gradio
+        self._head = head
+        self._public = public
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in PAGES}
@@ -83,7 +85,8 @@ class BuiltPages:
 
     async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a path; None if Gradio is to give it."""
-        path, query = scope["path"], scope["query_string"].decode("latin-1")
+        path = scope["path"]
+        query = scope["query_string"].decode("latin-1")
         if path == "/" and "report" in (asked := parse_qs(query[:500])):
             return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
         sent = scope["raw_path"].decode("latin-1")

@@ -123,11 +123,9 @@ class CampaignPages:
 
     def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
-        task, act, piece = (
-            self.tasks[seat.campaign.task],
-            form.get("act", ""),
-            form.get("piece", ""),
-        )
+        task = self.tasks[seat.campaign.task]
+        act = form.get("act", "")
+        piece = form.get("piece", "")
         if seat.end is not None:
             raise CampaignLinkError("Your work here is done; nothing more can be sent.")
         if act == "withdraw":
@@ -162,7 +160,8 @@ class CampaignPages:
         return f"?after={number}"
 
     def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
-        spec, stands = seat.campaign.spec.qualify, self.qualification.standing(seat)
+        spec = seat.campaign.spec.qualify
+        stands = self.qualification.standing(seat)
         assert spec is not None and stands is not None, (
             "a seat that must qualify has a question left"
         )
@@ -217,7 +216,8 @@ class CampaignPages:
         return self._end_page(seat, visit)
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
-        words, path = visit.words, path_of(seat)
+        words = visit.words
+        path = path_of(seat)
         told = (words["c_nothing"], words["c_nothing_more"], path, words["c_again"])
         if seat.campaign.ended_at is not None:
             told = (words["c_full"], words["c_away"])
@@ -225,7 +225,8 @@ class CampaignPages:
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
-        given, tried = task.progress(seat), self.qualification.last(seat)
+        given = task.progress(seat)
+        tried = self.qualification.last(seat)
         last = max(filter(None, (given.last, tried)), default=None)
         if seat.campaign.ended_at is not None:
             return last is not None and state_of(seat, last, seat.campaign.ended_at) == "working"
@@ -233,7 +234,9 @@ class CampaignPages:
         return last is not None and not only_skipped and not task.waits(seat)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
-        spec, words, task = seat.campaign.spec, visit.words, self.tasks[seat.campaign.task]
+        spec = seat.campaign.spec
+        words = visit.words
+        task = self.tasks[seat.campaign.task]
         given = task.progress(seat)
         all_of_it = spec.seat.votes + task.checks_wanted(seat)
         number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
@@ -245,7 +248,8 @@ class CampaignPages:
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
     def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
-        words, spec = visit.words, seat.campaign.spec
+        words = visit.words
+        spec = seat.campaign.spec
         stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
         assert spec.qualify
         said_ = ""
@@ -287,7 +291,9 @@ class CampaignPages:
         return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.asked)
 
     def _end_page(self, seat: Seat, visit: Visit) -> str:
-        words, platform, code = visit.words, seat.campaign.spec.platform, seat.end_code
+        words = visit.words
+        platform = seat.campaign.spec.platform
+        code = seat.end_code
         back = (
             f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
         )
@@ -299,17 +305,17 @@ class CampaignPages:
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
         words = visit.words
-        title, text, link = words["c_nothing"], said(error, words), ("", "")
+        title = words["c_nothing"]
+        text = said(error, words)
+        link = ("", "")
         if isinstance(
             error, CampaignError
         ):  # its words are the operator's, with names of models in them
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
-            title, link = (
-                words["c_login"],
-                (f"/login?{urlencode({'back': visit.address})}", words["login"]),
-            )
+            title = words["c_login"]
+            link = (f"/login?{urlencode({'back': visit.address})}", words["login"])
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, *link))
@@ -379,7 +385,8 @@ class CampaignRoutes:
         """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
 
         def act() -> Response:
-            seat, visit = self.pages.seat(name, token), self._visit(request)
+            seat = self.pages.seat(name, token)
+            visit = self._visit(request)
             try:
                 query = do(seat, visit.words)
                 if query is None:
@@ -391,7 +398,8 @@ class CampaignRoutes:
         return await asyncio.to_thread(self._tried, act, request)
 
     def _visit(self, request: Request) -> Visit:
-        words, language = campaign_words(request.headers), language_of(request.headers)
+        words = campaign_words(request.headers)
+        language = language_of(request.headers)
         address = f"{request.url.path}?{request.url.query}"
         return Visit(
             words, language, self.pages.networks.of(request), owner_of(request.headers), address
@@ -407,7 +415,8 @@ class CampaignRoutes:
 
 def routes(pages: CampaignPages) -> APIRouter:
     """The routes of workers' pages, their style and their script."""
-    router, does = APIRouter(), CampaignRoutes(pages)
+    router = APIRouter()
+    does = CampaignRoutes(pages)
     router.add_api_route("/c/{name}", does.opens, methods=["GET"])
     router.add_api_route("/c/{name}", does.enters, methods=["POST"])
     router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])

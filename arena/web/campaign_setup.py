@@ -33,10 +33,8 @@ def build_campaigns(
     settings: Settings, database: Database, tasks: Mapping[str, tuple[type[CampaignSpec], SeatTask]]
 ) -> CampaignPages:
     """Return the campaigns' pages; `tasks`: of each kind of campaign its spec, and what its people do."""
-    kinds, does = (
-        {name: spec for name, (spec, _) in tasks.items()},
-        {name: one for name, (_, one) in tasks.items()},
-    )
+    kinds = {name: spec for name, (spec, _) in tasks.items()}
+    does = {name: one for name, (_, one) in tasks.items()}
     stores = (CampaignStore(database, kinds), SeatStore(database), Qualification(database))
     return CampaignPages(
         *stores, does, Voters(database), Networks(settings.trusted_hops), settings.mturk_hosts

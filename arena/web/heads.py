@@ -152,7 +152,8 @@ def standing(line: Standing) -> str:
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
-    rank, rating = line.rank, line.rating
+    rank = line.rank
+    rating = line.rating
     places = f"{rank.value:.0f}" + (
         f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else ""
     )

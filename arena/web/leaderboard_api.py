@@ -67,7 +67,8 @@ class BoardFiles:
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
         """Return a board's file, made anew if the board has changed. Raises BoardBusyError."""
-        board, place = self.leaderboard.board(key, PATIENCE_SECONDS), (name, key, title, plot)
+        board = self.leaderboard.board(key, PATIENCE_SECONDS)
+        place = (name, key, title, plot)
         kept = self._kept.get(place)
         if kept is None or kept.board is not board:
             made = FILES[name][1](title, board, self.leaderboard, plot)
@@ -83,7 +84,9 @@ class BoardFiles:
 
 def routes(leaderboard: Leaderboard) -> APIRouter:
     """Return the routes; their query parameters are those of `Leaderboard.choose`."""
-    router, files, turns = APIRouter(), BoardFiles(leaderboard), CapacityLimiter(AT_ONCE)
+    router = APIRouter()
+    files = BoardFiles(leaderboard)
+    turns = CapacityLimiter(AT_ONCE)
 
     @router.get("/boards/{name}")
     async def download(

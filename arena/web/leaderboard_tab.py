@@ -31,7 +31,9 @@ class LeaderboardTab:
     """The tab's components as attributes, its handlers as methods; the page's address says what is shown."""
 
     def __init__(self, leaderboard: Leaderboard, models: ModelPages, battles: BattlePages) -> None:
-        self._leaderboard, self._models, self._battles = leaderboard, models, battles
+        self._leaderboard = leaderboard
+        self._models = models
+        self._battles = battles
         self._overview: Overview = models.overview
         self.address = gr.Textbox(
             visible="hidden", elem_id="board-address", max_length=MOST_ADDRESS
@@ -97,7 +99,8 @@ class LeaderboardTab:
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
 
     def _shown(self, board: Board, choice: BoardSelection, address: ResultsAddress) -> Updates:
-        entries, rule = self._overview.entries(), self._leaderboard.who.rule
+        entries = self._overview.entries()
+        rule = self._leaderboard.who.rule
         parts = {
             self.head: head_html(entries, choice, rule, address.strange(choice)),
             self.opening: opening_html(board, choice),

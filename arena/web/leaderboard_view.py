@@ -15,7 +15,8 @@ from arena.settings import BoardVoters, CountRule
 from arena.templates import macros, plural
 from arena.web.results_address import board_query, model_address
 
-HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
+HTML = macros("leaderboard.html")
+PARTS = macros("parts.html")
 
 
 COUNTED: Mapping[CountRule, str] = {
@@ -129,7 +130,8 @@ def board_html(board: Board, choice: BoardSelection) -> str:
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     """Return sentences on what the numbers of a board can and cannot tell."""
-    statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
+    statistics = board.statistics
+    told = (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (told,)
     lead = (*_overturn(board), *([ANY_TIME] if has_orders(board) else []), *_sides(board))
@@ -146,7 +148,8 @@ def cast_sentence(board: Board) -> str:
     """Say how many votes there are, by whom and on how many items, as far as the votes tell."""
     if board.statistics is None:
         return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
-    statistics, crowd = board.statistics, board.statistics.crowd
+    statistics = board.statistics
+    crowd = board.statistics.crowd
     of_busiest = crowd.busiest / statistics.votes
     busiest = (
         f"; the busiest cast {of_busiest:.0%} of them"
@@ -196,7 +199,8 @@ def _overturn(board: Board) -> Iterator[str]:
     overturn = board.statistics and board.statistics.overturn
     if ranked and overturn and overturn.leader == ranked[0].code and board.statistics is not None:
         rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
-        without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
+        without = plural(overturn.votes, "vote")
+        share = overturn.votes / board.statistics.votes
         speak = "speaks" if overturn.votes == 1 else "speak"
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
@@ -243,7 +247,8 @@ def own_notes(board: Board) -> Iterator[str]:
         if reasons:
             yield f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
     yield from _counted(board)
-    who, cast = plural(out.voters, "flagged voter"), plural(out.flagged, "vote")
+    who = plural(out.voters, "flagged voter")
+    cast = plural(out.flagged, "vote")
     if out.voters and board.key.unflagged:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
@@ -254,7 +259,8 @@ def own_notes(board: Board) -> Iterator[str]:
 
 def _counted(board: Board) -> Iterator[str]:
     """Say whose votes a board shows, and how many of all, where there are two boards."""
-    out, imports = board.left_out, board.import_summary
+    out = board.left_out
+    imports = board.import_summary
     shown = board.votes - (imports.votes if imports else 0)
     of_all = f"{shown:,} of {plural(shown + out.uncounted + (out.flagged if board.key.unflagged else 0), 'vote')}"
     if out.rule != "everyone":
@@ -333,7 +339,9 @@ def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell
 
 def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     """Return a model's cells by column, its rating's bar on the scale of its group."""
-    rate, mean, left = line.win_rate, line.mean_win_rate, line.left
+    rate = line.win_rate
+    mean = line.mean_win_rate
+    left = line.left
     rate_hint = f"95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)" if rate else ""
     left_range = f"{100 * left.low:.0f}–{left.high:.0%}" if left else ""
     return {

@@ -51,7 +51,8 @@ class LiveApi:
     networks: Networks
 
     def router(self, voters: Voters) -> APIRouter:
-        router, battle = visitor_router(voters), "/live/battles/{token}"
+        router = visitor_router(voters)
+        battle = "/live/battles/{token}"
         router.post(IMAGES)(self.upload)
         router.get(f"{IMAGES}/{{token}}")(self.image)
         router.post(f"{IMAGES}/{{token}}/discard")(self.discard)
@@ -116,7 +117,8 @@ class LiveApi:
         return events(states, partial(self._scene, voter, words), words)
 
     async def follow(self, request: Request, token: str) -> Response:
-        voter, sent = request.state.voter, await JsonBody.read(request)
+        voter = request.state.voter
+        sent = await JsonBody.read(request)
         battle = await asyncio.to_thread(self.store.find, voter, token)
         item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
@@ -134,7 +136,8 @@ class LiveApi:
         return await self._still(request, await self.sessions.stop(voter, token))
 
     async def choose(self, request: Request, token: str) -> Response:
-        voter, sent = request.state.voter, await JsonBody.read(request)
+        voter = request.state.voter
+        sent = await JsonBody.read(request)
         choice = cast(Side, sent.text("choice"))  # the store checks it
         battle = await self.sessions.choose(voter, token, choice, self.terms)
         return await self._still(request, battle)
@@ -152,7 +155,8 @@ class LiveApi:
 
     async def _still(self, request: Request, battle: LiveBattle) -> Response:
         """Return the scene of a battle without answers in progress."""
-        voter, words = request.state.voter, words_of(request.headers)
+        voter = request.state.voter
+        words = words_of(request.headers)
         made = await asyncio.to_thread(self._scene, voter, words, LiveState(battle, False, 0, {}))
         return JSONResponse(made, headers=NO_STORE)
 

@@ -44,12 +44,11 @@ class LiveSetup:
         """Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken."""
         self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
         self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
-        store, images = (
-            LiveStore(database, settings.vote_limits),
-            OwnImages(database, settings.own_dir),
-        )
+        store = LiveStore(database, settings.vote_limits)
+        images = OwnImages(database, settings.own_dir)
         store.register_models([vlm.card.name for vlm in self.vlms])
-        live, networks = settings.live, Networks(settings.trusted_hops)
+        live = settings.live
+        networks = Networks(settings.trusted_hops)
         self.budget = Budget(
             database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE
         )

@@ -11,7 +11,8 @@ from arena.types import SIDES, Item, Names, Phase, Side
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 
-BATTLE, HTML = macros("battle.html"), macros("live.html")
+BATTLE = macros("battle.html")
+HTML = macros("live.html")
 OUTSIDE: Mapping[Outside, str] = {"stopped": "outside_stopped", "named itself": "outside_named"}
 """The words for why a vote is outside the ranking."""
 

@@ -57,7 +57,8 @@ def routes(
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note, words = "counts_framed" if framed else "counts_later", words_of(headers)
+        note = "counts_framed" if framed else "counts_later"
+        words = words_of(headers)
         note = "" if counts else words["counts_invited" if eligibility.rule == "campaign" else note]
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None, words)
 
@@ -86,16 +87,15 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
-        cookie, key = sent_cookie(request.headers), new_key()
+        cookie = sent_cookie(request.headers)
+        key = new_key()
         voter_cookie = cookie or self._cookies.new()
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
             return _error_page(error, request)
-        fresh, back = (
-            {} if cookie else {COOKIE: (voter_cookie, YEAR)},
-            request.query_params.get("back", ""),
-        )
+        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
+        back = request.query_params.get("back", "")
         asked = {BACK_COOKIE: (back, ATTEMPT_SECONDS)} if _CAMPAIGN.fullmatch(back) else {}
         return self._redirect(
             request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh, **asked}
@@ -103,7 +103,8 @@ class _Login:
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
-        cookie, fresh = sent_cookie(request.headers) or "", self._cookies.new()
+        cookie = sent_cookie(request.headers) or ""
+        fresh = self._cookies.new()
         try:
             account = await self._account(request, cookie)
             await asyncio.to_thread(
@@ -161,6 +162,7 @@ class _Login:
 
 
 def _error_page(error: Exception, request: Request) -> HTMLResponse:
-    status, words = 503 if isinstance(error, DatabaseError) else 403, words_of(request.headers)
+    status = 503 if isinstance(error, DatabaseError) else 403
+    words = words_of(request.headers)
     page = HTML.failed(said(error, words), language_of(request.headers), words)
     return HTMLResponse(page, status_code=status, headers=NO_STORE)

@@ -112,7 +112,8 @@ class RequestMiddleware:
             await send({"type": "websocket.close", "code": 1008})  # nothing here uses websockets
             return
         headers = Headers(scope=scope)
-        peer, sent = scope.get("client"), self._cookies.sent(headers)
+        peer = scope.get("client")
+        sent = self._cookies.sent(headers)
         signed = sent if sent and self._cookies.is_signed(sent) else None
         caller = self._limits.caller(
             signed, peer[0] if peer else "", headers.getlist("x-forwarded-for")
@@ -146,7 +147,8 @@ class RequestMiddleware:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        reads, computed = scope["method"] in _READS, _COMPUTED.fullmatch(scope["path"])
+        reads = scope["method"] in _READS
+        computed = _COMPUTED.fullmatch(scope["path"])
         if computed and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # the server sends the head of the answer alone
         async with AsyncExitStack() as turn:
@@ -215,12 +217,15 @@ class RequestMiddleware:
                 scope["headers"], sent
             )  # without others, that may stand before it
             return None
-        opens, believed = scope["method"] == "GET" and opened(scope["path"]) is not None, None
+        opens = scope["method"] == "GET" and opened(scope["path"]) is not None
+        believed = None
         if sent:
             try:
                 since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))
             except DatabaseError:
-                opens, since = False, None  # who it is may come out later
+                # who it is may come out later
+                opens = False
+                since = None
             believed = since and self._cookies.signed(sent, since)
         scope["headers"] = with_cookie(scope["headers"], believed)
         cookie = believed or self._cookies.new()
@@ -286,7 +291,8 @@ class _Body:
         return receive
 
     def _refused(self, refusal: PlainTextResponse) -> Message:
-        self.refusal, self._more = refusal, False
+        self.refusal = refusal
+        self._more = False
         return {"type": "http.disconnect"}
 
 

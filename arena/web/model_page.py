@@ -19,7 +19,8 @@ from arena.web.leaderboard_view import judges
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_view import PICTURES
 
-MODEL, PARTS = macros("model.html"), macros("parts.html")
+MODEL = macros("model.html")
+PARTS = macros("parts.html")
 PATIENCE_SECONDS = 1.5
 """How long opening a board waits for its intervals, so that they do not appear later."""
 MOST_LOST = 6
@@ -40,14 +41,16 @@ class ModelPages:
 
     def __init__(self, leaderboard: Leaderboard, items: ItemBank) -> None:
         self.overview = Overview(leaderboard)
-        self._leaderboard, self._items = leaderboard, items
+        self._leaderboard = leaderboard
+        self._items = items
 
     def html(self, address: ResultsAddress) -> str:
         """Return the page of an address's model, on the board it names, else where the model has most votes.
 
         Raises BoardSelectionError, DatabaseError.
         """
-        name, choice = address.model or "", address.choose(self.overview)
+        name = address.model or ""
+        choice = address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return MODEL.absent(MOST_NAME if choice else 0)
         return PARTS.not_understood(address.strange(choice)) + self.model_html(
@@ -59,10 +62,8 @@ class ModelPages:
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
         found = model_results(board, name, self._leaderboard.families)
-        where, back = (
-            f"{selection.source}, {PICTURES[query['images']].lower()}",
-            board_address(query),
-        )
+        where = f"{selection.source}, {PICTURES[query['images']].lower()}"
+        back = board_address(query)
         elsewhere = [
             (
                 f"{source}, {PICTURES[images].lower()}",

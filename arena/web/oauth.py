@@ -91,7 +91,8 @@ class Provider:
         answer = await self._ask("POST", await self._endpoint("token_endpoint"), sent)
         claims = _claims(answer.get("id_token"))
         self._check(claims, attempt)
-        subject, name = claims.get("sub"), claims.get("preferred_username")
+        subject = claims.get("sub")
+        name = claims.get("preferred_username")
         if not (
             isinstance(subject, str)
             and isinstance(name, str)
@@ -103,7 +104,8 @@ class Provider:
 
     def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
         """Refuse an id token for another client or another attempt, or one that is too old. Raises LoginError."""
-        audience, expires = claims.get("aud"), claims.get("exp")
+        audience = claims.get("aud")
+        expires = claims.get("exp")
         for_us = audience in (self.oauth.client_id, [self.oauth.client_id])
         fresh = isinstance(expires, int | float) and expires > time.time() - SKEW_SECONDS
         same = hmac.compare_digest(str(claims.get("nonce")).encode(), attempt.nonce.encode())

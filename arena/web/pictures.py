@@ -61,10 +61,9 @@ def routes(
 
     `hidden` gives the hashes of those that nobody may see.
     """
-    router, turns = (
-        APIRouter(),
-        CapacityLimiter(4 * AT_ONCE),
-    )  # threads of its own: votes do not wait for pictures
+    # threads of its own: votes do not wait for pictures
+    router = APIRouter()
+    turns = CapacityLimiter(4 * AT_ONCE)
     forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
     @router.get("/pictures/{name}")

@@ -18,7 +18,9 @@ from arena.markdown import visible_text
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
 from arena.web.heads import VOTE_WORDS, Head, Heads
 
-_WIDTH, _HEIGHT, _LEFT = 600, 315, 36
+_WIDTH = 600
+_HEIGHT = 315
+_LEFT = 36
 _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
 _TITLE = "Which one helped more?"
@@ -32,7 +34,8 @@ class Previews:
     """Pictures by the path of their address; the board that was drawn last is kept for as long as it stays the same."""
 
     def __init__(self, heads: Heads, scaled: ScaledPictures) -> None:
-        self._heads, self._scaled = heads, scaled
+        self._heads = heads
+        self._scaled = scaled
         self._kept: tuple[Board, bytes] | None = None
 
     def picture(self, path: str) -> bytes | None:
@@ -67,7 +70,9 @@ class Previews:
 
 def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     """Return the route of all previews; only votes that are final stand in one."""
-    router, turns, previews = APIRouter(), CapacityLimiter(2), Previews(heads, scaled)
+    router = APIRouter()
+    turns = CapacityLimiter(2)
+    previews = Previews(heads, scaled)
 
     @router.get("/preview/{path:path}")
     async def preview(path: str) -> Response:
@@ -106,7 +111,8 @@ def card(title: str, text: str, picture: Path | None) -> bytes:
         for place, line in enumerate(heading)
     ]
     top = 104 + 1.25 * size * len(heading)
-    words, room = _lines(text, width, 16), int((_HEIGHT - 30 - top) // 22) + 1
+    words = _lines(text, width, 16)
+    room = int((_HEIGHT - 30 - top) // 22) + 1
     words = (
         words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
     )

@@ -44,7 +44,8 @@ def head_html(
     strange: Sequence[str] = (),
 ) -> str:
     """Return the overview and the chips of a board; `strange`: the parts of an address that it does not have."""
-    query, listed = board_query(choice), []
+    query = board_query(choice)
+    listed = []
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})

@@ -44,7 +44,8 @@ class Reveal:
         """Return what to tell; raises ChoiceError before the reveal."""
         if battle.seat is not None:
             return Told({side: _title(side, words, names, battle) for side in SIDES}, "", "")
-        board, outcome = self._board(battle), self.outcomes.of(voter, battle)
+        board = self._board(battle)
+        outcome = self.outcomes.of(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
         titles: dict[Side, str] = {
             side: _title(

@@ -164,7 +164,8 @@ class GrowingText:
         self._block.append(seen[:cut] or seen)
         if not cut:
             return {"added": seen}
-        blocks, self._block = "".join(self._block), [seen[cut:]]
+        blocks = "".join(self._block)
+        self._block = [seen[cut:]]
         return {"blocks": HTML.side(blocks), "last": seen[cut:]}
 
     def _seen(self, words: str) -> str:
@@ -173,7 +174,8 @@ class GrowingText:
         if not length:
             self._unseen.append(words)
             return ""
-        text, self._unseen = "".join((*self._unseen, words[:length])), [words[length:]]
+        text = "".join((*self._unseen, words[:length]))
+        self._unseen = [words[length:]]
         if not self._context:
             return visible_text(text)
         before = f"\xe9{self._context}"  # a letter, so that the context does not stand at the beginning of a text

@@ -39,11 +39,10 @@ class WritingSetup:
         pictures: PictureStore,
         models: Models,
     ) -> None:
-        store, self._campaigns = DraftStore(database), CampaignStore(database, KINDS)
-        self.writing, self.budget = (
-            Writing(store, pictures),
-            Budget(database, Ceilings(_MOST, _MOST, _MOST), DRAFTS),
-        )
+        store = DraftStore(database)
+        self._campaigns = CampaignStore(database, KINDS)
+        self.writing = Writing(store, pictures)
+        self.budget = Budget(database, Ceilings(_MOST, _MOST, _MOST), DRAFTS)
         self.drafting = Drafting(store, models.vlm, self.budget)
         projects = Projects(self._campaigns, store, pictures, models.catalogue)
         self.admin = ProjectAdmin(settings, database, items, projects, self.drafting)

@@ -33,7 +33,8 @@ FORM = "/c/~form"
 """Where the forms of writers go, which no campaign's name can be: texts and pictures are longer than answers."""
 MOST_FORM = 2 * MAX_BYTES
 """Bytes of a form with its pictures."""
-_MOST_FIELDS, _MOST_VALUE = 6 * MOST_BROUGHT, 20_000
+_MOST_FIELDS = 6 * MOST_BROUGHT
+_MOST_VALUE = 20_000
 KEYS = {
     "y": "correct",
     "c": "caption",
@@ -75,7 +76,8 @@ class WritingTask(SeatTask):
         found = self.writing.next(seat)
         if found is None:
             return None
-        token, html = found.claim.token, self._shown(found, words)
+        token = found.claim.token
+        html = self._shown(found, words)
         return Piece(token, html, token, "open")
 
     def waits(self, seat: Seat) -> bool:
@@ -83,7 +85,8 @@ class WritingTask(SeatTask):
 
     def _shown(self, found: OpenStep, words: Words) -> str:
         """What a step needs of the draft, and no more: whoever verifies reads captions last."""
-        state, step = found.draft.state, found.claim.step
+        state = found.draft.state
+        step = found.claim.step
         if step == "instruction":
             return HTML.example(found.family, self._example(found.family), words)
         assert state.instruction
@@ -114,8 +117,10 @@ class WritingTask(SeatTask):
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
     ) -> str:
-        found, spec = self.writing.step(seat, piece.token), project_of_seat(seat)
-        draft, state = found.draft, found.draft.state
+        found = self.writing.step(seat, piece.token)
+        spec = project_of_seat(seat)
+        draft = found.draft
+        state = found.draft.state
         is_mine = typed.get("piece", piece.token) == piece.token
         lost = (
             ""
@@ -215,7 +220,8 @@ def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[B
     """Those that the form did not show yet are used."""
     told = typed.get("seen", "")
     seen = int(told) if told.isascii() and told.isdecimal() and len(told) < 4 else 0
-    rows, place = [], 0
+    rows = []
+    place = 0
     for number, picture in enumerate(brought, 1):
         is_used = number > seen or f"use-{number}" in typed
         place += is_used
@@ -288,7 +294,9 @@ class _WritingRoutes(CampaignRoutes):
         self, seat: Seat, typed: dict[str, str], files: Sequence[tuple[str, bytes]], words: Words
     ) -> bool:
         """Keep what a form brings: those that are pictures, even if one is none. Raises DraftError for that one."""
-        token, link, refused = typed.get("piece", ""), typed.get("link", "").strip(), []
+        token = typed.get("piece", "")
+        link = typed.get("link", "").strip()
+        refused = []
         for name, data in files:
             try:
                 self._writing.upload_picture(seat, token, data)
@@ -309,7 +317,8 @@ class _WritingRoutes(CampaignRoutes):
 
 def form_routes(pages: CampaignPages, writing: Writing) -> APIRouter:
     """Return the router of writers' forms; it stands before that of campaigns."""
-    router, does = APIRouter(), _WritingRoutes(pages, writing)
+    router = APIRouter()
+    does = _WritingRoutes(pages, writing)
     router.add_api_route(FORM, does.sent, methods=["POST"])
     router.add_api_route(FORM, does.returns, methods=["GET"])
     return router

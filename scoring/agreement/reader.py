@@ -15,7 +15,8 @@ from arena.ratings.shares import Share
 from arena.types import REFERENCE
 from scoring.agreement.people_agreement import PeopleAgreement
 
-MOST_METRICS, LONGEST_METRIC = 50, 100
+MOST_METRICS = 50
+LONGEST_METRIC = 100
 """Metrics of a file, each of which is held against every contest and drawn, and characters of their names."""
 
 
@@ -57,7 +58,8 @@ def read_scores(
         if len(metric) > LONGEST_METRIC:
             problem = f"expected a name of at most {LONGEST_METRIC} characters, found {len(metric):,}; shorten it"
             raise RowsError(problem, label, record.row, "metric")
-        known, key = scores.setdefault(metric, {}), (item, bank_name(model))
+        known = scores.setdefault(metric, {})
+        key = (item, bank_name(model))
         if len(scores) > MOST_METRICS:
             problem = f"expected at most {MOST_METRICS} metrics, found one more; put the others in a file of their own"
             raise RowsError(problem, label, record.row, "metric")

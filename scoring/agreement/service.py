@@ -36,12 +36,10 @@ class AgreementService:
         upload_store: UploadStore,
         every: float = 60.0,
     ) -> None:
-        self._polls, self._verdicts, self._upload_store, self._every = (
-            polls,
-            verdicts,
-            upload_store,
-            every,
-        )
+        self._polls = polls
+        self._verdicts = verdicts
+        self._upload_store = upload_store
+        self._every = every
         self._lock = Lock()
         self._kept: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[MetricName, Candidate], float] = {}

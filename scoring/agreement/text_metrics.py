@@ -78,7 +78,8 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
 
     scores = []
     for one in candidates:
-        told, truth = words(one.text)[:_ROUGE_WORDS], words(one.reference or "")[:_ROUGE_WORDS]
+        told = words(one.text)[:_ROUGE_WORDS]
+        truth = words(one.reference or "")[:_ROUGE_WORDS]
         scores.append(
             2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0
         )
@@ -109,7 +110,8 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
-    texts, references = [one.text for one in candidates], [one.reference for one in candidates]
+    texts = [one.text for one in candidates]
+    references = [one.reference for one in candidates]
     return bert_score(texts, references, lang="en")[2].tolist()
 
 

@@ -31,7 +31,8 @@ R = TypeVar("R", bound=AnyReport)
 T = TypeVar("T")
 _ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
-_SHOWN, _ROWS_SHOWN = 20, 5
+_SHOWN = 20
+_ROWS_SHOWN = 5
 """Problems that an error names, and rows of each."""
 
 
@@ -225,7 +226,8 @@ class OpenedFile:
             raise ChoicesError(
                 f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}"
             )
-        shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
+        shown = title.strip()[:120] or self.title
+        made = now().isoformat(timespec="seconds")
         head = {
             "benchmark": self.benchmark.key,
             "protocol": protocol,
@@ -260,13 +262,15 @@ def _rows(rows: Sequence[int]) -> str:
     """Rows of one problem before its text; "" for one of the whole file."""
     if not any(rows):
         return ""
-    named, more = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN]), len(rows) - _ROWS_SHOWN
+    named = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN])
+    more = len(rows) - _ROWS_SHOWN
     return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
 
 
 def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:
     """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
-    adapter, rows = TypeAdapter(kind), (record.values for record in read_records(DATA / table))
+    adapter = TypeAdapter(kind)
+    rows = (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
     return tuple(
         adapter.validate_python({**row, "scores": {name: row[name] for name in scores}})

@@ -162,7 +162,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         )
 
     def look(self, row: Answered) -> AnswerLook:
-        question, key = row.question, row.question.answer
+        question = row.question
+        key = row.question.answer
         truth = f"{key}. {question.options.get(key, '')}" if key else ""
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
@@ -282,7 +283,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return [node.line for node in found.splits[-1].tree.children] if found.splits else ()
 
     def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
-        found, caveats = self.tabulated(report), [*super().caveats(report)]
+        found = self.tabulated(report)
+        caveats = [*super().caveats(report)]
         refused = sum(problem.blocks == "circular" for problem in found.problems)
         if refused and is_circular(row.question for row in report.rows):
             caveats.append(
@@ -322,7 +324,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
         """A question by its first row, with the answer of the row that is `shown`."""
-        question, letter, truth = base.question, shown.decision.letter, base.question.answer
+        question = base.question
+        letter = shown.decision.letter
+        truth = base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
         read = (
             "undecided" if letter is None else "none of the options" if letter == NONE else letter
@@ -352,7 +356,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         read = self.tabulated(report).success
-        rules, judged = read.rate("letter", "content", "none"), read.rate("judge")
+        rules = read.rate("letter", "content", "none")
+        judged = read.rate("judge")
         judge = f", {judged:.1f}% by the judge" if judged else ""
         return (
             []

@@ -97,7 +97,8 @@ def grading(
     wording: Wording = V1,
 ) -> Grading:
     """Grade a prediction in one run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
-    question, prediction = filled.question, filled.prediction
+    question = filled.question
+    prediction = filled.prediction
     if prediction is None:
         return Grade(question.id, run, None, "the file has no prediction for this question")
     asks = _asks(question, prediction, protocol, spec, samples, wording)
@@ -218,10 +219,8 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
-    stem, runs = (
-        f"{model}_{others}{partial}{safe_name(report.judge.model)}",
-        f"{report.runs}runs{ending}",
-    )
+    stem = f"{model}_{others}{partial}{safe_name(report.judge.model)}"
+    runs = f"{report.runs}runs{ending}"
     return {
         f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
@@ -319,7 +318,8 @@ class MMVet(MMVetArticle):
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
         repeated = injection.repeated(one.prediction for one in filled)
         rows = tuple(Row(one.question, one.prediction, (), _flags(one, repeated)) for one in filled)
-        prompt, parser = prompt_digest(options.protocol, self.wording), PARSERS[options.protocol]
+        prompt = prompt_digest(options.protocol, self.wording)
+        parser = PARSERS[options.protocol]
         return Report(
             benchmark=questions.benchmark,
             questions=replace(questions, outside=()),

@@ -116,7 +116,8 @@ def fetch_mm_vet(
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
-        archive, unpacked = Path(scratch) / "mm-vet.zip", Path(scratch) / "mm-vet"
+        archive = Path(scratch) / "mm-vet.zip"
+        unpacked = Path(scratch) / "mm-vet"
         with _named(address):
             _download(address, archive, sleep)
             _unpack(archive, unpacked)

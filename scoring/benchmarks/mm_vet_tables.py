@@ -118,7 +118,9 @@ class MMVetArticle(Benchmark[Report]):
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
-        found, nothing, line = [*super().caveats(report)], ungraded(report), self.headline(report)
+        found = [*super().caveats(report)]
+        nothing = ungraded(report)
+        line = self.headline(report)
         if report.missing:
             found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
@@ -145,7 +147,8 @@ class MMVetArticle(Benchmark[Report]):
             PublishedRow(row.model, {names[name]: score for name, score in row.scores.items()})
             for row in published()
         )
-        judges, reasons = {row.judge for row in published()}, []
+        judges = {row.judge for row in published()}
+        reasons = []
         if {report.judge.model, *report.judge.versions}.isdisjoint(judges):
             reasons.append(
                 f"{' and '.join(judges)} judged the table, {report.judge.model} this report"

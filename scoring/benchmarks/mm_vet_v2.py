@@ -63,7 +63,8 @@ def edition_of(first: Record) -> str | None:
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
-    text, truth = fields.get("question"), fields.get("answer")
+    text = fields.get("question")
+    truth = fields.get("answer")
     if not (isinstance(text, str) and isinstance(truth, str)):
         raise RowsError(
             "expected texts question and answer; take the published file", path.name, column=id

@@ -441,7 +441,8 @@ class MMBench(MultipleChoice):
         return found
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
-        line, found = super().headline(report), self.tabulated(report)
+        line = super().headline(report)
+        found = self.tabulated(report)
         circular = bool(found.splits) and found.splits[-1].circular
         return line and replace(line, name="CircularEval" if circular else "vanilla accuracy")
 
@@ -474,7 +475,8 @@ class MMBench(MultipleChoice):
         found = self.tabulated(report)
         if found.edition in _OF_OTHERS or not found.splits:
             return None
-        scores, columns = found.splits[-1], ("Overall", *L2_WORDS)
+        scores = found.splits[-1]
+        columns = ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
         rows = [row for row in published() if row.table == number]
         own = {

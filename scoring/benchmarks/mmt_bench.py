@@ -206,7 +206,8 @@ def tabulate(
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
-    gaps, problems = {}, ()
+    gaps = {}
+    problems = ()
     if missing is not None:
         gaps, problems = _gaps_of_questions(missing, len(rows))
     elif file is not None:
@@ -266,7 +267,8 @@ def _gaps_of_split(
         gaps[split] = {
             name: number - times[name] for name, number in known.items() if number > times[name]
         }
-        total, lacking = sum(known.values()), sum(gaps[split].values())
+        total = sum(known.values())
+        lacking = sum(gaps[split].values())
         if lacking:
             problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
@@ -312,7 +314,8 @@ def _split_scores(
         )
         for name in dict.fromkeys([*by_subtask, *metas])
     }
-    chance, frequent = {}, {}
+    chance = {}
+    frequent = {}
     for name, members in by_subtask.items():
         chance[name] = _guessed(
             name, members, sum(1 / len(row.question.options) for row in members)

@@ -107,7 +107,8 @@ def differences_csv(found: Sequence[ModeDifference]) -> bytes:
     ]
     rows = []
     for one in found:
-        counts, difference = one.counts, one.difference
+        counts = one.counts
+        difference = one.difference
         numbers = (*one.accuracies, difference.mean, difference.low, difference.high)
         cells = [
             "" if number is None else repr(number) for number in (*numbers, counts.p, one.holm)

@@ -130,13 +130,12 @@ def _answering(question: ChoiceQuestion) -> list[str]:
 
 def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> ModeQuestion:
     """A question with several images in the layout of Tables A7 to A10, whatever becomes of the images."""
-    question, note = as_is.question, ""
+    question = as_is.question
+    note = ""
     pieces = None
     if mode != "one-image" and images > most:
-        mode, note = (
-            "one-image",
-            f"more images than the model takes, joined into one: {images} of {most}",
-        )
+        mode = "one-image"
+        note = f"more images than the model takes, joined into one: {images} of {most}"
     if mode == "multi-inline":
         pieces = _inline(question, images)
         note = "" if pieces else "no place for the images in the text, all put first"
@@ -151,7 +150,8 @@ def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> Mode
                     or "not worded as in the public question files, so asked without the tables' words"
                 )
         pieces = ("",) * images + (words,)
-    text, places = "".join(f"{line}\n" for line in _hint(question)) + "Question: ", []
+    text = "".join(f"{line}\n" for line in _hint(question)) + "Question: "
+    places = []
     for piece in pieces[:-1]:
         text += piece
         places.append(len(text))
@@ -216,7 +216,8 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
     question = as_is.question
     if question.category not in _subtasks_of("coordinates") | _subtasks_of("referring"):
         return as_is
-    stated, seen = stated_size(question.text), picture_size(pictures[0]) if pictures else None
+    stated = stated_size(question.text)
+    seen = picture_size(pictures[0]) if pictures else None
     size = stated or seen
     if size is None:
         raise CoordinateError("neither the text nor a picture tells the image's size")

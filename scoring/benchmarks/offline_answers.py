@@ -111,7 +111,8 @@ def choice_sheet(file: Path) -> "ChoiceSheet":
 
 def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
     """The passes of a question after its base row: in pass k the options have moved on by k letters."""
-    letters, texts = list(question.options), list(question.options.values())
+    letters = list(question.options)
+    texts = list(question.options.values())
     passes = []
     for number in range(1, len(letters)):
         moved = texts[-number:] + texts[:-number]
@@ -153,7 +154,8 @@ class ChoiceSheet:
         """The passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
         wrong = set() if number is None else self._wrong(answers)
         for question, cell in self.with_images():
-            base, of_pass = question.index % PASS, question.index // PASS
+            base = question.index % PASS
+            of_pass = question.index // PASS
             if base not in wrong and number in (None, of_pass):
                 yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
 
@@ -258,7 +260,8 @@ def answers_tsv(
     used = sorted(
         {letter for question in questions for letter in question.options}, key=LETTERS.index
     )
-    columns, rows = more or {}, []
+    columns = more or {}
+    rows = []
     for question in questions:
         said = answers.get(key := str(question.index))
         if said is not None:

@@ -66,7 +66,8 @@ class UploadError(ValueError):
 
     def __init__(self, file: str, problems: tuple[str, ...]):
         super().__init__(f"{file}: " + "; ".join(problems))
-        self.file, self.problems = file, problems
+        self.file = file
+        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,8 @@ def sample(record: Record) -> Record:
     answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
     if answer is None:
         return record
-    text, doc = record.values[answer], record.values.get("doc")
+    text = record.values[answer]
+    doc = record.values.get("doc")
     while isinstance(text, list) and len(text) == 1:
         text = text[0]
     columns = (

@@ -234,7 +234,8 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
         values = {
             name: record.values[column] for name, column in columns_by_name(record, ()).items()
         }
-        id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
+        id = _first(values, (KEY, *_INDEXES))
+        text = values.get("question")
         answers = references(values.get("answer", values.get("answers")))
         if id is None or not isinstance(text, str) or not answers or _id(id) in found:
             problem = "expected an id, which no other has, a question and its answer; take the published file"
@@ -400,7 +401,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
-        rows, problems = opened.file.rows, opened.file.problems
+        rows = opened.file.rows
+        problems = opened.file.problems
         missing = len((opened.questions or {}).keys() - {row.id for row in rows})
         return MarksReport(**head, rows=rows, grades=(), problems=problems, missing=missing)
 
@@ -445,7 +447,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return ()
 
     def caveats(self, report: MarksReport) -> Sequence[Caveat]:
-        marks, caveats = tabulated(report).marks, [*super().caveats(report)]
+        marks = tabulated(report).marks
+        caveats = [*super().caveats(report)]
         caveats += [
             Caveat("Partial", problem.text)
             for problem in report.problems
@@ -463,7 +466,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def published(self, report: MarksReport) -> PublishedBoard:
         """MMBench's Table 3."""
-        found, columns = tabulated(report), ("Exact match", "Mean mark")
+        found = tabulated(report)
+        columns = ("Exact match", "Mean mark")
         rows = [row for row in published() if row.dataset == self.key]
         shown = tuple(
             PublishedRow(row.model, dict(zip(columns, (row.accuracy, row.mark), strict=True)))
@@ -478,7 +482,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
         marks = {grade.question: grade.score for grade in report.grades}
         found = []
         for row in report.gradable:
-            same, mark = exact(row) if row.answers else None, marks.get(row.id)
+            same = exact(row) if row.answers else None
+            mark = marks.get(row.id)
             words = {True: "exact match", False: "no exact match", None: "no references"}[same]
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)

@@ -75,7 +75,8 @@ def corrected_mean(
     n = len(known.marks)
     if n < LEAST:
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
-    score, groups = known.scores[known.marked], _groups(known)
+    score = known.scores[known.marked]
+    groups = _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
     lam = float(weights.mean())
     rest = known.marks - weights * score
@@ -98,7 +99,8 @@ def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> Correct
 
 def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:
     """The m of which marks alone have the corrected mean's variance: theirs is in proportion to 1/m - 1/N."""
-    n, answers = len(known.marks), len(known.scores)
+    n = len(known.marks)
+    answers = len(known.scores)
     kept = (corrected.half_width / alone.half_width) ** 2 if alone.half_width > 0 else 0.0
     return 1 / (1 / answers + kept * (1 / n - 1 / answers))
 

@@ -101,10 +101,9 @@ def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
         )
     if len(marks) < LEAST_MARKS:
         raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
-    scores, marks = (
-        np.round(scores, 9),
-        np.round(marks, 9),
-    )  # means of tenths that are equal differ in the last bit
+    # means of tenths that are equal differ in the last bit
+    scores = np.round(scores, 9)
+    marks = np.round(marks, 9)
     gap = scores - marks
     near = float(np.mean(np.abs(gap) <= NEAR + 1e-9))
     ratings = np.column_stack([scores, marks])
@@ -135,7 +134,8 @@ def _delta(distance: Floats, seed: int) -> Interval:
 
 def spearman(scores: Floats, marks: Floats) -> float | None:
     """Rank correlation, ties by their mean rank; None where one side is constant."""
-    one, other = mean_ranks(scores), mean_ranks(marks)
+    one = mean_ranks(scores)
+    other = mean_ranks(marks)
     if one.std() == 0 or other.std() == 0:
         return None
     return float(np.corrcoef(one, other)[0, 1])

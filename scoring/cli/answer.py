@@ -111,7 +111,8 @@ class _Asking(NamedTuple):
         """Answer in each mode, then compare them; what is answered is kept until all modes are."""
         papers = mode_papers(questions, modes, self.card)
         yield from quote_lines(papers)
-        rows, results = {}, {}
+        rows = {}
+        results = {}
         for paper in papers:
             answers, results[paper.mode] = yield from self.answered(
                 paper.benchmark, _file(out, paper.mode)
@@ -163,7 +164,8 @@ def _compared(
         out.with_name(name).write_bytes(content)
     for one in found:
         here, there = one.accuracies
-        low, high = one.difference.low, one.difference.high
+        low = one.difference.low
+        high = one.difference.high
         reach = "" if low is None or high is None else f" [{low:+.1f}, {high:+.1f}]"
         corrected = "" if one.holm is None else f", with Holm's correction {one.holm:.3g}"
         yield (

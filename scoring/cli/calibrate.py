@@ -101,7 +101,8 @@ def _said(found: Calibration) -> Iterator[str]:
         panel = found.panel
         yield f"together: mean of the judges' deltas {panel.mean_of_deltas:.3f} (as MM-Vet's Table 7), "
         yield f"  delta of their mean score {panel.delta_of_mean:.3f}, of their median {panel.delta_of_median:.3f}"
-    best, worst = min(PAPER_DELTAS.values()), max(PAPER_DELTAS.values())
+    best = min(PAPER_DELTAS.values())
+    worst = max(PAPER_DELTAS.values())
     keywords = PAPER_DELTAS["keyword matching"]
     yield f"MM-Vet's Table 6, on other answers: GPT-4 (0613) {best:.3f}, keywords {keywords:.3f}, the worst {worst:.3f}"
 
@@ -119,7 +120,8 @@ def _of_judge(judge: JudgeCalibration) -> Iterator[str]:
 
 def _mean(name: str, mean: CorrectedMean) -> str:
     if mean.is_whole:
-        people, judge = 100 * mean.alone.value, 100 * mean.judge
+        people = 100 * mean.alone.value
+        judge = 100 * mean.judge
         return (
             f"{name}: every answer is marked: people give {people:.1f}, the judge gave {judge:.1f}"
         )

@@ -34,10 +34,8 @@ from scoring.jobs.report_pictures import file_pictures
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 
-app, errors = (
-    Typer(rich_markup_mode=None),
-    Typer(help="which errors a model makes, by people's labels"),
-)
+app = Typer(rich_markup_mode=None)
+errors = Typer(help="which errors a model makes, by people's labels")
 app.add_typer(errors, name="errors")
 AUDIT = "-audit.jsonl"
 _ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
@@ -304,7 +302,8 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
         return
     yield f"{'kind, of all with a proposal':<30}{'proposed':>8}  {'corrected':>9}  {'95% interval':<16}{'labels alone'}"
     for key, one in corrected.items():
-        low, high = max(one.corrected.low, 0), min(one.corrected.high, 1)
+        low = max(one.corrected.low, 0)
+        high = min(one.corrected.high, 1)
         yield (
             f"{ERROR_KINDS[key].title:<30}{one.judge:>8.1%}  {one.corrected.value:>9.1%}  "
             f"{f'{low:.1%} to {high:.1%}':<16}{one.alone.value:.1%}"

@@ -83,7 +83,8 @@ def score(
         Option(metavar="FILE", help="another model's *-grade-*.json, to be compared with"),
     ] = None,
 ) -> Iterator[str]:
-    settings, read = Settings.from_env(), (file, questions, subset, answers, against)
+    settings = Settings.from_env()
+    read = (file, questions, subset, answers, against)
     if sample and context.info_name != MM_VET.key:
         raise BadParameter(
             f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}"

@@ -89,7 +89,8 @@ def score_choices(
         assert found, "a benchmark that is given takes any file"
         return found, found.report(protocol, title)
 
-    first, second = opened(file, title), opened(against, "") if against else None
+    first = opened(file, title)
+    second = opened(against, "") if against else None
     if second:
         choice_benchmark(first[1]).comparisons(
             first[1], second[1]
@@ -295,7 +296,8 @@ def _success(success: Success) -> Iterator[str]:
 
 
 def _letters(letters: Sequence[LetterCount]) -> Iterator[str]:
-    predicted, right = sum(one.predicted for one in letters) or 1, sum(one.right for one in letters)
+    predicted = sum(one.predicted for one in letters) or 1
+    right = sum(one.right for one in letters)
     if letters:
         beside = [f" ({one.right / right:.1%})" if right else "" for one in letters]
         shares = (

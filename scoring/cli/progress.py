@@ -96,7 +96,10 @@ class CommandJudge:
         budget: float | None,
     ) -> None:
         self._budget = budget
-        self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
+        self._judge = settings.judge
+        self._model = model
+        self._batch = batch
+        self._yes = yes
         self._database = Database(settings.database_url)
         self._cache = ReplyCache(self._database)
         self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
@@ -200,7 +203,8 @@ def finished(
 ) -> Iterator[str]:
     """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
-    kept, ungraded = written(benchmark.files(report), folder, *read), benchmark.ungraded(report)
+    kept = written(benchmark.files(report), folder, *read)
+    ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines

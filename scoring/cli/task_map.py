@@ -49,7 +49,8 @@ def task_map(
     check_unread((out / name for name in FILES), beside)
     other = read_distances(beside, limits=COMMAND_LINE) if beside else None
     found = vector_map(adapters, vector)
-    tree, accuracies = task_tree(found, linkage), paper_accuracies()
+    tree = task_tree(found, linkage)
+    accuracies = paper_accuracies()
     cut = min(clusters, len(tree.tasks))
     files = map_files(found, tree, cut, accuracies)
     addresses = {name: name for name in files}

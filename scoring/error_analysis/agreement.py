@@ -95,7 +95,8 @@ def _alpha(weights: Floats, counts: Floats) -> Floats:
     """Alpha of each draw (draws x units) of counts (units x values); 1 where a draw has one value only."""
     size = counts.sum(1)
     apart = (size**2 - (counts**2).sum(1)) / (size - 1)
-    total, values = weights @ size, weights @ counts
+    total = weights @ size
+    values = weights @ counts
     chance = (total**2 - (values**2).sum(1)) / (total - 1)
     return 1 - np.divide(weights @ apart, chance, out=np.zeros(len(weights)), where=chance > 0)
 
@@ -131,7 +132,8 @@ def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQues
 
 def _doubted(item: str, given: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
     labels = [one for _, one in given]
-    people, models = {one.labeller for one in labels}, {model for model, _ in given}
+    people = {one.labeller for one in labels}
+    models = {model for model, _ in given}
     annotation, right = (
         sum(key in (one.main, *one.further) for one in labels) for key in ("annotation", "right")
     )

@@ -135,7 +135,8 @@ def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, 
 
 
 def _label(cells: Mapping[str, str], group: str) -> Label:
-    main, further = _key(cells["main"]), set(cells["further"].split())
+    main = _key(cells["main"])
+    further = set(cells["further"].split())
     more: tuple[ErrorKey, ...] = tuple(key for key in ERROR_KINDS if key in further and key != main)
     number = int(cells["round"] or 1)
     return Label(

@@ -98,7 +98,8 @@ def proposal_task(
                 messages, 0.0, _REPLY_TOKENS, schema=_SCHEMA if spec.json_schema else None
             )
             if said := _read(reply.texts[0]):
-                main, others = said["main"], said.get("further") or []
+                main = said["main"]
+                others = said.get("further") or []
                 further: tuple[ErrorKey, ...] = tuple(
                     key for key in KEYS if key in others and key != main
                 )

@@ -100,7 +100,8 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(
         -1, len(KEYS)
     )
-    sample, weighted = _of_sample(one_each), _weighted(hits, n, of)
+    sample = _of_sample(one_each)
+    weighted = _weighted(hits, n, of)
     found: dict[ErrorKey, KindShare] = {
         key: KindShare(key, sample[key], Interval(*weighted[place]))
         for place, key in enumerate(KEYS)
@@ -142,7 +143,8 @@ def _weighted(hits: Floats, n: Floats, of: Floats) -> list[tuple[float, float, f
     inside = (
         spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)
     )  # of groups, over p (1 - p)
-    variance, squares = inside.sum(0), (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
+    variance = inside.sum(0)
+    squares = (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
     reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
     size = 1 / variance / reach**2
     low, high = wilson(value * size, size)
@@ -175,7 +177,8 @@ def without_annotation_errors(found: ErrorShares, known: KnownErrors) -> ScoreBo
     if known.mean is None:
         return None
     wrong = [one.score or 0.0 for group in known.by_group.values() for one in group]
-    points, lost = known.mean * known.scored, sum(wrong) / len(wrong) if wrong else 0.0
+    points = known.mean * known.scored
+    lost = sum(wrong) / len(wrong) if wrong else 0.0
 
     def dropped(share: float) -> float:
         number = share * found.covered

@@ -59,7 +59,9 @@ class ReportPictures:
     """Pictures of reports; files are read one at a time, beside the scoring."""
 
     def __init__(self, database: Database, jobs: Jobs, uploads: UploadStore) -> None:
-        self._database, self._jobs, self._uploads = database, jobs, uploads
+        self._database = database
+        self._jobs = jobs
+        self._uploads = uploads
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
@@ -70,7 +72,8 @@ class ReportPictures:
         """
         if not isinstance(BENCHMARKS[job.benchmark], FileBenchmark):
             return
-        arrived, kept = self._uploads.latest(job.owner, job.file), self.of(job.link)
+        arrived = self._uploads.latest(job.owner, job.file)
+        kept = self.of(job.link)
         wanted = [one for one in labelled[:MOST_LABELLED] if one.id not in kept]
         is_known = not wanted if labelled else kept
         if (

@@ -114,11 +114,13 @@ class JobService:
 
     def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
         """A file of free answers beside the questions of a name, else the first that it answers any of."""
-        arrived, names = self.upload_store.find(owner, token), self.sets_of(benchmark)
+        arrived = self.upload_store.find(owner, token)
+        names = self.sets_of(benchmark)
         names = [str(questions)] if questions in names else names
         if holds_grades(arrived.path, name=arrived.name):
             file = read_grades(arrived.path, name=arrived.name)
-            judges, title = ", ".join(file.judges), file.upload.title
+            judges = ", ".join(file.judges)
+            title = file.upload.title
             told = f"grades of {judges} for {plural(len(file.grades), 'question')}, runs: {file.runs}; needs no judge"
             return Recognised(benchmark, title, (told,), (), True, questions=names[0])
         uploads = (
@@ -170,7 +172,8 @@ class JobService:
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
         """Store the report of a file of grades, as a finished job."""
-        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        arrived = self.upload_store.find(owner, token)
+        chosen = self._questions(questions)
         file = read_grades(arrived.path, name=arrived.name)
         return self.jobs.add_done(
             owner, graded_report(file, chosen, options.missing, title), arrived.network
@@ -180,10 +183,12 @@ class JobService:
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Draft:
         """Draft of a file of answers to a question set."""
-        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        arrived = self.upload_store.find(owner, token)
+        chosen = self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
-        mm_vet, shown = BENCHMARKS[chosen.benchmark], title.strip()[:120] or upload.title
+        mm_vet = BENCHMARKS[chosen.benchmark]
+        shown = title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
         return lambda spec, address: mm_vet.draft(
             filled, chosen, options, spec, address, arrived.name, shown
@@ -214,7 +219,8 @@ class JobService:
             return Recognised(
                 benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
             )
-        problems, kept = found.problems, islice(found.file.rows, LOOKED_AT)
+        problems = found.problems
+        kept = islice(found.file.rows, LOOKED_AT)
         scorable = not any(problem.blocks == "scoring" for problem in problems)
         rows = tuple(map(found.benchmark.look, kept))
         return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
@@ -263,7 +269,8 @@ class JobService:
 
     def rest(self, owner: str, link: str) -> Draft:
         """Draft of what the rules left open in a report."""
-        job, report = self.jobs.find(link), self.jobs.report(link)
+        job = self.jobs.find(link)
+        report = self.jobs.report(link)
         ruled = (
             job is not None
             and job.owner == owner
@@ -283,11 +290,10 @@ class JobService:
         found = self.jobs.draft(job.link)
         if found is None:
             return []
-        (draft, spec), benchmark = found, BENCHMARKS[job.benchmark]
-        tasks, whose = (
-            benchmark.tasks(draft, spec)[:FIRST_GRADES],
-            job.owner if job.own_key else None,
-        )
+        (draft, spec) = found
+        benchmark = BENCHMARKS[job.benchmark]
+        tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
+        whose = job.owner if job.own_key else None
         known = known_outcomes(tasks, spec, job.address, whose, self.cache)
         return [(name, benchmark.outcome_text(outcome)) for name, outcome in known]
 
@@ -313,14 +319,19 @@ class JobService:
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
         """What judging a draft costs; no price where the judge is not known."""
-        spec, shown, whose = _UNNAMED, "", owner
+        spec = _UNNAMED
+        shown = ""
+        whose = owner
         if judge is not None:
             found = known(judge.model, judge.address, self.jobs) or replace(
                 _UNNAMED, model=judge.model
             )
-            spec, shown = with_price(found, self.prices), judge.address.shown
+            spec = with_price(found, self.prices)
+            shown = judge.address.shown
         elif self.operator is not None:
-            spec, shown, whose = self.operator.spec, self.operator.address.shown, None
+            spec = self.operator.spec
+            shown = self.operator.address.shown
+            whose = None
         return quote(draft(spec, shown), spec, shown and whose, self.cache)
 
     def quote(

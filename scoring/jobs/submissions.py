@@ -117,7 +117,8 @@ class Submissions:
         if len(sources) > 1:
             told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
             problems.append(f"instances of several sources: {told}; submit a file for each")
-        title, source = " ".join((request.title or file.model).split()), next(iter(sources), "")
+        title = " ".join((request.title or file.model).split())
+        source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not found):
             problems.append(UNKNOWN.format(_counted(left_out)))
@@ -164,7 +165,8 @@ class Submissions:
 
     def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
         """Return a report with everything that a public board rests on; withdrawn texts are empty."""
-        bank, submitted = self._bank(), self.store.answers(board_key.source)
+        bank = self._bank()
+        submitted = self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
         judging = board_key.judging
         played = sorted({(match.item, model) for match in matches for model in (match.a, match.b)})
@@ -284,7 +286,8 @@ class Submissions:
             )
         if problems:
             raise UploadError(asked.file, tuple(problems))
-        matches, responses = [], []
+        matches = []
+        responses = []
         for item, opponents in chosen.items():
             responses.append(Response(item, asked.title, asked.answers[item]))
             responses += [Response(item, name, text) for name, text in opponents.items()]
@@ -315,7 +318,8 @@ class PeoplesBoards:
     """People's ratings of the same models."""
 
     def __init__(self, leaderboard: Leaderboard, database: Database) -> None:
-        self._leaderboard, self._database = leaderboard, database
+        self._leaderboard = leaderboard
+        self._database = database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
         with self._database.read() as connection:

@@ -169,7 +169,8 @@ class UploadStore:
 
         Raises UploadStoreError if that is the uploader's own network, or if this has its quarter.
         """
-        network, held = mine.name.split(".")[2], [one for one in self._held() if one.path != mine]
+        network = mine.name.split(".")[2]
+        held = [one for one in self._held() if one.path != mine]
         for weigh, own, most, of_network in (
             (
                 lambda one: one.size,

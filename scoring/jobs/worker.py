@@ -76,9 +76,15 @@ class JobWorker:
         `finished` gets the job once its report can be read.
         """
         self.name = secrets.token_hex(8)
-        self._jobs, self._cache, self._budget = jobs, cache, budget
-        self._operator, self._pace, self._fetcher = operator, pace, fetcher
-        self._pictures, self._judged, self._finished = pictures, judged, finished
+        self._jobs = jobs
+        self._cache = cache
+        self._budget = budget
+        self._operator = operator
+        self._pace = pace
+        self._fetcher = fetcher
+        self._pictures = pictures
+        self._judged = judged
+        self._finished = finished
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -182,13 +188,15 @@ class JobWorker:
         async with self._judge_of(running) as judge:
 
             def tell(progress: Progress) -> None:
-                running.progress, running.ratio = progress, judge.cost_per_estimate
+                running.progress = progress
+                running.ratio = judge.cost_per_estimate
 
             return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _Running) -> Judge:
         """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""
-        claim, operator = running.claim, self._operator
+        claim = running.claim
+        operator = self._operator
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
             bound = RunBudget(claim.job.quote.most)

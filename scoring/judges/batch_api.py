@@ -81,7 +81,10 @@ class BatchJudge(Judge):
         pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
         self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
-        self._database, self._say, self._quiet, self._every = database, tell, quiet, every
+        self._database = database
+        self._say = tell
+        self._quiet = quiet
+        self._every = every
         self._waiting: list[_Waiting] = []
         self._news = asyncio.Event()
         self._names: list[str] = []
@@ -123,7 +126,8 @@ class BatchJudge(Judge):
             while self._news.is_set():
                 self._news.clear()
                 await asyncio.sleep(self._quiet)
-            asked, self._waiting = self._waiting, []
+            asked = self._waiting
+            self._waiting = []
             try:
                 for part in _parts(asked):
                     await self._round(part)
@@ -299,8 +303,10 @@ def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
     for line in content.splitlines():
         try:
             said = json.loads(line)
-            number, response = int(said["custom_id"]), said.get("response") or {}
-            status, body = response.get("status_code"), response.get("body")
+            number = int(said["custom_id"])
+            response = said.get("response") or {}
+            status = response.get("status_code")
+            body = response.get("body")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
         if status == 200:

@@ -44,7 +44,8 @@ class ReplyCache:
             )
 
     def known(self, keys: Iterable[str]) -> frozenset[str]:
-        wanted, found = list(keys), set[str]()
+        wanted = list(keys)
+        found = set[str]()
         with self._database.read() as connection:
             for start in range(0, len(wanted), _KEYS_A_QUERY):
                 part = wanted[start : start + _KEYS_A_QUERY]

@@ -101,15 +101,19 @@ class Judge:
         pictures: PictureStore | None = None,
     ) -> None:
         """Judges that share a key share a `meter`; `fetcher` resolves and checks a user's host."""
-        self.spec, self.address, self.pace = spec, address, pace or RateLimits()
+        self.spec = spec
+        self.address = address
+        self.pace = pace or RateLimits()
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
         self._slots = asyncio.Semaphore(self.pace.concurrency)
         self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
         self._reply_times = ReplyTimes(self.pace.timeout)
-        self._reported, self._estimated = 0, 0
-        self._cost, self._estimated_cost = 0.0, 0.0
+        self._reported = 0
+        self._estimated = 0
+        self._cost = 0.0
+        self._estimated_cost = 0.0
         self._failures = 0
         self._stopped = ""
         """Why the client stopped asking; "" while it still asks."""
@@ -206,7 +210,8 @@ class Judge:
 
     async def _paid(self, content: bytes, bound: int, given_up: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
-        call, outcome = Call(), Trouble("again", "nothing came")
+        call = Call()
+        outcome = Trouble("again", "nothing came")
         async with reserved(self._job_budget, bound) as held:
             try:
                 async with self._reply_times.limited(given_up):
@@ -276,7 +281,8 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         found = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
-    tokens, choices = counted(_under(found, "usage")), _under(found, "choices")
+    tokens = counted(_under(found, "usage"))
+    choices = _under(found, "choices")
     if not isinstance(choices, list) or not choices:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
     read = [
@@ -286,10 +292,8 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
     whole = [choice for choice in read if choice]
     if len(whole) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
-    model, hidden = (
-        _under(found, "model"),
-        _under(found, "usage", "completion_tokens_details", "reasoning_tokens"),
-    )
+    model = _under(found, "model")
+    hidden = _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
     texts, finish, reasons, logprobs = zip(*whole, strict=True)
     name = storable(model)[:200] if isinstance(model, str) else ""
     return JudgeAnswer(
@@ -299,7 +303,8 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
 
 def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
     """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
-    message, finish = _under(choice, "message"), _under(choice, "finish_reason")
+    message = _under(choice, "message")
+    finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
     text = message.get("content")

@@ -54,7 +54,8 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:
         return ("very long",)
-    said, truth = prediction.strip().casefold(), question.truth.strip().casefold()
+    said = prediction.strip().casefold()
+    truth = question.truth.strip().casefold()
     if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:
         return ()
     found: list[str] = []
@@ -66,7 +67,8 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
 
 def _families(text: str) -> list[str]:
     rules = _rules()
-    columns, together = text.translate(_AS_COLUMN), _GAPS.sub("", text)
+    columns = text.translate(_AS_COLUMN)
+    together = _GAPS.sub("", text)
     found = [name for name, rule in rules.families.items() if rule.search(columns)]
     if rules.together.search(together):
         found.append(_TOGETHER)
@@ -88,7 +90,8 @@ def _rules() -> _Rules:
     words: dict[str, str] = {}
     families: dict[str, list[str]] = {}
     for record in read_records(_PHRASES):
-        family, name = str(record.values["family"]), str(record.values["name"])
+        family = str(record.values["family"])
+        name = str(record.values["name"])
         rule = _NAME.sub(lambda word: words[word[1]], str(record.values["rule"]))
         if family == "word":
             words[name] = rule
@@ -170,7 +173,8 @@ def _shipped() -> Mapping[str, str]:
     return {id: str(text) for id, text in answers.items()} if isinstance(answers, dict) else {}
 
 
-_REPEATED, _LONG_ENOUGH = 3, 20
+_REPEATED = 3
+_LONG_ENOUGH = 20
 
 
 def repeated(predictions: Iterable[str | None]) -> Mapping[str, int]:

@@ -130,7 +130,8 @@ def known_outcomes(
 ) -> Iterator[tuple[str, T]]:
     """The names and outcomes of those tasks whose replies are all in the cache."""
     for task in tasks:
-        asking, ordinal = task.begin(), 0
+        asking = task.begin()
+        ordinal = 0
         try:
             ask = next(asking)
             while reply := cache.get(
@@ -157,7 +158,8 @@ async def run_tasks(
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
-    asking, asks = task.begin(), list[Ask]()
+    asking = task.begin()
+    asks = list[Ask]()
     try:
         ask = next(asking)
         while True:
@@ -221,7 +223,8 @@ class _Run(Generic[T]):
     async def _done(self, task: Task[T]) -> tuple[T, bool]:
         """Return the outcome, and whether it needed a call to the judge."""
         asking = task.begin()
-        ordinal, fresh = 0, False
+        ordinal = 0
+        fresh = False
         try:
             ask = next(asking)
             while True:

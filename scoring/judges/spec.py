@@ -20,17 +20,21 @@ from scoring.report import DATA, Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
 
-_JUDGES, _PRICES = DATA / "judges.csv", DATA / "judge_prices.csv"
+_JUDGES = DATA / "judges.csv"
+_PRICES = DATA / "judge_prices.csv"
 PROMPTS = Path(__file__).parent.parent / "prompts"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _EDITION = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-preview(?:-\d{2}-\d{2})?)$")
-_PER_MESSAGE, _PER_PROMPT = 4, 3
+_PER_MESSAGE = 4
+_PER_PROMPT = 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
-_TYPICAL, _THOUGHT = 0.25, 300
+_TYPICAL = 0.25
+_THOUGHT = 300
 """Assumed share of the reply's room that a judge uses, and hidden tokens a reply; the first replies correct both."""
 _TEMPLATE = 10
 """How many times more markup another server's chat template may add."""
-_PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
+_PER_PICTURE = 1_200
+_MOST_PER_PICTURE = 40_000
 """Tokens per image: typical, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from scoring.benchmarks.article import ScoredAnswer
 
-SECOND, AGAIN = 0.2, 0.1
+SECOND = 0.2
+AGAIN = 0.1
 AFTER = 5
 """Other answers that a person is shown before one comes again."""
 

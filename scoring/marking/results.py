@@ -112,7 +112,8 @@ def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, Judg
 
 def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
     """What people would give to other models' answers less what they would give to this one's, question by question."""
-    here, found = _scored(marking, job, own), {}
+    here = _scored(marking, job, own)
+    found = {}
     for one in marking.jobs.of_owner(job.owner):
         alike = (
             one.state == "done"

@@ -64,9 +64,11 @@ MOST_VALUES = 20
 LONGEST_NOTE = 200
 OWNER = "owner"
 """Ends the name under which a report's owner marks."""
-MOST_MARKERS, LONGEST_MARKER = 50, 100
+MOST_MARKERS = 50
+LONGEST_MARKER = 100
 """People whose marks of one report may be brought from files, and characters of their names."""
-MOST_BROUGHT, MOST_OF_OWNER = 12_000, 40_000
+MOST_BROUGHT = 12_000
+MOST_OF_OWNER = 40_000
 """Marks of one report, and of all of its owner's, that may be brought from files: looks at a report read them."""
 MOST_NAMED = 2_000
 """Answers that a query names; for a report of more, all that was said for its owner is read."""
@@ -267,7 +269,8 @@ class MarkStore:
         """Delete what was said under a report, since its owner says so; who had ended may begin anew."""
         said = (MARK.c.report == report, MARK.c.owner == owner)
         with self._database.write() as connection:
-            mine, seats = select(MARK.c.id).where(*said), select(MARK.c.seat_id).where(*said)
+            mine = select(MARK.c.id).where(*said)
+            seats = select(MARK.c.seat_id).where(*said)
             ended = SEAT_EVENT.c.seat_id.in_(seats) & SEAT_EVENT.c.kind.in_(("done", "full"))
             connection.execute(SEAT_EVENT.delete().where(ended))
             connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))

@@ -41,7 +41,8 @@ class Marking:
     """Marks and labels under the reports of one database."""
 
     def __init__(self, database: Database, jobs: Jobs) -> None:
-        self.store, self.jobs = MarkStore(database), jobs
+        self.store = MarkStore(database)
+        self.jobs = jobs
         self._campaigns = CampaignStore(database, KINDS)
         self._material = lru_cache(maxsize=8)(self._read)
 
@@ -113,7 +114,8 @@ class Marking:
     def draw(self, seat: Seat) -> tuple[ShownAnswer, ScoredAnswer] | None:
         """What a seat is shown next; None where nothing is left, or the report was deleted."""
         kind, link = of_seat(seat)
-        material, job = self.material(kind, link), self.jobs.find(link)
+        material = self.material(kind, link)
+        job = self.jobs.find(link)
         if material is None or job is None:
             return None
         shown = self.store.draw(seat, kind, link, job.owner, material.plan)

@@ -121,7 +121,8 @@ def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
-        head, tail = texts[0][:moving], texts[0][moving:]
+        head = texts[0][:moving]
+        tail = texts[0][moving:]
         turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
         if all(moved in turn for moved in texts):
             whole = len(there) >= moving and all(moved in texts for moved in turn)
@@ -170,7 +171,8 @@ def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     """Why a pass is not the same question as the first one; "" if it is."""
     if other.index // PASS >= MOST_PASSES:
         return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
-    texts, moved = _options(first), _options(other)
+    texts = _options(first)
+    moved = _options(other)
     if len(moved) != len(texts):
         return f"expected {len(texts)} options, found {len(moved)}"
     if sorted(moved) != sorted(texts):

@@ -46,7 +46,8 @@ _NAMED = re.compile(r"\(\s*\[[\[\]\d\s.,and-]*\]\s*\)", re.ASCII)
 """Boxes that a sentence names in parentheses: ([...]), ([...] and [...]), ([[...], [...]])."""
 _MARKED = "(marked in red)"
 """MMT-Bench's words for a drawn box (Table A8)."""
-_LEGEND, _AFTER = "The region coordinates are provided in the format", " Note that"
+_LEGEND = "The region coordinates are provided in the format"
+_AFTER = " Note that"
 
 
 class CoordinateError(ValueError):
@@ -120,7 +121,8 @@ def _written(number: Decimal, side: int, pixels: bool, unit: Unit) -> str:
 
 def _replaced(text: str, new: Callable[[Bracket], str]) -> str:
     """A text with other brackets; what stands between them stays."""
-    parts, end = [], 0
+    parts = []
+    end = 0
     for one in brackets(text):
         parts += [text[end : one.start], new(one)]
         end = one.start + len(one.text)
@@ -131,14 +133,16 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
     """The boxes that a question names; of a question about [x, y, w, h] in that order. Raises CoordinateError."""
     found = [one.numbers for one in brackets(text) if len(one.numbers) == 4]
     pixels = any(abs(number) > _LARGEST_SHARE for numbers in found for number in numbers)
-    gives_lengths, boxes = "[x,y,w,h]" in text.replace(" ", ""), []
+    gives_lengths = "[x,y,w,h]" in text.replace(" ", "")
+    boxes = []
     for numbers in found:
         x, y, right, bottom = (
             float(number / size[place % 2] if pixels else number)
             for place, number in enumerate(numbers)
         )
         if gives_lengths:
-            right, bottom = x + right, y + bottom
+            right = x + right
+            bottom = y + bottom
         if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
             raise CoordinateError(
                 f"a box without an area in the picture: {', '.join(map(str, numbers))}"

@@ -13,7 +13,8 @@ _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not i
 def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
     """One complete JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
     for row in rows:
-        question, decision = row.question, row.decision
+        question = row.question
+        decision = row.decision
         record = {
             "index": question.index,
             "prediction": row.prediction,

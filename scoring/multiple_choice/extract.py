@@ -78,14 +78,13 @@ def asked(
 ) -> Generator[Ask, Reply, tuple[T | None, tuple[str, ...], str]]:
     """Ask until a reply and its finish reason can be read; return what was read, the replies and the judge's name."""
     replies: list[str] = []
-    found, model = None, ""
+    found = None
+    model = ""
     while found is None and len(replies) < ATTEMPTS:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
-        found, model = (
-            read(replies[-1], reply.finish[0] if reply.finish else "no reply"),
-            reply.model,
-        )
+        found = read(replies[-1], reply.finish[0] if reply.finish else "no reply")
+        model = reply.model
     return found, tuple(replies), model
 
 

@@ -46,13 +46,15 @@ def share(
 ) -> ScoreLine:
     """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always."""
     times = Counter(outcomes)
-    right, unscored = times[True], times[None] + missing
+    right = times[True]
+    unscored = times[None] + missing
     n = times.total() + missing
     scored = n - missing if undecided_wrong else n - unscored
     if not scored:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     bounds = wilson(np.array([right]), np.array([scored]))
-    low, high = float(bounds.low[0]) * 100, float(bounds.high[0]) * 100
+    low = float(bounds.low[0]) * 100
+    high = float(bounds.high[0]) * 100
     return ScoreLine(
         name,
         n,
@@ -69,7 +71,8 @@ def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
     """Unweighted mean of the lines with a score; its interval combines theirs (MOVER, Zou and Donner 2008)."""
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
-    n, unscored = sum(line.n for line in lines), sum(line.unscored for line in lines)
+    n = sum(line.n for line in lines)
+    unscored = sum(line.unscored for line in lines)
     if not means:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     mean = math.fsum(means) / len(means)
@@ -245,7 +248,8 @@ class Comparison:
 def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
     """McNemar's comparison of paired outcomes; a pair with an unscored side is left out."""
     times = Counter(pairs)
-    first, second = times[True, False], times[False, True]
+    first = times[True, False]
+    second = times[False, True]
     return Comparison(
         name, times[True, True], first, second, times[False, False], _mcnemar(first, second)
     )
@@ -253,7 +257,8 @@ def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Com
 
 def _mcnemar(first: int, second: int) -> float:
     """Probability of a split at least as uneven if both sides are equally likely."""
-    n, fewer = first + second, min(first, second)
+    n = first + second
+    fewer = min(first, second)
     logs = [
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
         for k in range(fewer + 1)

@@ -147,7 +147,8 @@ def _outermost(found: list[Mention]) -> list[Mention]:
 
 def _stands_alone(lower: str, start: int, end: int) -> bool:
     """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
-    before, after = lower[start - 1 : start] if start else "", lower[end : end + 1]
+    before = lower[start - 1 : start] if start else ""
+    after = lower[end : end + 1]
     if (
         _WORD_SIGN.match(lower[start])
         and before

@@ -91,7 +91,8 @@ def lowered(text: str) -> str:
 
 def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text, cuts = squeezed(unicodedata.normalize("NFKC", answer)), []
+    text = squeezed(unicodedata.normalize("NFKC", answer))
+    cuts = []
     if _RAW.search(text):
         for name, cut in (("reasoning", _without_reasoning), ("special tokens", _without_tokens)):
             shorter = cut(text)
@@ -121,7 +122,9 @@ def _without_reasoning(text: str) -> str:
 def _without_closed_reasoning(text: str) -> str:
     """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
     closes = grouped((close[0].lower(), close) for close in _REASONING_CLOSES.finditer(text))
-    kept, place, opening = [], 0, _REASONING_OPENS.search(text)
+    kept = []
+    place = 0
+    opening = _REASONING_OPENS.search(text)
     while opening:
         close_mark = (
             f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")

@@ -73,7 +73,8 @@ _OTHER = re.compile(
 _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
-_PIECE, _OVERLAP = 20_000, 4_000
+_PIECE = 20_000
+_OVERLAP = 4_000
 """Characters of a piece of text, and of the overlap read after it: the longest phrase in `SPEAKS` has about 2,000."""
 _LONGEST_PHRASE = 32
 """Maximum characters of a clause mark or a denial, not counting a word's own ending."""
@@ -83,7 +84,8 @@ class _InClause:
     """Search for denials before places, each within its clause; places ascend, so that nothing is read twice."""
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
-        self._text, self._denials = text, denials
+        self._text = text
+        self._denials = denials
         self._clause = self._unread = self._last = 0
         self._found = False
 
@@ -181,7 +183,8 @@ def reference_at(answer: AnswerText, place: int) -> Reference | None:
 
 def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     """Whether it is a letter, not a word: "A" and "I" before words, and small letters, need a mark or the end next."""
-    letter, end = found[1], found.end()
+    letter = found[1]
+    end = found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
         own = _content_behind(answer, end)

@@ -36,7 +36,8 @@ ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
 MOST_REFUSAL = 400
 """Characters of a refusal at most."""
-_ENDLESS, _LAST = 6, 12
+_ENDLESS = 6
+_LAST = 12
 """Times from which a passage is endless, and the characters at the end that are looked for before."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
@@ -196,7 +197,8 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     if label is None:
         return None
     rest = answer.text[found.end() :]
-    own, listed = label.named == label.letter, _cut_short(answer, found[1], rest)
+    own = label.named == label.letter
+    listed = _cut_short(answer, found[1], rest)
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
     if label.named not in (None, label.letter):
         return Clue(Rule.CONFLICT, None, label.span)

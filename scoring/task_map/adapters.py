@@ -21,8 +21,11 @@ from arena.io.tables import COMMAND_LINE, read_json, read_records, require_colum
 from scoring.task_map.published import task_key
 from scoring.task_map.types import TaskMapError
 
-CONFIG, WEIGHTS, TASKS = "adapter_config.json", "adapter_model.safetensors", "tasks.csv"
-_A, _B = ".lora_A.weight", ".lora_B.weight"
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+TASKS = "tasks.csv"
+_A = ".lora_A.weight"
+_B = ".lora_B.weight"
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _MOST_HEADER = 100_000_000
 """Bytes of a header, as in the format's own library."""
@@ -145,7 +148,8 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
         raise _Broken(f"its folder {folder!r} is not there")
     config = _config(place / CONFIG)
     modules = _modules(_tensors(place / WEIGHTS))
-    rank, alpha = config["r"], config["lora_alpha"]
+    rank = config["r"]
+    alpha = config["lora_alpha"]
     wrong = [
         name for name, one in modules.items() if one.a.shape[0] != rank or one.b.shape[1] != rank
     ]
@@ -171,7 +175,8 @@ def _config(file: Path) -> Mapping[str, Any]:
         raise _Broken(str(error)) from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         raise _Broken(f"{CONFIG} is of no LoRA")
-    rank, alpha = config.get("r"), config.get("lora_alpha")
+    rank = config.get("r")
+    alpha = config.get("lora_alpha")
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and alpha > 0):
         raise _Broken(
             f"{CONFIG}: expected a rank r and a lora_alpha above 0, found {rank!r} and {alpha!r}"
@@ -206,7 +211,8 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
                 raise _Broken(f"{file.name} is no whole safetensors file")
             header = json.loads(opened.read(length))
         header.pop("__metadata__", None)
-        start, end = 8 + length, file.stat().st_size - 8 - length
+        start = 8 + length
+        end = file.stat().st_size - 8 - length
         return {name: _tensor(file, name, about, start, end) for name, about in header.items()}
     except _Broken:
         raise
@@ -217,7 +223,9 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
 
 
 def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
-    dtype, shape, (first, last) = about["dtype"], about["shape"], about["data_offsets"]
+    dtype = about["dtype"]
+    shape = about["shape"]
+    (first, last) = about["data_offsets"]
     if dtype not in _DTYPES or len(shape) != 2:
         raise _Broken(f"{name} is {dtype} {shape}; expected a matrix of {', '.join(_DTYPES)}")
     tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + first)

@@ -63,8 +63,10 @@ def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPredict
         place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task
     ][:NEAREST]
     names = [found.tasks[place] for place in near]
-    said, own = accuracies.means(names), accuracies.means([task])
-    there, true = _places(said), _places(own)
+    said = accuracies.means(names)
+    own = accuracies.means([task])
+    there = _places(said)
+    true = _places(own)
     places = [
         (one, int(there[place]), None if np.isnan(true[place]) else int(true[place]))
         for place, one in enumerate(accuracies.models)

@@ -140,7 +140,8 @@ def _between(found: TaskMap, tasks: Sequence[str]) -> Matrix:
 
 def _correlation(one: Matrix, other: Matrix) -> float:
     """Pearson's correlation; 0 where either does not vary."""
-    one, other = one - one.mean(), other - other.mean()
+    one = one - one.mean()
+    other = other - other.mean()
     spread = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / spread if spread else 0.0
 

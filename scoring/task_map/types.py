@@ -53,7 +53,8 @@ class Accuracies:
         """Mean of each model over these tasks; NaN for a model without any of them."""
         values = self.values[:, [self.tasks.index(task) for task in tasks if task in self.tasks]]
         known = ~np.isnan(values)
-        sums, counts = np.where(known, values, 0).sum(axis=1), known.sum(axis=1)
+        sums = np.where(known, values, 0).sum(axis=1)
+        counts = known.sum(axis=1)
         return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 

@@ -79,7 +79,8 @@ def _tile(factors: Sequence[Factors]) -> _Tile:
     kind = np.float64 if any(one.a.dtype == "F64" for one in factors) else np.float32
     a, b = (np.empty((len(factors), rank, size), kind) for size in (width, height))
     for place, one in enumerate(factors):
-        a[place], b[place] = one.a.read().reshape(one.a.shape), one.b.read().reshape(one.b.shape).T
+        a[place] = one.a.read().reshape(one.a.shape)
+        b[place] = one.b.read().reshape(one.b.shape).T
     return a.reshape(-1, width), b.reshape(-1, height)
 
 

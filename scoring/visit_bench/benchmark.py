@@ -119,10 +119,8 @@ class VisitBench(Benchmark[MatchReport]):
         """Every match, with the reference as the truth."""
         found = []
         for match in report.matches:
-            instance, opponent = (
-                report.by_item[match.item],
-                match.b if match.a == report.title else match.a,
-            )
+            instance = report.by_item[match.item]
+            opponent = match.b if match.a == report.title else match.a
             outcome = match.outcome(report.title)
             found.append(
                 ScoredAnswer(
@@ -207,7 +205,8 @@ def _meets_reference(report: MatchReport) -> bool:
 
 def _counted(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
-    multi, reference = _is_multi(report), _meets_reference(report)
+    multi = _is_multi(report)
+    reference = _meets_reference(report)
     return [
         match
         for match in report.matches

@@ -138,7 +138,8 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
             continue
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
-        multi, voter = (vote.images or 1) > 1, vote.voter or ""
+        multi = (vote.images or 1) > 1
+        voter = vote.voter or ""
         yield PlayedMatch(
             item, vote.category or "", multi, vote.model_a, vote.model_b, winner, voter
         )

@@ -55,7 +55,8 @@ def _instance(record: Record, file: Path) -> _Instance:
         raise RowsError(
             f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row
         )
-    cell, instruction = str(record.values[column]), str(record.values["instruction"])
+    cell = str(record.values[column])
+    instruction = str(record.values["instruction"])
     wanted = "expected the image's address, or a list of them"
     with row_errors(file.name, record.row):
         images = images_in(cell.strip(), column, wanted)

@@ -19,7 +19,8 @@ from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceU
 
 _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
-_REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
+_REPLY_TOKENS = 1024
+_EXTRACT_TOKENS = 64
 PARSERS: Mapping[Protocol, str] = {
     "paper": "visit-bench last verdict 3",
     "hardened": "visit-bench last line 2",
@@ -68,12 +69,14 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
     first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
-    instance, hardened = contest.instance, contest.protocol == "hardened"
+    instance = contest.instance
+    hardened = contest.protocol == "hardened"
     if hardened:
         code = hashlib.sha256(
             json.dumps([instance.instruction, first, second]).encode()
         ).hexdigest()[:16]
-        first, second = _fenced(first, code), _fenced(second, code)
+        first = _fenced(first, code)
+        second = _fenced(second, code)
     filled = {
         "context": _captions(instance),
         "instruction": instance.instruction,

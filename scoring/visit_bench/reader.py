@@ -89,7 +89,8 @@ def is_submission(path: Path, name: str) -> bool:
 
 def _entry(record: Record, column: str) -> Entry:
     values = record.values
-    item, instruction = values.get("item"), values.get("instruction")
+    item = values.get("item")
+    instruction = values.get("instruction")
     if not (isinstance(item, str) and item.strip()) and not (
         isinstance(instruction, str) and instruction.strip()
     ):

@@ -185,10 +185,12 @@ class SubmissionStore:
             )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)
-            name, number = report.title, None
+            name = report.title
+            number = None
             if not report.stored:
                 kept = self._submission(connection, owner, report)
-                name, number = kept.name, kept.number
+                name = kept.name
+                number = kept.number
             before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
             gone = SUBMISSION.c.withdrawn_at.is_not(None) & (SUBMISSION.c.source == report.source)
             withdrawn = frozenset(connection.scalars(select(SUBMISSION.c.name).where(gone)))

@@ -19,13 +19,17 @@ from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
 
-_ROW, _NAMES, _WIDTH = 22, 0.43, 720
+_ROW = 22
+_NAMES = 0.43
+_WIDTH = 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
 _TALL = 600
 """Height from which a figure is printed smaller, so that it stands on the first page."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
-_PREVIEW, _EDGE, _NEAREST = (600, 315), 24, 7
+_PREVIEW = (600, 315)
+_EDGE = 24
+_NEAREST = 7
 """Size of the picture beside a shared link, the space around it, and how many bars it has room for."""
 CALIBRATION = (
     "No person has marked these answers yet: how far this judge is from people here is not known."
@@ -37,7 +41,8 @@ def head_html(report: AnyReport, totals: str, parts: Iterable[str] = ()) -> str:
     benchmark = BENCHMARKS[report.benchmark]
     when = f"{report.created[:16].replace('T', ' ')} UTC"
     limits = [PARTS.warning(one.text) for one in benchmark.caveats(report)]
-    name, said = benchmark.edition(report), benchmark.sentence(report)
+    name = benchmark.edition(report)
+    said = benchmark.sentence(report)
     return REPORT.head(
         [name, report.file, when], report.title, name, said, [totals, *limits, *parts]
     )
@@ -46,7 +51,8 @@ def head_html(report: AnyReport, totals: str, parts: Iterable[str] = ()) -> str:
 def figure_html(report: AnyReport) -> str:
     """Return the paper's table with this report in it, as a figure and as a table; "" where there is none."""
     benchmark = BENCHMARKS[report.benchmark]
-    board, head = benchmark.published(report), benchmark.headline(report)
+    board = benchmark.published(report)
+    head = benchmark.headline(report)
     if board is None or head is None or head.mean is None:
         return ""
     drawing = published_drawing(board, report.title, head)
@@ -77,11 +83,9 @@ def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Dra
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
     benchmark = BENCHMARKS[report.benchmark]
-    head, board, edition = (
-        benchmark.headline(report),
-        benchmark.published(report),
-        benchmark.edition(report),
-    )
+    head = benchmark.headline(report)
+    board = benchmark.published(report)
+    edition = benchmark.edition(report)
     title = shortened(report.title if is_drawable(report.title) else "A model", 44)
     score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
     kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
@@ -106,7 +110,8 @@ def preview_drawing(report: AnyReport) -> Drawing:
             rows = [
                 (one.name, one.mean) for one in benchmark.groups(report) if one.mean is not None
             ]
-            own, first = None, 0
+            own = None
+            first = 0
             below = [] if rows else wrap(benchmark.sentence(report), 66)[:5]
         rows = rows[first : first + _NEAREST]
         marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
@@ -137,7 +142,8 @@ def _bars(
     left = edge + _NAMES * width
     for place, row in enumerate(rows):
         name, score = row
-        y, dark = top + _ROW * place, row is own
+        y = top + _ROW * place
+        dark = row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
         hover = f"{name}: {score:.1f}"
         if dark and high > low:
@@ -203,7 +209,8 @@ def trust_lines(report: AnyReport, people: str = "") -> list[str]:
 
 def methods_html(report: AnyReport) -> str:
     """Return how the report was made, with the hashes that tell it from others."""
-    benchmark, judge = BENCHMARKS[report.benchmark], report.judge
+    benchmark = BENCHMARKS[report.benchmark]
+    judge = report.judge
     protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
     told = {
         "Benchmark": benchmark.edition(report),

@@ -93,7 +93,8 @@ def worst_html(what: str, nodes: Iterable[Node]) -> str:
 
 
 def letters_html(counts: Sequence[LetterCount]) -> str:
-    predicted, right = sum(one.predicted for one in counts), sum(one.right for one in counts)
+    predicted = sum(one.predicted for one in counts)
+    right = sum(one.right for one in counts)
     if not predicted or not right:
         return ""
     most = max(max(one.predicted / predicted, one.right / right) for one in counts)
@@ -155,10 +156,13 @@ class MMBenchView:
         """Return Overall, L-1 and L-2; circular if both are, since whether a gap matters depends on the protocol."""
         if not here.splits:
             return ()
-        one, other = here.splits[-1], there.splits[-1]
-        first, second = one.circular, other.circular
+        one = here.splits[-1]
+        other = there.splits[-1]
+        first = one.circular
+        second = other.circular
         if first is None or second is None:
-            first, second = one.vanilla, other.vanilla
+            first = one.vanilla
+            second = other.vanilla
         lines = {node.line.name: node.line for node in second.walk()}
         return [(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
 
@@ -217,7 +221,8 @@ class MMTBenchView:
         return levels, worst, REPORT.together([overalls_html(scores), boards, note])
 
     def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
-        rate, refused = found.success.rate, found.success.refused
+        rate = found.success.rate
+        refused = found.success.refused
         rows = [
             (
                 title,

@@ -50,7 +50,8 @@ def _row(one: Decided | Difference) -> Decided:
 
 def _item(one: Decided | Difference, other: Protocol) -> str:
     row = _row(one)
-    question, decision = row.question, row.decision
+    question = row.question
+    decision = row.decision
     group = mmbench.L2.get(question.group.lower(), question.group)
     about = " · ".join(filter(None, (question.split, label(group), label(question.category))))
     trails = _trail_html(decision)
@@ -78,7 +79,8 @@ def _letter_words(letter: str | None) -> str:
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
     """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
-    folded, places = [], []
+    folded = []
+    places = []
     for place, char in enumerate(text):
         for piece in normalize("NFKC", char):
             if not piece.isspace():
@@ -103,7 +105,8 @@ def _starts(text: str, wanted: str) -> Iterator[int]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    before, after = text[start - 1 : start], text[end : end + 1]
+    before = text[start - 1 : start]
+    after = text[end : end + 1]
     return not (
         (_ALNUM.match(before) and _ALNUM.match(text[start]))
         or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))

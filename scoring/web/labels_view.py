@@ -45,7 +45,8 @@ def _parts(found: LabelResults, mmt_bench: bool) -> Iterator[str]:
     papers = PAPER_SHARES if mmt_bench else {}
     rows = []
     for key, kind in shares.kinds.items():
-        one, told = kind.sample, kind.weighted
+        one = kind.sample
+        told = kind.weighted
         cells = [f"{one.hits:,}", f"{one.value or 0:.1%}", f"{one.low:.1%} to {one.high:.1%}"]
         cells += [f"{told.value:.1%}", f"{told.low:.1%} to {told.high:.1%}"]
         rows.append(

@@ -46,7 +46,8 @@ class PeoplePages:
 
     def page(self, link: str, owner: str, said: str = "") -> str | None:
         """The page under a report's link; None without a report."""
-        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        job = self.marking.jobs.find(link)
+        report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
         parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
@@ -91,7 +92,8 @@ class PeoplePages:
         return files
 
     def file(self, link: str, name: str, owner: str) -> str | None:
-        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        job = self.marking.jobs.find(link)
+        report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
         labels = label_results(self.marking, job, report, beside=job.owner == owner)
@@ -103,14 +105,16 @@ class PeoplePages:
         if kind not in KINDS:
             raise MarkError("There is nothing to mark in this report.")
         campaign = self.marking.open(owner, link, "marks" if kind == "marks" else "labels")
-        material, job = self.marking.material("labels", link), self.marking.job_of(owner, link)
+        material = self.marking.material("labels", link)
+        job = self.marking.job_of(owner, link)
         if kind == "labels" and material:
             self.pictures.soon(job, [material.answers[one.key] for one in material.plan])
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
         """Bring a file of marks or labels in; return what was said of it. Raises MarkError and RowsError."""
-        job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
+        job = self.marking.job_of(owner, link)
+        report = self.marking.jobs.report(link)
         if report is None:
             raise MarkError(
                 "There is no such report of yours. Open it in the browser in which you scored it."
@@ -201,7 +205,8 @@ class _Routes:
 
 def routes(pages: PeoplePages) -> APIRouter:
     """Return the router; a report's link opens its page, and what changes anything is for its owner."""
-    router, does = APIRouter(), _Routes(pages)
+    router = APIRouter()
+    does = _Routes(pages)
     router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])
     router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
     router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])

@@ -28,7 +28,8 @@ def marks_line(found: MarkResults) -> str:
     if found.calibration is None:
         return f"{told}; from {LEAST_MARKS} on this says how far the judge is from people."
     own = next(one for one in found.calibration.judges if one.name == found.judge)
-    delta, bias = own.measures.delta, own.measures.bias
+    delta = own.measures.delta
+    bias = own.measures.bias
     kinder = f"{abs(bias):.2f} too {'kind' if bias > 0 else 'strict'}"
     told = f"{told}: the judge is {delta.value:.2f} away on average ({delta.low:.2f} to {delta.high:.2f}), {kinder}"
     if found.calibration.people:
@@ -95,7 +96,8 @@ def marks_html(found: MarkResults) -> str:
         ]
         parts += _groups(found)
     for title, mean in found.differences.items():
-        value, reach = 100 * mean.corrected.value, 100 * mean.corrected.half_width
+        value = 100 * mean.corrected.value
+        reach = 100 * mean.corrected.half_width
         parts.append(
             HTML.said(
                 f"People would have given {title} {value:+.1f} ±{reach:.1f} beside this model, by question; the "

@@ -20,10 +20,8 @@ class QuestionPictures:
         self, store: PictureStore, sources: Iterable[Path | None], kept: ReportPictures
     ) -> None:
         folders = (source if source.is_dir() else source.parent for source in sources if source)
-        self._store, self._folders = (
-            store,
-            (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures"),
-        )
+        self._store = store
+        self._folders = (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
         self._kept = kept
 
     def files(self, link: str, one: ScoredAnswer) -> Sequence[Path | bytes]:
@@ -34,7 +32,8 @@ class QuestionPictures:
 
     def addresses(self, link: str) -> Callable[[ScoredAnswer], Sequence[str]]:
         """Return what tells where the pictures of a report's questions are, as far as they are here."""
-        kept, folder = self._kept.of(link), f"reports/{quote(link, safe='')}/pictures"
+        kept = self._kept.of(link)
+        folder = f"reports/{quote(link, safe='')}/pictures"
 
         def of(one: ScoredAnswer) -> Sequence[str]:
             names = [quote(name, safe="") for name in one.pictures if self.path(name)]

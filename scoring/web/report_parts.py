@@ -8,7 +8,8 @@ from arena.templates import macros
 from scoring.multiple_choice.reader import Blocks, Problem
 from scoring.report import JudgeStamp, ScoreLine
 
-PARTS, REPORT = macros("parts.html"), macros("report.html")
+PARTS = macros("parts.html")
+REPORT = macros("report.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
 BLOCKS: Mapping[Blocks, str] = {

@@ -66,7 +66,8 @@ class PublishedReports:
     """What the heads of published reports say; those that are not published say nothing."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs, self._kept = jobs, lru_cache(maxsize=100)(self._words)
+        self._jobs = jobs
+        self._kept = lru_cache(maxsize=100)(self._words)
 
     def words(self, link: str) -> ReportHead | None:
         """Return a published report's title, its sentence and its preview; None of any other."""
@@ -94,7 +95,10 @@ class ReportTab:
         delete: Callable[[str, str], None],
     ) -> None:
         """`delete` deletes an owner's report by its link."""
-        self._jobs, self._pictures, self._marking, self._delete = jobs, pictures, marking, delete
+        self._jobs = jobs
+        self._pictures = pictures
+        self._marking = marking
+        self._delete = delete
         self._accuracies = accuracies
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
@@ -110,7 +114,9 @@ class ReportTab:
                 "Delete for good", elem_id="delete-surely", size="sm", variant="stop", visible=False
             )
         self.figure = gr.HTML(elem_id="report-figure", padding=False)
-        mm_vet, choices, marks = MMVetView(jobs), ChoiceView(jobs), MarksView(jobs)
+        mm_vet = MMVetView(jobs)
+        choices = ChoiceView(jobs)
+        marks = MarksView(jobs)
         self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
             "mm-vet": mm_vet,
@@ -186,10 +192,8 @@ class ReportTab:
                     "This report is not finished yet. Open its address again when it is done."
                 )
             }
-        view, benchmark = (
-            self._views.get(report.benchmark, self._plain),
-            BENCHMARKS[report.benchmark],
-        )
+        view = self._views.get(report.benchmark, self._plain)
+        benchmark = BENCHMARKS[report.benchmark]
         head, shown = view.opened(job.link, report)
         papers = dict.fromkeys(
             (benchmark.cited, benchmark.protocol_papers.get(report.protocol, ""))

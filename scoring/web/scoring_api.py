@@ -64,7 +64,8 @@ def upload_routes(upload_store: UploadStore) -> APIRouter:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
-        owner, network = cookie_hash(cookie), request.state.network
+        owner = cookie_hash(cookie)
+        network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network)
         except UploadStoreError as error:

@@ -31,7 +31,8 @@ from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
 
 FIRST = BENCHMARKS["mm-vet"]
-HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
+HIDDEN = gr.update(visible=False)
+SHOWN = gr.update(visible=True)
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 MOST_TITLE = 120
@@ -60,7 +61,8 @@ class ScoringTab:
     """Components of the tab as attributes, event handlers as methods; `copied`: uploads leave the machine."""
 
     def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
-        self._service, self._networks = service, networks
+        self._service = service
+        self._networks = networks
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
@@ -95,8 +97,10 @@ class ScoringTab:
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
             self._build_details()
         with gr.Row(elem_id="actions"):
-            self.check, self.confirm = _button("check", "Start"), _button("confirm", "Start")
-            self.rest, self.resume = _button("rest", "Ask a judge"), _button("resume", "Go on")
+            self.check = _button("check", "Start")
+            self.confirm = _button("confirm", "Start")
+            self.rest = _button("rest", "Ask a judge")
+            self.resume = _button("resume", "Go on")
             self.cancel, self.delete = (
                 _button(name, name.title(), "secondary") for name in ("cancel", "delete")
             )
@@ -254,10 +258,8 @@ class ScoringTab:
     @_shows_errors
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
-        names, form = (
-            [str(one) for one in self._service.submissions.stored()],
-            BENCHMARKS["visit-bench"],
-        )
+        names = [str(one) for one in self._service.submissions.stored()]
+        form = BENCHMARKS["visit-bench"]
         if not names:
             raise JobServiceError(
                 "This bank holds no answers yet. Drop a file of your outputs instead"
@@ -282,7 +284,8 @@ class ScoringTab:
     def on_offer(self, values: Values) -> Updates:
         """Show the fields of an own judge for what the operator does not pay."""
         dollars = forms.told(values[self.prices], values[self.offers])
-        judge, operator = values[self.judge], self._service.operator
+        judge = values[self.judge]
+        operator = self._service.operator
         if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
             judge = forms.OWN
         elif operator and judge == forms.OWN and dollars is not None and not values[self.key]:
@@ -306,19 +309,19 @@ class ScoringTab:
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        owner, benchmark = sent_hash(request.headers), _known(self._names, values[self.benchmark])
+        owner = sent_hash(request.headers)
+        benchmark = _known(self._names, values[self.benchmark])
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
-        token, title = str(values[self.token]), str(values[self.title] or "")
+        token = str(values[self.token])
+        title = str(values[self.title] or "")
         if BENCHMARKS[benchmark].way == "rules first":
             job = self._service.extract(
                 owner, token, benchmark, self._protocol(benchmark, values), title
             )
         elif self._graded(owner, benchmark, values):
-            questions, options = (
-                str(values[self.parts["questions"]] or ""),
-                self._options(benchmark, values, "1 run"),
-            )
+            questions = str(values[self.parts["questions"]] or "")
+            options = self._options(benchmark, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             draft = self._draft(owner, benchmark, values, label)
@@ -330,7 +333,8 @@ class ScoringTab:
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        owner, link = sent_hash(request.headers), str(values[self.link])
+        owner = sent_hash(request.headers)
+        link = str(values[self.link])
         judge = self._own_judge(owner, values)
         hindrance = "" if judge else self._service.unlent(owner)
         if hindrance or (judge and not judge.model):
@@ -401,11 +405,9 @@ class ScoringTab:
 
     def _draft(self, owner: str, benchmark: str, values: Values, label: str) -> Draft:
         """Make a file's draft for one way to judge it, by label."""
-        form, token, title = (
-            BENCHMARKS[benchmark],
-            str(values[self.token]),
-            str(values[self.title] or ""),
-        )
+        form = BENCHMARKS[benchmark]
+        token = str(values[self.token])
+        title = str(values[self.title] or "")
         protocol = self._protocol(benchmark, values)
         if form.way == "questions first":
             options = self._options(benchmark, values, label)
@@ -471,14 +473,14 @@ class ScoringTab:
         }
 
     def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
-        owner, token = sent_hash(request.headers), str(values[self.token])
+        owner = sent_hash(request.headers)
+        token = str(values[self.token])
         found = self._service.recognise(owner, token, benchmark, still_there(request))
-        form, sets = BENCHMARKS[benchmark or found.benchmark], {}
+        form = BENCHMARKS[benchmark or found.benchmark]
+        sets = {}
         if "questions" in form.parts:
-            names, asked = (
-                self._service.sets_of(form.key),
-                values[self.parts["questions"]] if benchmark else None,
-            )
+            names = self._service.sets_of(form.key)
+            asked = values[self.parts["questions"]] if benchmark else None
             found = self._service.look(owner, token, form.key, asked)
             sets = {
                 self.parts["questions"]: gr.update(
@@ -512,11 +514,9 @@ class ScoringTab:
 
     def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
-        owner, form, operator = (
-            sent_hash(request.headers),
-            BENCHMARKS[benchmark],
-            self._service.operator,
-        )
+        owner = sent_hash(request.headers)
+        form = BENCHMARKS[benchmark]
+        operator = self._service.operator
         named = [form.name, str(values[self.protocol] or "")]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
@@ -560,7 +560,8 @@ class ScoringTab:
 
     def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
-        judge, offers = self._own_judge(owner, values), []
+        judge = self._own_judge(owner, values)
+        offers = []
         ways: Mapping[str, Iterable[str]] = {
             "questions first": forms.RUNS,
             "compare": forms.OPPONENTS,
@@ -614,7 +615,8 @@ class ScoringTab:
 
     def _left(self, owner: str, job: Job) -> Updates:
         """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
-        left, form = self._service.left(job), BENCHMARKS[job.benchmark]
+        left = self._service.left(job)
+        form = BENCHMARKS[job.benchmark]
         if not left:
             return {}
         text = form.rest.format(left=plural(left, form.unit))

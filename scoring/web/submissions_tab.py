@@ -81,7 +81,8 @@ def board_html(
 ) -> str:
     table = board_table(board_key.title, found.board, beside, variants)
     chart = board_chart(found.board)
-    drawn, cited = svg(chart, "automatic-chart") if chart else "", citations()[VISIT_BENCH.cited]
+    drawn = svg(chart, "automatic-chart") if chart else ""
+    cited = citations()[VISIT_BENCH.cited]
     return VISIT.board(
         board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited
     )
@@ -125,7 +126,8 @@ def board_table(
 def _cells(
     line: BoardLine, beside: Beside, variant: int | None, low: float, high: float
 ) -> Mapping[str, str]:
-    row, people = line.row, beside.ratings.get(line.row.model)
+    row = line.row
+    people = beside.ratings.get(line.row.model)
     return {
         "rank": VISIT.rank(row),
         "model": REPORT.beside(row.model, f"variant {variant}" if variant else ""),

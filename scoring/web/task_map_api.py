@@ -76,7 +76,8 @@ class TaskMapPages:
         asked = self._asked(query, link)
         if asked is None:
             return None
-        chosen, own = asked.chosen, asked.own
+        chosen = asked.chosen
+        own = asked.own
         shown = MapPage(
             asked.accuracies,
             clusters=chosen.clusters,
@@ -115,7 +116,8 @@ class TaskMapPages:
         """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
         with temporary_file(content, "distances.csv") as path:
             found = read_distances(path, name)
-        tree, accuracies = task_tree(found), paper_accuracies()
+        tree = task_tree(found)
+        accuracies = paper_accuracies()
         clusters = min(CLUSTERS, len(tree.tasks))
         files = map_files(found, tree, clusters, accuracies)
         inside = {name: base64.b64encode(files[name].encode()).decode() for name in FILES[1:]}
@@ -194,7 +196,8 @@ def _form(asked: _MapRequest) -> MapForm:
 
 def _sentences(asked: _MapRequest) -> tuple[str, ...]:
     """Whose the accuracies are, how they were read, and what of the address was not understood."""
-    chosen, own = asked.chosen, asked.own
+    chosen = asked.chosen
+    own = asked.own
     published = len(asked.reports) - (own is not None)
     parts = [f"this report ({own.pool})"] if own else []
     parts += [f"{plural(published, 'published report')} ({chosen.here})"] if published else []
@@ -266,7 +269,8 @@ class _MapRoutes:
 
 
 def routes(pages: TaskMapPages) -> APIRouter:
-    router, does = APIRouter(), _MapRoutes(pages)
+    router = APIRouter()
+    does = _MapRoutes(pages)
     router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
     router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
     router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])

@@ -212,10 +212,8 @@ def _path(branch: Branch, tree: TaskTree) -> str:
     """A merge as an SVG path: its root at 0, tasks at 100, a unit down for each task."""
     highest = tree.root.height or 1.0
     one, other = branch.below
-    x, ends = (
-        100 * (1 - branch.height / highest),
-        [100 * (1 - below.height / highest) for below in (one, other)],
-    )
+    x = 100 * (1 - branch.height / highest)
+    ends = [100 * (1 - below.height / highest) for below in (one, other)]
     return f"M{ends[0]:.4g} {_middle(one):.5g}H{x:.4g}V{_middle(other):.5g}H{ends[1]:.4g}"
 
 

@@ -83,10 +83,8 @@ def families_html(board: AutomaticBoard | None) -> str:
     plot = family_plot(board) if board else None
     if plot is None or plot.drawing is None:
         return ""
-    heading, drawing = (
-        REPORT.heading("By family of instructions"),
-        REPORT.scrolled(svg(plot.drawing, "families")),
-    )
+    heading = REPORT.heading("By family of instructions")
+    drawing = REPORT.scrolled(svg(plot.drawing, "families"))
     return REPORT.together([heading, drawing, PARTS.note(plot.note)])
 
 

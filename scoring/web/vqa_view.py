@@ -79,7 +79,8 @@ def marks_totals_html(found: VQAReport) -> str:
 
 
 def mark_counts_html(marks: Marks) -> str:
-    total, most = sum(marks.times.values()), max(marks.times.values(), default=0)
+    total = sum(marks.times.values())
+    most = max(marks.times.values(), default=0)
     if not total:
         return PARTS.empty("No marks yet: no judge was asked.")
     given = sorted(marks.times.items(), reverse=True)
