@@ -13,7 +13,10 @@ from typing import Any
 if __name__ == "__main__":
     gc.disable()  # until it serves: looking through what is imported and built, and stays, took a sixth of a start
 
-from arena.settings import SettingError, Settings  # before gradio, which reads environment variables on import
+from arena.settings import (
+    SettingError,
+    Settings,
+)  # before gradio, which reads environment variables on import
 from arena.web.gradio_import import gr
 
 # isort: split
@@ -50,7 +53,15 @@ from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubBackup, HubDataset, HubError
 from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
-from arena.web import campaign_api, health_api, leaderboard_api, login_api, pictures, preview_api, writing_task
+from arena.web import (
+    campaign_api,
+    health_api,
+    leaderboard_api,
+    login_api,
+    pictures,
+    preview_api,
+    writing_task,
+)
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
@@ -104,7 +115,10 @@ STYLES = [
     ROOT / "scoring/web/scoring.css",
     ROOT / "scoring/web/agreement.css",
 ]
-SCRIPTS = [ROOT / f"arena/web/{name}.js" for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin")]
+SCRIPTS = [
+    ROOT / f"arena/web/{name}.js"
+    for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin")
+]
 SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "levels", "report")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
@@ -130,7 +144,8 @@ class AppContext:
 
     def __init__(self, settings: Settings) -> None:
         """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
-        self.settings, self.networks = settings, Networks(settings.trusted_hops)
+        self.settings = settings
+        self.networks = Networks(settings.trusted_hops)
         self.database = database = Database(settings.database_url)
         database.become_server()
         hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
@@ -144,14 +159,23 @@ class AppContext:
         self.question_pictures = QuestionPictures(self.pictures, questions, self.scoring.pictures)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
-        self.terms, self.voters = Terms.read(), Voters(database)
+        self.terms = Terms.read()
+        self.voters = Voters(database)
         self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
-        settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
+        settle_official(
+            database,
+            settings.counted,
+            "counted" if settings.space and settings.oauth else "everyone",
+        )
         self.leaderboard = Leaderboard(database, settings.counted)
         self.models = ModelPages(self.leaderboard, self.items)
         self.outcomes = Outcomes(database, closed_sources)
-        self.agreement = AgreementService(Polls(database), self.scoring.submissions.store, self.scoring.upload_store)
-        self.live = live = LiveSetup(settings, database, self.items, self.pictures, self.terms.version)
+        self.agreement = AgreementService(
+            Polls(database), self.scoring.submissions.store, self.scoring.upload_store
+        )
+        self.live = live = LiveSetup(
+            settings, database, self.items, self.pictures, self.terms.version
+        )
         campaigns = CampaignAdmin(settings, database, self.items)
         self.marking = Marking(database, self.scoring.jobs)
         self.accuracies = ReportAccuracies(self.scoring.jobs)
@@ -164,7 +188,10 @@ class AppContext:
         kinds = {BATTLES: (BattleSpec, battles), WRITING: (ProjectSpec, writing), **marked}
         self.campaigns = build_campaigns(settings, database, kinds)
         operators = Operators(settings.operators, self.voters, by_link=not settings.space)
-        queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
+        queues = {
+            "Live answers": lambda: live.battles.sessions.waiting,
+            "Scoring jobs": self.scoring.jobs.waiting,
+        }
         shared = (live, queues, campaigns, self.writing)
         self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
 
@@ -183,8 +210,12 @@ class AppContext:
             await stack.enter_async_context(self.live.running())
             await stack.enter_async_context(self.writing.running())
             yield
-            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # callers may hold all other threads
-            sys.setswitchinterval(0.0005)  # a thread that still computes delays each step of the last backup by this
+            asyncio.get_running_loop().set_default_executor(
+                ThreadPoolExecutor()
+            )  # callers may hold all other threads
+            sys.setswitchinterval(
+                0.0005
+            )  # a thread that still computes delays each step of the last backup by this
 
 
 async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
@@ -203,8 +234,15 @@ UPLOADS = {
 
 
 def create_app(context: AppContext) -> FastAPI:
-    settings, heads = context.settings, page_heads(context)
-    app = FastAPI(title="Stereoscope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=context.running)
+    settings = context.settings
+    heads = page_heads(context)
+    app = FastAPI(
+        title="Stereoscope",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=context.running,
+    )
     app.add_exception_handler(DatabaseError, database_failed)
     for router in routers(context, heads):
         app.include_router(router)
@@ -230,8 +268,12 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    mount.app = BuiltPages(mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else "")
-    events = {number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn}
+    mount.app = BuiltPages(
+        mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else ""
+    )
+    events = {
+        number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
+    }
     app.add_middleware(
         RequestMiddleware,
         cookies=context.cookies,
@@ -248,13 +290,16 @@ def create_app(context: AppContext) -> FastAPI:
 
 def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
-    settings, scaled = context.settings, context.live.battles.scaled
+    settings = context.settings
+    scaled = context.live.battles.scaled
     eligibility = VoteEligibility(context.database, settings.counted)
     return (
         pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
         terms_routes(context.terms),
         health_api.routes(health_api.Health(context.database, votes_folders(settings))),
-        login_api.routes(context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators),
+        login_api.routes(
+            context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators
+        ),
         *context.admin.routers,
         context.live.router(),
         writing_task.form_routes(context.campaigns, context.writing.writing),
@@ -287,7 +332,9 @@ def build_page(context: AppContext) -> gr.Blocks:
     with page.route("Score a model", SCORE):
         top(SCORE)
         with gr.Column() as form:
-            scored = ScoringTab(context.scoring, context.networks, copied=context.backup is not None)
+            scored = ScoringTab(
+                context.scoring, context.networks, copied=context.backup is not None
+            )
         with gr.Column(visible=False, elem_id="report") as article:
             scoring = context.scoring
             shared = (context.question_pictures, context.marking, context.accuracies)
@@ -296,10 +343,13 @@ def build_page(context: AppContext) -> gr.Blocks:
         report.listen(page, form, article)
     with page.route("Run", RUN):
         top(RUN)
-        admin, boards = context.admin, context.models.overview
+        admin = context.admin
+        boards = context.models.overview
         AdminTab(admin.watch, admin.service, admin.operators, boards).listen(page)
     page.queue(api_open=False, max_size=64)
-    page._queue.sleep_when_free = 0.02  # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
+    page._queue.sleep_when_free = (
+        0.02  # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
+    )
     page.max_threads = 80
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
@@ -333,14 +383,17 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
             battles = BattlePages(context.outcomes, context.items, context.live.battles.scaled)
             people = LeaderboardTab(context.leaderboard, context.models, battles)
         with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
-            judges = SubmissionsTab(context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database))
+            judges = SubmissionsTab(
+                context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
+            )
         with gr.Tab("Do they agree?", visible=False, elem_id="agreement") as agreement_tab:
             agreement = AgreementTab(context.agreement)
 
     def shows_filled() -> Updates:
         """Show the tabs that have something to show."""
         try:
-            judged, voted = judges.has_any(), bool(context.models.overview.entries())
+            judged = judges.has_any()
+            voted = bool(context.models.overview.entries())
         except DatabaseError:
             return {judges_tab: gr.skip()}
         return {judges_tab: gr.update(visible=judged), agreement_tab: gr.update(visible=voted)}
@@ -352,14 +405,21 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    settings, backup = context.settings, context.backup
+    settings = context.settings
+    backup = context.backup
     store = BattleStore(context.database, settings.vote_limits)
-    campaigns = UnsignedLinks(context.database, settings.voters_per_pair, context.campaigns.campaigns.has)
+    campaigns = UnsignedLinks(
+        context.database, settings.voters_per_pair, context.campaigns.campaigns.has
+    )
     sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks, terms, scaled = context.networks, context.terms.version, context.live.battles.scaled
+    networks = context.networks
+    terms = context.terms.version
+    scaled = context.live.battles.scaled
     copy = (lambda: backup.seen) if backup else (lambda: None)
     reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
-    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled)
+    return BattleTab(
+        store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled
+    )
 
 
 def terms_routes(terms: Terms) -> APIRouter:
@@ -367,7 +427,9 @@ def terms_routes(terms: Terms) -> APIRouter:
 
     @router.api_route("/terms", methods=["GET", "HEAD"])
     def terms_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(terms.pages[language_of(request.headers)], headers={"vary": "accept-language, cookie"})
+        return HTMLResponse(
+            terms.pages[language_of(request.headers)], headers={"vary": "accept-language, cookie"}
+        )
 
     return router
 

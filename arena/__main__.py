@@ -9,13 +9,21 @@ from arena.cli.lazy_group import Command, LazyGroup
 COMMANDS = {
     "items": Command("bring items and answers in", "arena.cli.items"),
     "models": Command("the models", "arena.cli.items"),
-    "campaign": Command("paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"),
-    "drafts": Command("items that people write: projects, their boards and exports", "arena.cli.drafts"),
-    "plan": Command("what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"),
+    "campaign": Command(
+        "paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"
+    ),
+    "drafts": Command(
+        "items that people write: projects, their boards and exports", "arena.cli.drafts"
+    ),
+    "plan": Command(
+        "what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"
+    ),
     "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
     "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
     "votes": Command("votes from and to the formats that people hold", "arena.cli.votes"),
-    "export": Command("this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.votes"),
+    "export": Command(
+        "this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.votes"
+    ),
     "backup": Command("a copy of the SQLite file, also while the server runs", "arena.cli.backup"),
     "forget": Command("delete a visitor's data on request", "arena.cli.votes"),
     "deploy": Command("this folder as a Hugging Face Space", "arena.cli.deploy"),

@@ -12,7 +12,19 @@ from datetime import timedelta
 from threading import Lock
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from arena.database import METADATA, Database, Moment, now
 
@@ -117,21 +129,30 @@ class Budget:
         self._fund = fund
         self._total = f"{fund.prefix}total"
 
-    def for_job(self, job: str, user: str, most: int | None = None, network: str | None = None) -> "JobBudget":
+    def for_job(
+        self, job: str, user: str, most: int | None = None, network: str | None = None
+    ) -> "JobBudget":
         """The budget of one job, which may have a ceiling of its own below that of all jobs.
 
         `network` is the code of a guest's network, whose day budget is charged too: a cookie is free.
         """
         return JobBudget(self, job, user, most, network)
 
-    def reserve(self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None) -> int:
+    def reserve(
+        self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
+    ) -> int:
         """Reserve an amount in the budgets of job, days and total, or in none; return its id. Raises BudgetError."""
         _check(amount)
         limits = self._limits(job, user, most, network)
         with self._database.write() as connection:
             for limit in limits:  # always in this order, so that two reservations never deadlock
                 self._reserve_in(connection, limit, amount)
-            values = {"job": limits[0].name, "day": limits[1].name, "amount": amount, "since": now()}
+            values = {
+                "job": limits[0].name,
+                "day": limits[1].name,
+                "amount": amount,
+                "since": now(),
+            }
             values |= {"network": limits[2].name} if network else {}
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
@@ -139,7 +160,9 @@ class Budget:
         """Replace a reservation by the actual cost; a reservation that is already committed stays as it is."""
         _check(amount)
         with self._database.write() as connection:
-            held = connection.execute(delete(HOLD).where(HOLD.c.id == number).returning(HOLD)).one_or_none()
+            held = connection.execute(
+                delete(HOLD).where(HOLD.c.id == number).returning(HOLD)
+            ).one_or_none()
             if held is None:
                 return
             for name in filter(None, (held.job, held.day, held.network, self._total)):
@@ -150,27 +173,37 @@ class Budget:
         """Commit the reservations of dead servers at their upper bounds; return how many there were."""
         mine = HOLD.c.job.startswith(f"{self._fund.prefix}job ")
         with self._database.read() as connection:
-            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)).all()
+            lost = connection.execute(
+                select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)
+            ).all()
         for number, amount in lost:
             self.commit(number, amount)
         return len(lost)
 
     def total(self) -> Total:
         query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
-        day, networks = f"{self._fund.prefix}day {now():%Y-%m-%d} ", BUDGET.c.name.contains(" network ")
-        of_day = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(BUDGET.c.name.startswith(day), ~networks)
+        day = f"{self._fund.prefix}day {now():%Y-%m-%d} "
+        networks = BUDGET.c.name.contains(" network ")
+        of_day = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(
+            BUDGET.c.name.startswith(day), ~networks
+        )
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             today = int(connection.execute(of_day).scalar_one())
         return Total(today, row.spent if row else 0, row.held if row else 0, self._ceilings.total)
 
-    def _limits(self, job: str, user: str, most: int | None = None, network: str | None = None) -> list[_Limit]:
-        ceilings, (prefix, whose, settings, advice, quoted) = self._ceilings, self._fund
+    def _limits(
+        self, job: str, user: str, most: int | None = None, network: str | None = None
+    ) -> list[_Limit]:
+        ceilings = self._ceilings
+        (prefix, whose, settings, advice, quoted) = self._fund
         by_job, by_day, by_total = (f"{advice} {setting}" for setting in settings)
         ceiling = ceilings.job
         if most is not None and most < ceiling:
-            ceiling, by_job = most, quoted or by_job
-        day, shared = f"{prefix}day {now():%Y-%m-%d}", NETWORK_DAYS * ceilings.user_day
+            ceiling = most
+            by_job = quoted or by_job
+        day = f"{prefix}day {now():%Y-%m-%d}"
+        shared = NETWORK_DAYS * ceilings.user_day
         of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", by_day)]
         return [
             _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", by_job),
@@ -181,13 +214,23 @@ class Budget:
 
     def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
         room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
-        taken = update(BUDGET).where(BUDGET.c.name == limit.name, room).values(held=BUDGET.c.held + amount)
+        taken = (
+            update(BUDGET)
+            .where(BUDGET.c.name == limit.name, room)
+            .values(held=BUDGET.c.held + amount)
+        )
         if connection.execute(taken).rowcount:
             return
-        fresh = self._database.insert(BUDGET).values(name=limit.name, spent=0, held=0).on_conflict_do_nothing()
+        fresh = (
+            self._database.insert(BUDGET)
+            .values(name=limit.name, spent=0, held=0)
+            .on_conflict_do_nothing()
+        )
         connection.execute(fresh)
         if not connection.execute(taken).rowcount:
-            spent = connection.execute(select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)).scalar_one()
+            spent = connection.execute(
+                select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)
+            ).scalar_one()
             raise BudgetError(
                 f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
                 f"spent, and the next call may cost ${amount / 1e6:.4f}; {limit.advice}",

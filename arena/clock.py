@@ -10,7 +10,18 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, event, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    Table,
+    event,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -70,9 +81,13 @@ _POSTGRESQL = {
 }
 for _function, _sql in _POSTGRESQL.items():
     compiles(_function, "postgresql")(lambda element, compiler, _sql=_sql, **_: _sql)
-compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")  # defined in `database.py`
+compiles(MachineTime, "sqlite")(
+    lambda element, compiler, **_: "machine_time()"
+)  # defined in `database.py`
 for _function in (ChangeNumber, ChangesSeen):
-    compiles(_function, "sqlite")(lambda element, compiler, **more: compiler.process(element.clauses, **more))
+    compiles(_function, "sqlite")(
+        lambda element, compiler, **more: compiler.process(element.clauses, **more)
+    )
 
 LAST_OPEN = select(CLOCK.c.seen - FINAL_SECONDS * SECOND).scalar_subquery()
 """In SQL, the tick after which a choice can still be undone."""
@@ -90,7 +105,9 @@ def tick(connection: Connection) -> int:
         connection.execute(ours.values(ahead=CLOCK.c.ahead + row.seen - present))
         return row.seen
     if present - row.seen > SECOND:
-        connection.execute(update(CLOCK).where(CLOCK.c.seen < present - SECOND).values(seen=present))
+        connection.execute(
+            update(CLOCK).where(CLOCK.c.seen < present - SECOND).values(seen=present)
+        )
     return present
 
 

@@ -74,9 +74,18 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
         ),
     },
     2: {
-        "wins": ("ALTER TABLE wins RENAME COLUMN changed_at TO change", "UPDATE wins SET change = 0"),
-        "live_wins": ("ALTER TABLE live_wins RENAME COLUMN changed_at TO change", "UPDATE live_wins SET change = 0"),
-        "vote": ("ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL", "CREATE INDEX vote_tick ON vote (tick)"),
+        "wins": (
+            "ALTER TABLE wins RENAME COLUMN changed_at TO change",
+            "UPDATE wins SET change = 0",
+        ),
+        "live_wins": (
+            "ALTER TABLE live_wins RENAME COLUMN changed_at TO change",
+            "UPDATE live_wins SET change = 0",
+        ),
+        "vote": (
+            "ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
+            "CREATE INDEX vote_tick ON vote (tick)",
+        ),
         "live_vote": (
             "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
             "CREATE INDEX live_vote_tick ON live_vote (tick)",
@@ -84,7 +93,10 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
     },
     3: {"server": ("DROP TABLE server",), "found": ("DROP TABLE found",)},
     4: {
-        "battle": ("ALTER TABLE battle ADD COLUMN draw TEXT", "ALTER TABLE battle ADD COLUMN draw_probability FLOAT"),
+        "battle": (
+            "ALTER TABLE battle ADD COLUMN draw TEXT",
+            "ALTER TABLE battle ADD COLUMN draw_probability FLOAT",
+        ),
         "live_battle": ("ALTER TABLE live_battle ADD COLUMN draw_probability FLOAT",),
     },
     5: {
@@ -101,9 +113,19 @@ UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
 
 New tables want none."""
 
-SECRET_KEY = Table("secret_key", METADATA, Column("name", Text, primary_key=True), Column("key", Text, nullable=False))
+SECRET_KEY = Table(
+    "secret_key",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+)
 """Random keys of this database, by what they are for; no copy and no export holds them."""
-META = Table("meta", METADATA, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
+META = Table(
+    "meta",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", Integer, nullable=False),
+)
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +165,9 @@ class Database:
         self.url = _parsed(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
-            raise DatabaseError("The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db")
+            raise DatabaseError(
+                "The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db"
+            )
         file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
             if file:
@@ -151,7 +175,9 @@ class Database:
                 file.parent.mkdir(0o700, parents=True, exist_ok=True)
                 with suppress(FileExistsError):
                     _make_private(file)
-            self._writer, self._reader, self._holder = (_sqlite_engines if self.is_sqlite else _postgresql_engines)(url)
+            self._writer, self._reader, self._holder = (
+                _sqlite_engines if self.is_sqlite else _postgresql_engines
+            )(url)
             try:
                 with self._writer.begin() as connection:
                     _prepare_schema(connection, file)
@@ -160,18 +186,29 @@ class Database:
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             shown = self.url.render_as_string(hide_password=True)
-            full = "its disk is full; free some megabytes and start again" if file and is_full(file.parent) else ""
-            raise DatabaseError(f"The database {shown} cannot be opened: {full or _reason(error)}") from error
+            full = (
+                "its disk is full; free some megabytes and start again"
+                if file and is_full(file.parent)
+                else ""
+            )
+            raise DatabaseError(
+                f"The database {shown} cannot be opened: {full or _reason(error)}"
+            ) from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Run a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
         try:
-            with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as connection:
+            with (
+                self._turn if self.is_sqlite else nullcontext(),
+                self._writer.begin() as connection,
+            ):
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
-            raise DatabaseError("Not stored: the database refused it. Please try again in a moment.") from error
+            raise DatabaseError(
+                "Not stored: the database refused it. Please try again in a moment."
+            ) from error
 
     @property
     def is_writing(self) -> bool:
@@ -186,7 +223,9 @@ class Database:
                 yield connection
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("read refused: %s", _reason(error))
-            raise DatabaseError("The database cannot be read at the moment. Please try again.") from error
+            raise DatabaseError(
+                "The database cannot be read at the moment. Please try again."
+            ) from error
 
     def try_write(self) -> None:
         """Open a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
@@ -196,7 +235,10 @@ class Database:
     def empty_log(self) -> None:
         """Empty SQLite's log, where what was deleted still stands; not while others read, whom votes would wait for."""
         if self.is_sqlite:
-            with self._turn, closing(self._writer.raw_connection()) as connection:  # outside of a transaction
+            with (
+                self._turn,
+                closing(self._writer.raw_connection()) as connection,
+            ):  # outside of a transaction
                 cursor = connection.cursor()
                 cursor.execute("PRAGMA busy_timeout=0")
                 with suppress(sqlite3.Error):  # a later checkpoint tells of a disk that fails
@@ -209,17 +251,25 @@ class Database:
 
     def secret_key(self, name: str) -> bytes:
         """Return the random key of this name; the first call, on any server, makes it. Raises DatabaseError."""
-        fresh = self.insert(SECRET_KEY).values(name=name, key=secrets.token_hex(32)).on_conflict_do_nothing()
+        fresh = (
+            self.insert(SECRET_KEY)
+            .values(name=name, key=secrets.token_hex(32))
+            .on_conflict_do_nothing()
+        )
         with self.write() as connection:
             connection.execute(fresh)
-            key = connection.execute(select(SECRET_KEY.c.key).where(SECRET_KEY.c.name == name)).scalar_one()
+            key = connection.execute(
+                select(SECRET_KEY.c.key).where(SECRET_KEY.c.name == name)
+            ).scalar_one()
         return bytes.fromhex(key)
 
     def become_server(self) -> None:
         """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
-        self._server_lock = FileLock(f"{Path(self.url.database or '').resolve()}.server-lock")  # one behind every link
+        self._server_lock = FileLock(
+            f"{Path(self.url.database or '').resolve()}.server-lock"
+        )  # one behind every link
         try:
             self._server_lock.acquire(timeout=0)
         except Timeout as error:
@@ -239,7 +289,9 @@ class Database:
 
     def is_held_elsewhere(self, name: str) -> bool:
         """Whether another server holds a name; SQLite has one server. Raises DatabaseError."""
-        return self._holding(func.pg_try_advisory_xact_lock, name) is False  # our own locks do not stand in its way
+        return (
+            self._holding(func.pg_try_advisory_xact_lock, name) is False
+        )  # our own locks do not stand in its way
 
     def _holding(self, act: Callable, name: str) -> bool | None:
         """Act on a name's advisory lock in the session that holds all of this process's; None on SQLite."""
@@ -250,10 +302,14 @@ class Database:
                 return connection.scalar(select(act(_lock_number(name))))
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("lock refused: %s", _reason(error))
-            raise DatabaseError("The database does not answer at the moment. Please try again.") from error
+            raise DatabaseError(
+                "The database does not answer at the moment. Please try again."
+            ) from error
 
     def close(self) -> None:
-        with self._turn if self.is_sqlite else nullcontext():  # a write may be running in another thread
+        with (
+            self._turn if self.is_sqlite else nullcontext()
+        ):  # a write may be running in another thread
             for engine in (self._writer, self._reader, self._holder):
                 if engine is not None:
                     engine.dispose()
@@ -265,10 +321,14 @@ def back_up(url: str, copy: Path) -> None:
     """Copy the SQLite file at this address as it is now, also while a server writes to it. Raises DatabaseError."""
     address = _parsed(url)
     if address.get_backend_name() != "sqlite":
-        raise DatabaseError("The database is PostgreSQL, of which this command makes no copy; use pg_dump")
+        raise DatabaseError(
+            "The database is PostgreSQL, of which this command makes no copy; use pg_dump"
+        )
     file = Path(address.database or "").absolute()
     if not file.is_file():
-        raise DatabaseError(f"{file} is not there to be copied; set DATA_DIR or DATABASE_URL as the server has it")
+        raise DatabaseError(
+            f"{file} is not there to be copied; set DATA_DIR or DATABASE_URL as the server has it"
+        )
     if copy.exists():
         raise DatabaseError(f"{copy} is there already; choose another name for the copy")
     _back_up(file, copy)
@@ -281,14 +341,18 @@ def counter(connection: Connection, name: str) -> int:
 
 def bump_counter(connection: Connection, name: str) -> None:
     """Add one to a number in the meta table."""
-    changed = connection.execute(update(META).where(META.c.name == name).values(value=META.c.value + 1))
+    changed = connection.execute(
+        update(META).where(META.c.name == name).values(value=META.c.value + 1)
+    )
     if changed.rowcount == 0:
         connection.execute(insert(META).values(name=name, value=1))
 
 
 def take_turn(connection: Connection, table: Table) -> None:
     """Take this table's lock, across all servers, until the transaction ends."""
-    if connection.dialect.name == "postgresql":  # SQLite has one writing transaction at a time anyway
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # SQLite has one writing transaction at a time anyway
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
 
 
@@ -300,7 +364,9 @@ def _parsed(url: str) -> URL:
     try:
         return make_url(url)
     except (SQLAlchemyError, ValueError) as error:
-        raise DatabaseError("The database cannot be opened: DATABASE_URL is no address of one") from error
+        raise DatabaseError(
+            "The database cannot be opened: DATABASE_URL is no address of one"
+        ) from error
 
 
 def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
@@ -324,7 +390,9 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
     event.listen(writer, "connect", on_writer)
     for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
         event.listen(engine, "connect", on_connect)
-        event.listen(engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin))
+        event.listen(
+            engine, "begin", lambda connection, begin=begin: connection.exec_driver_sql(begin)
+        )
     return writer, reader, None
 
 
@@ -368,7 +436,9 @@ def _prepare_schema(connection: Connection, file: Path | None) -> None:
 
 def _make_private(file: Path) -> None:
     """Create an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
-    file.touch(0o600, exist_ok=False)  # an existing file is not opened: closing it would drop SQLite's locks
+    file.touch(
+        0o600, exist_ok=False
+    )  # an existing file is not opened: closing it would drop SQLite's locks
 
 
 def _back_up(file: Path, copy: Path) -> None:

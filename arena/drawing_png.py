@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from arena.drawings import MARGIN, Anchor, BoxMark, CellMark, DotMark, Drawing, LineMark, Mark, TextMark
+from arena.drawings import (
+    MARGIN,
+    Anchor,
+    BoxMark,
+    CellMark,
+    DotMark,
+    Drawing,
+    LineMark,
+    Mark,
+    TextMark,
+)
 
 _PAPER = (255, 255, 255)
 _INK: Mapping[str, tuple[int, int, int]] = {
@@ -60,14 +70,24 @@ def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> b
 
 def is_drawable(text: str) -> bool:
     """Whether the font has letters for nearly all of a text: it has Latin ones, and the signs around them."""
-    return sum(character < "\u0250" or "\u2010" <= character <= "\u2044" for character in text) >= 0.9 * len(text)
+    return sum(
+        character < "\u0250" or "\u2010" <= character <= "\u2044" for character in text
+    ) >= 0.9 * len(text)
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
     """Draw a mark; the font has the micro sign, and not the letter mu of a model's name."""
-    ink, x, y = _INK[mark.tone], mark.x * _SCALE, mark.y * _SCALE
+    ink = _INK[mark.tone]
+    x = mark.x * _SCALE
+    y = mark.y * _SCALE
     if isinstance(mark, TextMark):
-        pen.text((x, y), mark.text.replace("\u03bc", "\u00b5"), ink, _font(mark.size), _ANCHORS[mark.anchor])
+        pen.text(
+            (x, y),
+            mark.text.replace("\u03bc", "\u00b5"),
+            ink,
+            _font(mark.size),
+            _ANCHORS[mark.anchor],
+        )
     elif isinstance(mark, LineMark):
         ends = (x, y, mark.to_x * _SCALE, mark.to_y * _SCALE)
         pen.line(ends, ink, max(1, round(mark.thickness * _SCALE)))
@@ -83,7 +103,9 @@ def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
     if mark.strength:
         x = mark.x * _SCALE
         y = mark.y * _SCALE
-        faded = tuple(round(mark.strength * one + (1 - mark.strength) * 255) for one in _INK[mark.tone])
+        faded = tuple(
+            round(mark.strength * one + (1 - mark.strength) * 255) for one in _INK[mark.tone]
+        )
         pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
     if isinstance(mark, CellMark):
         _draw(pen, mark.number)

@@ -14,7 +14,9 @@ from arena.templates import macros, plural
 
 SVG = macros("drawing.html")
 Anchor = Literal["start", "middle", "end"]
-Tone = Literal["text", "quiet", "grid", "accent", "warm", "line0", "line1", "line2", "line3", "line4", "line5"]
+Tone = Literal[
+    "text", "quiet", "grid", "accent", "warm", "line0", "line1", "line2", "line3", "line4", "line5"
+]
 
 MARGIN = 12
 """Space around a chart that is a file."""
@@ -139,7 +141,8 @@ def shortened(name: str, letters: int = NAME_LETTERS) -> str:
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
     """Return a name in short lines, broken after hyphens and blanks where it can be."""
-    name, found = shortened(name, letters * lines), [""]
+    name = shortened(name, letters * lines)
+    found = [""]
     for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
         blank = "" if not found[-1] or found[-1][-1] in "-_/" else " "
         if len(found[-1]) + len(blank) + len(part) <= letters:
@@ -147,7 +150,11 @@ def wrapped(name: str, letters: int, lines: int) -> list[str]:
         else:
             found += [part[at : at + letters] for at in range(0, len(part), letters)]
     found = [line for line in found if line]
-    return found if len(found) <= lines else [*found[: lines - 1], f"{found[lines - 1][: letters - 1]}…"]
+    return (
+        found
+        if len(found) <= lines
+        else [*found[: lines - 1], f"{found[lines - 1][: letters - 1]}…"]
+    )
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -169,7 +176,9 @@ class GridCell(NamedTuple):
     title: str = ""
 
 
-_ROW, _CELL, _HEADS = 34, 80, 3
+_ROW = 34
+_CELL = 80
+_HEADS = 3
 _LETTERS = 10
 """Letters of a line above a column."""
 _ROW_LETTERS = 20
@@ -177,7 +186,11 @@ _ROW_LETTERS = 20
 
 
 def grid_drawing(
-    title: str, description: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[GridCell]]
+    title: str,
+    description: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[GridCell]],
 ) -> Drawing:
     """Lay out a heat map with its numbers in the cells, and names that are never turned."""
     heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
@@ -192,9 +205,15 @@ def grid_drawing(
     for down, (name, lines, row) in enumerate(zip(rows, sides, cells, strict=True)):
         y = top + _ROW * down
         for at, line in enumerate(lines):
-            marks.append(TextMark(left - 10, y + 29 - 7 * len(lines) + 14 * at, line, "end", size=12, title=name))
+            marks.append(
+                TextMark(
+                    left - 10, y + 29 - 7 * len(lines) + 14 * at, line, "end", size=12, title=name
+                )
+            )
         marks += _cells(left, y, row)
-    return Drawing(title, description, left + _CELL * len(columns), top + _ROW * len(rows), tuple(marks))
+    return Drawing(
+        title, description, left + _CELL * len(columns), top + _ROW * len(rows), tuple(marks)
+    )
 
 
 def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
@@ -226,7 +245,9 @@ class RatingRow(NamedTuple):
 
     @property
     def title(self) -> str:
-        interval = "" if self.low is None or self.high is None else f" ({self.low:.0f}–{self.high:.0f})"
+        interval = (
+            "" if self.low is None or self.high is None else f" ({self.low:.0f}–{self.high:.0f})"
+        )
         return f"{self.name}: {self.value:.0f}{interval}"
 
 
@@ -248,7 +269,9 @@ def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], mos
 
 def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
     """Return the marks of the rows, at least one, and of the axis below them, and where they end."""
-    bounds = [bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None]
+    bounds = [
+        bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None
+    ]
     low = min(bounds)
     high = max(max(bounds), low + 1)
     bottom = top + RATING_ROW * len(rows)
@@ -273,7 +296,9 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[
 
 def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
     """Return a model's name left of its row, of which `y` is the middle."""
-    return TextMark(0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name)
+    return TextMark(
+        0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name
+    )
 
 
 def more_models(number: int, y: float) -> TextMark:
@@ -292,12 +317,17 @@ class ShareRow(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f"{self.name}: {self.value:.1%} ({100 * self.low:.0f}–{self.high:.0%}, n = {self.n:,})"
+        return (
+            f"{self.name}: {self.value:.1%} ({100 * self.low:.0f}–{self.high:.0%}, n = {self.n:,})"
+        )
 
 
-def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]) -> Drawing:
+def shares_drawing(
+    title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]
+) -> Drawing:
     """Lay out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
-    width, bottom = 720, 40 + 28 * len(rows)
+    width = 720
+    bottom = 40 + 28 * len(rows)
 
     def at(share: float) -> float:
         return width * (0.45 + 0.43 * share)
@@ -315,31 +345,42 @@ def shares_drawing(title: str, description: str, rows: Sequence[ShareRow], guide
         ]
     for place, row in enumerate(rows):
         y = 34 + 28 * (place + 0.5)
-        marks.append(TextMark(0.43 * width, y + 5, shortened(row.name), "end", "text", 12, row.name))
+        marks.append(
+            TextMark(0.43 * width, y + 5, shortened(row.name), "end", "text", 12, row.name)
+        )
         marks += _interval(at(row.low), at(row.value), at(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0%}", "end"))
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
 
 
-_NUMBERS, _BARS = 72, 160
+_NUMBERS = 72
+_BARS = 160
 """Width of the axis of numbers, which a phone has room for, and height of the bars."""
 _LEAST_TOP = 5
 """Ticks of smaller counts would be no whole numbers."""
 
 
-def counts_drawing(title: str, description: str, days: Sequence[str], counts: Sequence[int]) -> Drawing:
+def counts_drawing(
+    title: str, description: str, days: Sequence[str], counts: Sequence[int]
+) -> Drawing:
     """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
-    width, top = 720, max(*counts, _LEAST_TOP)
+    width = 720
+    top = max(*counts, _LEAST_TOP)
     step = (width - _NUMBERS) / len(counts)
     marks: list[Mark] = []
     for tick in ticks(0, top, 5):
         y = 12 + _BARS * (1 - tick / top)
-        marks += [LineMark(_NUMBERS, y, width, y), _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end")]
+        marks += [
+            LineMark(_NUMBERS, y, width, y),
+            _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end"),
+        ]
     for place, count in enumerate(counts):
         x = _NUMBERS + step * (place + 0.1)
         height = _BARS * count / top
         hover = f"{days[place]}: {count:,}"
-        marks.append(BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover))
+        marks.append(
+            BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover)
+        )
     for place in sorted({0, len(days) // 2, len(days) - 1}):
         anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
         x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
@@ -347,7 +388,10 @@ def counts_drawing(title: str, description: str, days: Sequence[str], counts: Se
     return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
 
 
-_WIDE, _LEFT, _RIGHT, _TALL = 720, 48, 520, 320
+_WIDE = 720
+_LEFT = 48
+_RIGHT = 520
+_TALL = 320
 _TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
 MOST_LINES = len(_TONES)
 """Lines that can be told apart by their colours."""
@@ -385,11 +429,20 @@ def lines_drawing(
     ends = []
     for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
         points = [
-            DotMark(_LEFT + step * place, at(value), 3, tone, f"{name}, {moments[place]}: {value:.{decimals}f}")
+            DotMark(
+                _LEFT + step * place,
+                at(value),
+                3,
+                tone,
+                f"{name}, {moments[place]}: {value:.{decimals}f}",
+            )
             for place, value in enumerate(line)
             if value is not None
         ]
-        marks += [LineMark(point.x, point.y, after.x, after.y, tone, 2) for point, after in pairwise(points)]
+        marks += [
+            LineMark(point.x, point.y, after.x, after.y, tone, 2)
+            for point, after in pairwise(points)
+        ]
         marks += points
         ends += [(points[-1].y, tone, name)] if points else []
     return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))

@@ -6,4 +6,5 @@ class VoterError(ValueError):
 
     def __init__(self, sentence: str, *values: object) -> None:
         super().__init__(sentence.format(*values) if values else sentence)
-        self.sentence, self.values = sentence, values
+        self.sentence = sentence
+        self.values = values

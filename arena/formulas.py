@@ -20,14 +20,31 @@ _BRACE = re.compile(r"\\[{}]")
 """Braces that are shown and group nothing."""
 _MARKS = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
 TAGS = frozenset(
-    ("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mfrac", "msqrt", "mroot", "menclose", "mover")
+    (
+        "math",
+        "mrow",
+        "mi",
+        "mn",
+        "mo",
+        "mtext",
+        "mspace",
+        "mstyle",
+        "mfrac",
+        "msqrt",
+        "mroot",
+        "menclose",
+        "mover",
+    )
     + ("msub", "msup", "msubsup", "munder", "munderover", "mtable", "mtr", "mtd")
 )
 _LENGTH = re.compile(r"[0-3](?:\.[0-9]{1,4})?em")
 _WORD = re.compile(r"[a-z-]{1,30}|[0-2]")
 ATTRIBUTES = {
     **dict.fromkeys(("width", "minsize", "maxsize"), _LENGTH),
-    **dict.fromkeys(("display", "displaystyle", "scriptlevel", "mathvariant", "stretchy", "fence", "form"), _WORD),
+    **dict.fromkeys(
+        ("display", "displaystyle", "scriptlevel", "mathvariant", "stretchy", "fence", "form"),
+        _WORD,
+    ),
     **dict.fromkeys(("accent", "columnalign", "notation", "linethickness", "movablelimits"), _WORD),
 }
 """Attributes that are kept, with the values they may have; others, such as colours and addresses, are left out."""
@@ -64,9 +81,12 @@ def formula_at(text: str, start: int, end: int) -> Formula | None:
 
 
 def _is_inline(text: str, start: int, stop: int) -> bool:
-    before, after = text[max(0, start - 1) : start], text[stop + 1 : stop + 2]
+    before = text[max(0, start - 1) : start]
+    after = text[stop + 1 : stop + 2]
     outside = not (before.isalnum() or before == "\\" or after.isalnum())
-    return outside and not (text[start + 1].isspace() or text[stop - 1].isspace() or "\n" in text[start:stop])
+    return outside and not (
+        text[start + 1].isspace() or text[stop - 1].isspace() or "\n" in text[start:stop]
+    )
 
 
 def mathml(formula: Formula) -> str | None:
@@ -90,18 +110,36 @@ def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Excepti
     """The converter, and how it fails on what is no LaTeX; loading it takes 60 ms, and most commands need none."""
     from latex2mathml import converter, exceptions
 
-    own = (kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception))
-    builtin = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError)
+    own = (
+        kind
+        for kind in vars(exceptions).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    )
+    builtin = (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        AssertionError,
+        RuntimeError,
+    )
     return converter.convert_to_element, (*own, *builtin, StopIteration)
 
 
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
     """Return a new element with what is allowed of another. Raises ValueError for what was not understood."""
     text = html.unescape(element.text or "")
-    if element.tag not in TAGS or depth > _MOST_DEPTH or (element.tag == "mi" and text[:1] in ("\\", "&")):
+    if (
+        element.tag not in TAGS
+        or depth > _MOST_DEPTH
+        or (element.tag == "mi" and text[:1] in ("\\", "&"))
+    ):
         raise ValueError(element.tag)
     copy = ElementTree.Element(element.tag, dict(_kept(element)))
-    copy.text = "".join(character for character in text if character.isprintable() or character == "\xa0")
+    copy.text = "".join(
+        character for character in text if character.isprintable() or character == "\xa0"
+    )
     copy.extend(_copy(child, depth + 1) for child in element)
     return copy
 

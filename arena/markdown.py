@@ -69,13 +69,20 @@ def answer_html(text: str) -> Markup:
     if len(shown) > MOST_TEXT or _most_cells(shown) > _MOST_CELLS:
         return plain_html(shown)
     formulas = _Formulas()
-    rendered = visible_text(_rendered(shown, formulas))  # once more: Markdown has turned &#x200b; into the character
+    rendered = visible_text(
+        _rendered(shown, formulas)
+    )  # once more: Markdown has turned &#x200b; into the character
     if len(rendered) > MOST_HTML:
         return plain_html(shown)
     clean = nh3.clean(
         rendered,
         tags=set(TAGS),
-        attributes={"*": set(), "a": {"href"}, **dict.fromkeys(_DIRECTED, {"dir"}), "ol": {"start", "dir"}},
+        attributes={
+            "*": set(),
+            "a": {"href"},
+            **dict.fromkeys(_DIRECTED, {"dir"}),
+            "ol": {"start", "dir"},
+        },
         attribute_filter=_kept,
         url_schemes={"http", "https"},
         link_rel="nofollow noopener noreferrer",
@@ -94,7 +101,11 @@ class _Formulas:
 
     def place(self, formula: Formula, source: str) -> str:
         """Return HTML that stands for a formula: its place, or its source if there are too many or it is none."""
-        made = mathml(formula) if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML else None
+        made = (
+            mathml(formula)
+            if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML
+            else None
+        )
         if made is None:
             return html.escape(source)
         kind = "formula display" if formula.display else "formula"
@@ -105,7 +116,9 @@ class _Formulas:
 
     def put_into(self, clean: str) -> str:
         """Return cleaned HTML with the formulas in their places."""
-        return _PLACE.sub(lambda found: self._made[int(found[2])] if found[1] == self._name else found[0], clean)
+        return _PLACE.sub(
+            lambda found: self._made[int(found[2])] if found[1] == self._name else found[0], clean
+        )
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
@@ -116,7 +129,11 @@ def _kept(tag: str, attribute: str, value: str) -> str | None:
 def plain_html(text: str) -> Markup:
     """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
     shown = visible_text(text)
-    return Markup(f'<div class="plain" dir="auto">{html.escape(shown)}</div>') if shown.strip() else NO_ANSWER
+    return (
+        Markup(f'<div class="plain" dir="auto">{html.escape(shown)}</div>')
+        if shown.strip()
+        else NO_ANSWER
+    )
 
 
 def instruction_html(text: str) -> Markup:
@@ -147,7 +164,8 @@ def seen_length(text: str) -> int:
 
 
 def _few_marks(text: str) -> str:
-    kept, run = [], 0
+    kept = []
+    run = 0
     for character in text:
         run = run + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
         if run <= _MOST_MARKS:
@@ -156,15 +174,21 @@ def _few_marks(text: str) -> str:
 
 
 def _joined(joiners: re.Match[str]) -> str:
-    text, start, end = joiners.string, joiners.start(), joiners.end()
+    text = joiners.string
+    start = joiners.start()
+    end = joiners.end()
     around = text[max(0, start - 1) : start], text[end : end + 1]
-    return joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
+    return (
+        joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
+    )
 
 
 def _most_cells(text: str) -> int:
     """Return an upper bound on the cells of all tables: short rows are padded to the width of the delimiter row."""
     lines = text.split("\n")
-    return len(lines) * max((line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0)
+    return len(lines) * max(
+        (line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0
+    )
 
 
 def _rendered(text: str, formulas: _Formulas) -> str:
@@ -173,7 +197,9 @@ def _rendered(text: str, formulas: _Formulas) -> str:
     for place, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
-        if token.type == "th_open" and not tokens[place + 1].content.strip():  # an empty corner is no heading
+        if (
+            token.type == "th_open" and not tokens[place + 1].content.strip()
+        ):  # an empty corner is no heading
             token.tag = tokens[place + 2].tag = "td"
         if token.nesting == 1 and token.tag in _DIRECTED:
             token.attrSet("dir", "auto")
@@ -186,7 +212,8 @@ def _inline_formula(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("formula", "", 0)
-        token.content, token.meta = state.src[state.pos : found.end], {"formula": found}
+        token.content = state.src[state.pos : found.end]
+        token.meta = {"formula": found}
     state.pos = found.end
     return True
 
@@ -200,7 +227,9 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
         if line > first and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
             return False
         lines.append(state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]])
-        if lines[-1].rstrip().endswith(("$$", "\\]")) and (line > first or len(lines[0].strip()) > 4):
+        if lines[-1].rstrip().endswith(("$$", "\\]")) and (
+            line > first or len(lines[0].strip()) > 4
+        ):
             break
     text = "\n".join(lines).rstrip()
     found = formula_at(text, 0, len(text))
@@ -210,7 +239,8 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
         state.line = first + len(lines)
         state.push("paragraph_open", "p", 1)
         token = state.push("formula", "", 0)
-        token.content, token.meta = text, {"formula": found}
+        token.content = text
+        token.meta = {"formula": found}
         state.push("paragraph_close", "p", -1)
     return True
 
@@ -219,9 +249,15 @@ def _show_formula(_self: Any, tokens: Sequence[Token], index: int, _options: Any
     return env["formulas"].place(tokens[index].meta["formula"], tokens[index].content)
 
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
+    ["table", "strikethrough"]
+)
 _MARKDOWN.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
-_MARKDOWN.add_render_rule("image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content))
+_MARKDOWN.add_render_rule(
+    "image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content)
+)
 _MARKDOWN.add_render_rule("formula", _show_formula)
 _MARKDOWN.inline.ruler.before("escape", "formula", _inline_formula)
-_MARKDOWN.block.ruler.before("fence", "formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]})
+_MARKDOWN.block.ruler.before(
+    "fence", "formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]}
+)

@@ -8,7 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arena.drawings import MOST_LINES, Drawing, GridCell, RatingRow, grid_drawing, lines_drawing, ratings_drawing, svg
+from arena.drawings import (
+    MOST_LINES,
+    Drawing,
+    GridCell,
+    RatingRow,
+    grid_drawing,
+    lines_drawing,
+    ratings_drawing,
+    svg,
+)
 from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
@@ -56,7 +65,11 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
         chance = float(chances[row, column])
         if math.isnan(chance):
             return None
-        return GridCell(f"{chance:.0%}", 2 * chance - 1, title=f"{models[row]} beats {models[column]}: {chance:.1%}")
+        return GridCell(
+            f"{chance:.0%}",
+            2 * chance - 1,
+            title=f"{models[row]} beats {models[column]}: {chance:.1%}",
+        )
 
     note = "Bradley-Terry's predicted share of wins of the model at the row against the one over the column."
     return _grid_plot("Predicted win rates", note, models, models, cell, MOST_COLUMNS)
@@ -73,7 +86,12 @@ def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
         return GridCell(f"{number:,}", number / most, title=title) if number else None
 
     return _grid_plot(
-        "Battles", "How often two models met, in either order; blank: never.", models, models, cell, MOST_COLUMNS
+        "Battles",
+        "How often two models met, in either order; blank: never.",
+        models,
+        models,
+        cell,
+        MOST_COLUMNS,
     )
 
 
@@ -92,7 +110,9 @@ def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
         note += f" The chart shows the first {MOST_LINES} models, the table {len(lines)}."
     drawn = {line.model: line.ratings for line in lines[:MOST_LINES]}
     drawing = lines_drawing(title, note, days, drawn)
-    rows = [[day, *(_number(line.ratings[place]) for line in lines)] for place, day in enumerate(days)]
+    rows = [
+        [day, *(_number(line.ratings[place]) for line in lines)] for place, day in enumerate(days)
+    ]
     return Plot(title, note, drawing, PlotTable(["Day", *(line.model for line in lines)], rows))
 
 
@@ -114,7 +134,9 @@ def family_rating_plot(
         rated = cells[row][column]
         if rated is None:
             return None
-        text = f"{rated.rating:.0f} ({rated.low:.0f}–{rated.high:.0f}, {plural(rated.votes, 'vote')})"
+        text = (
+            f"{rated.rating:.0f} ({rated.low:.0f}–{rated.high:.0f}, {plural(rated.votes, 'vote')})"
+        )
         title = f"{models[column]}, {families[row]}: {text}"
         return GridCell(f"{rated.rating:.0f}", (rated.rating - 1000) / 300, text, title)
 
@@ -148,7 +170,9 @@ def family_win_rate_plot(
             return None
         text = f"{won.rate:.0%} ({100 * won.low:.0f}–{won.high:.0%}, n = {won.n:,})"
         depth = 2 * min(max(0.5, won.low), won.high) - 1
-        return GridCell(f"{won.rate:.0%}", depth, text, f"{models[column]}, {families[row]}: {text}")
+        return GridCell(
+            f"{won.rate:.0%}", depth, text, f"{models[column]}, {families[row]}: {text}"
+        )
 
     compared = sum(won is not None for row in cells for won in row)
     note = (
@@ -165,7 +189,12 @@ def _number(rating: float | None) -> str:
 
 
 def _grid_plot(
-    title: str, note: str, rows: Sequence[str], columns: Sequence[str], cell: Cell, most_rows: int = MOST_LISTED
+    title: str,
+    note: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cell: Cell,
+    most_rows: int = MOST_LISTED,
 ) -> Plot:
     """Return a heat map of the first rows and columns, with a table of more of them."""
     if len(columns) > MOST_COLUMNS:
@@ -176,7 +205,8 @@ def _grid_plot(
         for row in range(len(rows[:MOST_LISTED]))
     ]
     texts = [
-        [name, *(one.long_text or one.text for one in row)] for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
+        [name, *(one.long_text or one.text for one in row)]
+        for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
     ]
     drawn = [row[:MOST_COLUMNS] for row in cells[:most_rows]]
     drawing = grid_drawing(title, note, rows[:most_rows], columns[:MOST_COLUMNS], drawn)
@@ -185,5 +215,8 @@ def _grid_plot(
 
 def plots_page(title: str, plots: Iterable[Plot]) -> str:
     """Return a self-contained HTML page of plots and their tables."""
-    drawn = [(plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "") for place, plot in enumerate(plots)]
+    drawn = [
+        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
+        for place, plot in enumerate(plots)
+    ]
     return macros("plots.html").page(title, drawn)

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 
 from arena.types import Secret
@@ -21,19 +28,29 @@ from arena.validation import must_be, one_line, whole
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a board is small: more threads would only spin beside the requests
-os.environ["FORWARDED_ALLOW_IPS"] = ""  # only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # a board is small: more threads would only spin beside the requests
+os.environ["FORWARDED_ALLOW_IPS"] = (
+    ""  # only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
+)
 if os.environ.get("SPACES_ZERO_GPU"):
-    os.environ.pop("SYSTEM", None)  # launch() would open port 7887, where anyone may rewrite the app's files
+    os.environ.pop(
+        "SYSTEM", None
+    )  # launch() would open port 7887, where anyone may rewrite the app's files
 
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
-_DATABASE = re.compile(r"sqlite:///(?!:memory:).+|postgresql://([^/?#@]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?")
+_DATABASE = re.compile(
+    r"sqlite:///(?!:memory:).+|postgresql://([^/?#@]*@)?[^/?#@:]*(:\d+)?(/[^/?#]*)?(\?.*)?"
+)
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
 _URL = "an address as in https://api.example.org/v1, without user, password or query"
 _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
-_PROVIDER = re.compile(r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?")
+_PROVIDER = re.compile(
+    r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?"
+)
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
@@ -99,17 +116,27 @@ def _existing(text: str) -> Path:
 
 _Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
 _Rate: TypeAlias = Annotated[_Count, whole(1, 10**8)]
-_Dollars: TypeAlias = Annotated[int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")]
+_Dollars: TypeAlias = Annotated[
+    int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")
+]
 _Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
-_Commas = BeforeValidator(lambda text: tuple(part.strip() for part in text.split(",") if part.strip()))
-_Dataset: TypeAlias = Annotated[str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)]
+_Commas = BeforeValidator(
+    lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
+)
+_Dataset: TypeAlias = Annotated[
+    str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)
+]
 _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
 _Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
-_Site: TypeAlias = Annotated[str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)]
+_Site: TypeAlias = Annotated[
+    str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)
+]
 _Host: TypeAlias = Annotated[
-    str, BeforeValidator(str.lower), must_be("host names with commas, as in images.example.org", _HOST.fullmatch)
+    str,
+    BeforeValidator(str.lower),
+    must_be("host names with commas, as in images.example.org", _HOST.fullmatch),
 ]
 
 
@@ -119,9 +146,9 @@ class JudgeSettings:
 
     model: Annotated[str, Field(alias="JUDGE_MODEL")] = ""
     """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
-    base_url: Annotated[str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")] = (
-        "https://api.openai.com/v1"
-    )
+    base_url: Annotated[
+        str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")
+    ] = "https://api.openai.com/v1"
     """Base URL of an OpenAI-compatible server."""
     key: Annotated[_Key, Field(alias="OPENAI_API_KEY")] = Secret("")
     prices: Annotated[_Existing | None, Field(alias="JUDGE_PRICES")] = None
@@ -170,7 +197,9 @@ class OAuthSettings:
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
     scopes: Annotated[str, Field(alias="OAUTH_SCOPES")] = "openid profile"
-    host: Annotated[str, BeforeValidator(lambda hosts: hosts.split(",")[0].strip()), Field(alias="SPACE_HOST")] = ""
+    host: Annotated[
+        str, BeforeValidator(lambda hosts: hosts.split(",")[0].strip()), Field(alias="SPACE_HOST")
+    ] = ""
     """The Space's host; empty: the host of the request."""
 
 
@@ -258,13 +287,17 @@ class Settings:
         defaults = {"HOST": "0.0.0.0", "TRUSTED_HOPS": _SPACE_HOPS} if "SPACE_ID" in given else {}
         given = {"DATA_DIR": "~/.stereoscope", **defaults, **given}
         if "MIRROR" in given and "HF_TOKEN" not in given:
-            raise SettingError("MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it")
+            raise SettingError(
+                "MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it"
+            )
         if ("OAUTH_CLIENT_ID" in given) != ("OAUTH_CLIENT_SECRET" in given):
             pair = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
             raise SettingError(f"{pair} go together; set both, or hf_oauth: true on a Space")
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
-        groups |= {name: given if variable in given else None for name, variable in optional.items()}
+        groups |= {
+            name: given if variable in given else None for name, variable in optional.items()
+        }
         try:
             settings = TypeAdapter(cls).validate_python(given | groups)
         except ValidationError as error:
@@ -279,11 +312,17 @@ class Settings:
             why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
             raise SettingError(f"{why}: {login}; elsewhere use the link that is printed at start")
         if self.counts.rule == "logged-in" and self.oauth is None:
-            raise SettingError(f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}")
+            raise SettingError(
+                f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}"
+            )
         if self.counts.rule == "campaign" and not self.counts.campaigns:
-            raise SettingError("COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count")
+            raise SettingError(
+                "COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count"
+            )
         if self.counts.rule == "logged-in" and self.counts.campaigns:
-            raise SettingError("COUNTS=logged-in leaves out the workers of CAMPAIGNS; set COUNTS=counted to count both")
+            raise SettingError(
+                "COUNTS=logged-in leaves out the workers of CAMPAIGNS; set COUNTS=counted to count both"
+            )
         if self.counts.rule == "counted" and self.counted.rule == "everyone":
             raise SettingError(f"COUNTS is counted, and nobody can be: name CAMPAIGNS, or {login}")
 
@@ -292,7 +331,9 @@ class Settings:
         """Whose votes count: all of them, on one board, where nobody can log in and no campaign is named."""
         if self.counts.rule not in ("everyone", "counted"):
             return self.counts
-        return replace(self.counts, rule=_COUNTED[self.oauth is not None, bool(self.counts.campaigns)])
+        return replace(
+            self.counts, rule=_COUNTED[self.oauth is not None, bool(self.counts.campaigns)]
+        )
 
     @property
     def uploads_dir(self) -> Path:
@@ -329,7 +370,9 @@ class SettingRead(NamedTuple):
     """By the environment; else it is the default."""
 
 
-def settings_read(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[SettingRead, ...]:
+def settings_read(
+    settings: Settings, environ: Mapping[str, str] = os.environ
+) -> tuple[SettingRead, ...]:
     """Return every setting by its variable; of a variable that is read twice, the first where it is given."""
     found: dict[str, SettingRead] = {}
     for one in _read(Settings, settings, environ):
@@ -340,7 +383,8 @@ def settings_read(settings: Settings, environ: Mapping[str, str] = os.environ) -
 
 def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[SettingRead]:
     for field, hint in get_type_hints(group, include_extras=True).items():
-        rules, value = getattr(hint, "__metadata__", ()), getattr(values, field, None)
+        rules = getattr(hint, "__metadata__", ())
+        value = getattr(values, field, None)
         name = next((str(rule.alias) for rule in rules if isinstance(rule, FieldInfo)), None)
         if name is None:
             yield from _read(next(filter(is_dataclass, (hint, *get_args(hint)))), value, environ)
@@ -353,7 +397,9 @@ def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[Se
 def _refuse_quotes(name: str, text: str) -> None:
     """Raise SettingError for a value in quotes: a shell takes them off, Docker's --env-file does not."""
     if _QUOTED.fullmatch(text):
-        raise SettingError(f"{name} stands in quotes, which would count as part of its value; write it without them")
+        raise SettingError(
+            f"{name} stands in quotes, which would count as part of its value; write it without them"
+        )
 
 
 def _shown(value: object) -> str:
@@ -370,16 +416,25 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     """Return the key in an environment variable. Raises SettingError if it is not set."""
     value = environ.get(name, "").strip()
     if not value:
-        raise SettingError(f"The catalogue of models takes a key from {name}, which is not set; set it to the key")
+        raise SettingError(
+            f"The catalogue of models takes a key from {name}, which is not set; set it to the key"
+        )
     _refuse_quotes(name, value)
     return Secret(value)
 
 
 def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]:
     """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
-    found = [value.strip() for name, value in environ.items() if _SECRET_NAME.search(name) and value.strip()]
+    found = [
+        value.strip()
+        for name, value in environ.items()
+        if _SECRET_NAME.search(name) and value.strip()
+    ]
     password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
-    return tuple(Secret(text) for text in [*found, *([unquote(password[1]), password[1]] if password else [])])
+    return tuple(
+        Secret(text)
+        for text in [*found, *([unquote(password[1]), password[1]] if password else [])]
+    )
 
 
 def _sqlite_url(data_dir: Path) -> str:

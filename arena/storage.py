@@ -48,7 +48,9 @@ class Mount(NamedTuple):
 
 def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
     """Say where the data lie, and whether they survive a restart. Raises StorageError if they cannot lie there."""
-    copied = f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
+    copied = (
+        f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
+    )
     if not settings.database_url.startswith("sqlite"):
         return f"{_postgresql(settings)}{copied}"
     file = file_of(settings.database_url)
@@ -57,7 +59,11 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
         return f"SQLite on a lasting disk, {file}{copied}"
     if copied:
         return f"SQLite on a disk that is wiped at a restart, {file}{copied}"
-    lost = "whenever this Space restarts" if settings.space else "when this container or machine starts anew"
+    lost = (
+        "whenever this Space restarts"
+        if settings.space
+        else "when this container or machine starts anew"
+    )
     volume = "" if settings.space else ", or put DATA_DIR on a volume"
     return (
         f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
@@ -83,7 +89,10 @@ def file_of(url: str) -> Path:
 def votes_folders(settings: Settings) -> tuple[Path, ...]:
     """Return the folders whose disks must have room: DATA_DIR, and that of the SQLite file, which may lie elsewhere."""
     url = settings.database_url
-    return (settings.data_dir, *([file_of(url).resolve().parent] if url.startswith("sqlite") else []))
+    return (
+        settings.data_dir,
+        *([file_of(url).resolve().parent] if url.startswith("sqlite") else []),
+    )
 
 
 def refuse_network(file: Path, mounts: Path) -> Mount:
@@ -153,7 +162,9 @@ def disk_errors(error: type[Exception]) -> Iterator[None]:
         raise
     except OSError as failed:
         log.warning("a file was not stored: %s", failed)
-        raise error("This server's disk takes no file at the moment; try again later, or tell its operator") from failed
+        raise error(
+            "This server's disk takes no file at the moment; try again later, or tell its operator"
+        ) from failed
 
 
 def _postgresql(settings: Settings) -> str:
@@ -167,4 +178,6 @@ def _postgresql(settings: Settings) -> str:
             f"DATABASE_URL names port {port}, and a Space reaches PostgreSQL at port {' or '.join(SPACE_PORTS)} only. "
             "Use a server or a pooler that listens there, or leave DATABASE_URL unset and set MIRROR"
         )
-    return f"PostgreSQL at {asked.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"
+    return (
+        f"PostgreSQL at {asked.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"
+    )

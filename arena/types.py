@@ -27,7 +27,8 @@ REFERENCE = "human-verified reference"
 DATASET_ANSWER = "dataset answer"
 """Contestant whose answers are VisIT-Bench's `reference_output` column."""
 
-RIGHT, UNRELATED = "right answer", "unrelated answer"
+RIGHT = "right answer"
+UNRELATED = "unrelated answer"
 """The two contestants of a check item."""
 
 
@@ -149,7 +150,9 @@ class Secret:
         return bool(self._value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+        return isinstance(other, Secret) and hmac.compare_digest(
+            self._value.encode(), other._value.encode()
+        )
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -302,7 +305,10 @@ class VLM(Protocol):
         ...
 
     async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
         """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
         ...

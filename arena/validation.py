@@ -11,7 +11,9 @@ class _HiddenError(ValueError):
     """A wrong value that may be a secret."""
 
 
-def must_be(expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = "") -> WrapValidator:
+def must_be(
+    expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = ""
+) -> WrapValidator:
     """A rule for `Annotated`: `holds` is true of the read value; a wrong one is not shown if it may hold `hidden`."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:
@@ -38,7 +40,8 @@ def number(least: float, most: float) -> WrapValidator:
 def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
     """The first error as one line, its key with its table; raise it `from None`, since pydantic's text shows values."""
     first = error.errors(include_url=False)[0]
-    place, kind = first["loc"], first["type"]
+    place = first["loc"]
+    kind = first["type"]
     names = [part for part in place if isinstance(part, str)]
     key = names[-1] if names else ""
     if len(names) == len(place) > 1:

@@ -33,7 +33,9 @@ def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:
         environ = {**os.environ, "DATA_DIR": folder}
         for name in benchmarks:
             print(f"\n== perf.{name}", flush=True)
-            if subprocess.run([sys.executable, "-m", f"perf.{name}"], cwd=ROOT, env=environ).returncode:
+            if subprocess.run(
+                [sys.executable, "-m", f"perf.{name}"], cwd=ROOT, env=environ
+            ).returncode:
                 failed.append(name)
     if failed:
         print(f"\nfailed, or missed a target: {', '.join(failed)}")

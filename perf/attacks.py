@@ -57,7 +57,9 @@ def http_client(port: int) -> httpx.AsyncClient:
     """Return a client for many visitors: it keeps none of their cookies."""
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
-    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60, limits=limits, cookies=no_cookies)
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", timeout=60, limits=limits, cookies=no_cookies
+    )
 
 
 class Page:
@@ -73,11 +75,19 @@ class Page:
         answer = await self.client.get("/", headers=headers)
         return f"{COOKIE}={answer.cookies.get(COOKIE, '')}"
 
-    async def call(self, event: str, headers: Mapping[str, str], *data: Any, **by_id: Any) -> httpx.Response:
+    async def call(
+        self, event: str, headers: Mapping[str, str], *data: Any, **by_id: Any
+    ) -> httpx.Response:
         """Call an event with these values, or with those of a fresh page but for these, by the parts' `elem_id`."""
         parts = [self._parts[part] for part in self._events[event]["inputs"]]
-        sent = list(data) or [by_id.get(part.get("elem_id", ""), part.get("value")) for part in parts]
-        body = {"data": sent, "fn_index": self._events[event]["id"], "session_hash": headers["x-forwarded-for"]}
+        sent = list(data) or [
+            by_id.get(part.get("elem_id", ""), part.get("value")) for part in parts
+        ]
+        body = {
+            "data": sent,
+            "fn_index": self._events[event]["id"],
+            "session_hash": headers["x-forwarded-for"],
+        }
         return await self.client.post(PREDICT, json=body, headers=headers)
 
 
@@ -100,7 +110,9 @@ class Seen:
     @property
     def p95(self) -> float:
         """Seconds within which 95 of 100 calls were answered."""
-        return statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else float("inf")
+        return (
+            statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else float("inf")
+        )
 
     def __str__(self) -> str:
         failed = f"{len(self.failed)} failed {self.failed[:1] or ''}".strip()
@@ -112,7 +124,9 @@ class Seen:
 
 
 # The honest.
-async def vote(page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]) -> None:
+async def vote(
+    page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]
+) -> None:
     """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed."""
     headers = {"x-forwarded-for": f"12.{number}.1.7"}
     await asyncio.sleep(thinking() * random.random())  # they do not come all at once
@@ -158,13 +172,20 @@ async def upload(page: Page, seen: Seen) -> None:
 
 
 async def honest(
-    port: int, seconds: float, seen: Seen, voters: int = VOTERS, thinking: Callable[[], float] = lambda: THINKING
+    port: int,
+    seconds: float,
+    seen: Seen,
+    voters: int = VOTERS,
+    thinking: Callable[[], float] = lambda: THINKING,
 ) -> None:
     """Let everybody do what they came for, for so many seconds."""
     async with http_client(port) as client:
         page = Page(client, (await client.get("/config")).json())
         until = time.monotonic() + seconds
-        await asyncio.gather(watch(client, seen, until), *(vote(page, n, seen, until, thinking) for n in range(voters)))
+        await asyncio.gather(
+            watch(client, seen, until),
+            *(vote(page, n, seen, until, thinking) for n in range(voters)),
+        )
         await upload(page, seen)
 
 
@@ -173,13 +194,18 @@ class Attacker:
     """One network's client: counts what it sends by the status of the answer, and waits a little when refused."""
 
     def __init__(self, page: Page, port: int, sent: Counter[int]) -> None:
-        self.page, self.port, self.sent = page, port, sent
+        self.page = page
+        self.port = port
+        self.sent = sent
         self.numbers = itertools.count()
 
     def headers(self, cookie: str = "") -> dict[str, str]:
         """Return the headers of one of its addresses, behind one that it invents."""
         number = next(self.numbers)
-        return {"x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}", "cookie": cookie}
+        return {
+            "x-forwarded-for": f"14.{number % 250}.1.1, 11.7.7.{number % 250}",
+            "cookie": cookie,
+        }
 
     async def tell(self, asked: Awaitable[httpx.Response]) -> httpx.Response | None:
         """Wait for an answer and count it."""
@@ -199,14 +225,20 @@ class Attacker:
     async def upload(self, name: str, content: bytes, cookie: str = "") -> tuple[str, str]:
         """Upload a file, by default with a new cookie; return the cookie and the file's token."""
         cookie = cookie or await self.page.cookie(self.headers())
-        asked = self.page.client.post(f"/uploads?name={name}", content=content, headers=self.headers(cookie))
+        asked = self.page.client.post(
+            f"/uploads?name={name}", content=content, headers=self.headers(cookie)
+        )
         answer = await self.tell(asked)
         return cookie, answer.text if answer is not None and answer.status_code == 200 else ""
 
     async def score(self, name: str, content: bytes, cookie: str = "") -> str:
         """Upload a file and have rules alone make its report; return the link."""
         cookie, token = await self.upload(name, content, cookie)
-        form = {"upload-token": token, "benchmark": MMBENCH.name, "protocol": next(iter(MMBENCH.protocols))}
+        form = {
+            "upload-token": token,
+            "benchmark": MMBENCH.name,
+            "protocol": next(iter(MMBENCH.protocols)),
+        }
         await self.tell(self.page.call("on_arrived", self.headers(cookie), **form))
         answer = await self.tell(self.page.call("on_check", self.headers(cookie), **form))
         link = re.search(r'"data":\["([\w-]{16,})"', answer.text) if answer is not None else None
@@ -226,8 +258,12 @@ async def item_search(attacker: Attacker) -> None:
     """Search for as many words as one may, and for more than that."""
     cookie = await attacker.page.cookie(attacker.headers())
     for number in itertools.count():
-        words = " ".join(f"{word:x}" for word in range(number, number + (60 if number % 4 else 9_000)))
-        await attacker.tell(attacker.page.call("on_search", attacker.headers(cookie), "Any family", words))
+        words = " ".join(
+            f"{word:x}" for word in range(number, number + (60 if number % 4 else 9_000))
+        )
+        await attacker.tell(
+            attacker.page.call("on_search", attacker.headers(cookie), "Any family", words)
+        )
 
 
 async def dated_boards(attacker: Attacker) -> None:
@@ -241,14 +277,18 @@ async def dated_boards(attacker: Attacker) -> None:
             "voters": "all" if number % 2 else "",
             "plot": plot,
         }
-        await attacker.tell(attacker.page.call("on_open", attacker.headers(cookie), f"/{board_address(query)}"))
+        await attacker.tell(
+            attacker.page.call("on_open", attacker.headers(cookie), f"/{board_address(query)}")
+        )
 
 
 async def dated_files(attacker: Attacker) -> None:
     """Read the tables of boards of other days each time."""
     for number in attacker.numbers:
         day = date(2020, 1, 1) + timedelta(number)
-        await attacker.get(f"/boards/board.csv?source=bench&since={day}&family={'' if number % 2 else 'family+3'}")
+        await attacker.get(
+            f"/boards/board.csv?source=bench&since={day}&family={'' if number % 2 else 'family+3'}"
+        )
 
 
 async def plot_pages(attacker: Attacker) -> None:
@@ -282,7 +322,9 @@ async def half_open_sockets(attacker: Attacker) -> None:
             line = socket.socket()
             line.setblocking(False)
             held.append(line)
-            await asyncio.wait_for(asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", attacker.port)), 5)
+            await asyncio.wait_for(
+                asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", attacker.port)), 5
+            )
             attacker.sent[0] += 1
         await asyncio.sleep(0.01)
 
@@ -307,7 +349,9 @@ async def large_reports(attacker: Attacker) -> None:
         link = await attacker.score("x.csv", content, cookie)
         for number in range(20):
             await attacker.tell(attacker.page.call("on_open_3", attacker.headers(cookie), link))
-            await attacker.get(f"/reports/{link}/{('x-audit.jsonl', 'x_acc.csv')[number % 2]}", cookie)
+            await attacker.get(
+                f"/reports/{link}/{('x-audit.jsonl', 'x_acc.csv')[number % 2]}", cookie
+            )
 
 
 def table(answer: str, questions: int) -> bytes:
@@ -339,7 +383,9 @@ def attack(name: str, port: int, seconds: float, told: Connection) -> None:
         async with http_client(port) as client:
             attacker = Attacker(Page(client, (await client.get("/config")).json()), port, sent)
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.gather(*(ATTACKS[name](attacker) for _ in range(LINES))), seconds)
+                await asyncio.wait_for(
+                    asyncio.gather(*(ATTACKS[name](attacker) for _ in range(LINES))), seconds
+                )
 
     try:
         asyncio.run(lines())
@@ -349,12 +395,15 @@ def attack(name: str, port: int, seconds: float, told: Connection) -> None:
 
 def besieged(name: str, folder: Path, seconds: float) -> Seen:
     """Start a server on a copy of the folder, and attack it while people vote."""
-    data_dir, seen = folder.parent / name, Seen()
+    data_dir = folder.parent / name
+    seen = Seen()
     shutil.copytree(folder, data_dir)
     server = AppServer(data_dir, TRUSTED_HOPS="1", DEMO_BANK="off")
     processes = multiprocessing.get_context("spawn")
     told, tell = processes.Pipe(duplex=False)
-    attacker = processes.Process(target=attack, args=(name, server.port, seconds, tell), daemon=True)
+    attacker = processes.Process(
+        target=attack, args=(name, server.port, seconds, tell), daemon=True
+    )
     try:
         attacker.start()
         asyncio.run(honest(server.port, seconds + 3, seen))  # it takes a while to start
@@ -373,12 +422,16 @@ def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES
         folder.mkdir()
         Arena(folder, votes).close()
         (folder / f"{votes}.db").rename(folder / "arena.db")
-        print(f"{'attack':<18} {'requests by status':<34} verdict what honest people saw", flush=True)
+        print(
+            f"{'attack':<18} {'requests by status':<34} verdict what honest people saw", flush=True
+        )
         missed = 0
         for name in names or ATTACKS:
             seen = besieged(name, folder, seconds)
             missed += not seen.held
-            sent = ", ".join(f"{status or '-'}: {count:,}" for status, count in sorted(seen.requests.items()))
+            sent = ", ".join(
+                f"{status or '-'}: {count:,}" for status, count in sorted(seen.requests.items())
+            )
             told = f"{seen}{seen.uploaded and f', an upload refused: {seen.uploaded}'}"
             print(f"{name:<18} {sent:<34} {'ok' if seen.held else 'MISSED':<7} {told}", flush=True)
         print(f"load {os.getloadavg()[0]:.1f} on {multiprocessing.cpu_count()} cores")

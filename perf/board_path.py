@@ -16,7 +16,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena import settings as settings  # before numpy, as in the app: it sets how many threads a board gets
+from arena import (
+    settings as settings,
+)  # before numpy, as in the app: it sets how many threads a board gets
 
 # isort: split
 import numpy as np
@@ -28,9 +30,15 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 
 SIZES = (10_000, 1_000_000)
-MODELS, FAMILIES, ITEMS, VOTERS = 100, 70, 140, 5_000
-WARM, CALLS, ROUNDS = 20, 400, 3
-TARGET_MS, TARGET_RATIO = 5.0, 1.5
+MODELS = 100
+FAMILIES = 70
+ITEMS = 140
+VOTERS = 5_000
+WARM = 20
+CALLS = 400
+ROUNDS = 3
+TARGET_MS = 5.0
+TARGET_RATIO = 1.5
 SINGLE = BoardKey(1, False)
 MOMENT = 1_700_000_000_000_000
 
@@ -44,8 +52,14 @@ class Arena:
             ItemDraft(
                 instruction=f"What is in picture {number}?",
                 family=f"family {number % FAMILIES}",
-                images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
-                answers={f"model-{model:03}": f"Model {model} sees {number}." for model in range(MODELS)},
+                images=(
+                    ImageDraft(
+                        f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"
+                    ),
+                ),
+                answers={
+                    f"model-{model:03}": f"Model {model} sees {number}." for model in range(MODELS)
+                },
             )
             for number in range(ITEMS)
         ]
@@ -58,12 +72,17 @@ class Arena:
         strength = coin.normal(0, 0.63, MODELS)
         a = coin.integers(0, MODELS, votes)
         b = (a + coin.integers(1, MODELS, votes)) % MODELS
-        item, voter = coin.integers(0, ITEMS, votes), np.arange(votes) // (votes // VOTERS or 1)
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        _, once = np.unique(((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True)
+        item = coin.integers(0, ITEMS, votes)
+        voter = np.arange(votes) // (votes // VOTERS or 1)
+        low = np.minimum(a, b)
+        high = np.maximum(a, b)
+        _, once = np.unique(
+            ((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True
+        )
         a, b, item, voter, low, high = (column[once] for column in (a, b, item, voter, low, high))
         won = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
-        winner, loser = np.where(won, a, b) + 1, np.where(won, b, a) + 1
+        winner = np.where(won, a, b) + 1
+        loser = np.where(won, b, a) + 1
         number = np.arange(len(a)) + 1
         with self.database.write() as connection:
             names = connection.exec_driver_sql("SELECT item_id, model_id, id FROM answer")
@@ -71,7 +90,10 @@ class Arena:
             for of_item, model, answer in names:
                 answers[of_item, model] = answer
             put = connection.exec_driver_sql
-            put("INSERT INTO voter VALUES (?, ?, ?)", [(n + 1, f"v{n}", MOMENT) for n in range(int(voter.max()) + 1)])
+            put(
+                "INSERT INTO voter VALUES (?, ?, ?)",
+                [(n + 1, f"v{n}", MOMENT) for n in range(int(voter.max()) + 1)],
+            )
             battles = (number, voter + 1, item + 1, low + 1, high + 1, low == a)
             sides = (answers[item + 1, a + 1], answers[item + 1, b + 1])
             put(
@@ -153,19 +175,29 @@ def main() -> int:
             first = time.perf_counter() - began
             arena.leaderboard.board(SINGLE, 600)
             found = time.perf_counter() - began
-            print(f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s", flush=True)
+            print(
+                f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s",
+                flush=True,
+            )
         os.sync()  # the planted votes are on the disk before anything is timed
-        disk, alone = Disk(Path(name)), list[float]()
+        disk = Disk(Path(name))
+        alone = list[float]()
         times: dict[int, list[float]] = {votes: [] for votes in SIZES}
         for number in range(WARM + ROUNDS * CALLS):
             alone.append(disk.write())
             for votes, arena in arenas.items():
                 times[votes].append(arena.vote(number))
-        print(f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board")
-        middle, missed = {}, False
+        print(
+            f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board"
+        )
+        middle = {}
+        missed = False
         for votes, taken in times.items():
             middle[votes] = statistics.median(taken[WARM:])
-            late = [percentile(taken[first : first + CALLS], 0.99) for first in range(WARM, len(taken), CALLS)]
+            late = [
+                percentile(taken[first : first + CALLS], 0.99)
+                for first in range(WARM, len(taken), CALLS)
+            ]
             missed |= statistics.median(late) > TARGET_MS
             each = ", ".join(f"{slow:.2f}" for slow in late)
             print(
@@ -174,7 +206,9 @@ def main() -> int:
             )
         ratio = middle[SIZES[-1]] / middle[SIZES[0]]
         print(f"ratio {ratio:.2f} (target {TARGET_RATIO}); {ROUNDS} rounds of {CALLS} votes")
-        print(f"the disk alone: {percentile(alone, 0.5):.2f} ms (p50), {percentile(alone, 0.99):.2f} ms (p99)")
+        print(
+            f"the disk alone: {percentile(alone, 0.5):.2f} ms (p50), {percentile(alone, 0.99):.2f} ms (p99)"
+        )
         disk.close()
         for arena in arenas.values():
             arena.close()

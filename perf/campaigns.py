@@ -25,7 +25,8 @@ from arena.ratings.votes import ELO, Codes, Votes
 from perf.coverage import Design, votes_of
 
 RUNS = 1000
-SEAT, ITEMS = 20, 574
+SEAT = 20
+ITEMS = 574
 AIM_EVERY = 100
 """Votes after which *settle* aims at another pair."""
 EQUAL = (
@@ -33,17 +34,22 @@ EQUAL = (
     Design("equal, own qualities", 7, 574, 5_000, quality=0.5, scale=0),
     Design("equal, own qualities, 63 items", 8, 63, 5_000, quality=1.0, scale=0),
     Design("equal, own qualities, 25 items", 5, 25, 5_000, quality=1.0, scale=0),
-    Design("equal, own qualities and tastes", 7, 574, 5_000, voters=60, quality=0.5, taste=0.7, scale=0),
+    Design(
+        "equal, own qualities and tastes", 7, 574, 5_000, voters=60, quality=0.5, taste=0.7, scale=0
+    ),
 )
 TABLE_3 = (1223, 1085, 1061, 995, 957, 893, 786)
 """Ratings of VisIT-Bench's single-image models (Table 3)."""
-HALF, WITHIN, LONGEST = 0.5, 0.05, 0.05
+HALF = 0.5
+WITHIN = 0.05
+LONGEST = 0.05
 """Targets: settle's votes over uniform's, the planner's error, seconds for all orders of 100 models."""
 
 
 def is_falsely_settled(design: Design, run: int) -> bool:
     """Whether some pair of equal models is settled at any look."""
-    votes, fit = votes_of(design, np.random.default_rng(run)), None
+    votes = votes_of(design, np.random.default_rng(run))
+    fit = None
     for number in range(LOOK_EVERY, len(votes) + 1, LOOK_EVERY):
         told = votes.take(np.arange(number))
         fit = bradley_terry(win_matrix(told), start=None if fit is None else fit.strengths)
@@ -59,14 +65,19 @@ class Settling(NamedTuple):
     is_right: bool
 
 
-def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int, at_most: float = np.inf) -> Settling:
+def votes_to_settle(
+    ratings: Sequence[float], aimed: bool, run: int, at_most: float = np.inf
+) -> Settling:
     """Collect votes until all neighbours are settled, or `at_most`, with pairs drawn uniformly or by *settle*."""
-    coin, m = np.random.default_rng(run), len(ratings)
+    coin = np.random.default_rng(run)
+    m = len(ratings)
     strengths = np.array(ratings) / ELO.points
     shape = (m * (m - 1) // 2, ITEMS)
     served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
     rows: list[tuple[int, int, bool, int]] = []
-    target, record, fit = None, (), None
+    target = None
+    record = ()
+    fit = None
     while True:
         for _ in range(AIM_EVERY // SEAT):
             seat: list[Assigned] = []
@@ -83,7 +94,9 @@ def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int, at_most: fl
         record = recorded(seen, record)
         orders = neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), record)
         if all(order.state == "settled" for order in orders) or len(votes) >= at_most:
-            return Settling(len(votes), all(ratings[one.above] > ratings[one.below] for one in orders))
+            return Settling(
+                len(votes), all(ratings[one.above] > ratings[one.below] for one in orders)
+            )
         target = aim(fit, orders) if aimed else None
 
 
@@ -104,7 +117,8 @@ class Poll:
     """Deviation of a worker's liking of a model."""
 
     def vote(self, run: int) -> Votes:
-        coin, m = np.random.default_rng(run), self.models
+        coin = np.random.default_rng(run)
+        m = self.models
         strengths = Design("", m, 0, 0).strengths
         shape = (m * (m - 1) // 2, self.items)
         served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
@@ -115,7 +129,11 @@ class Poll:
                 assert (one := balanced(served, seat, SEAT, coin))
                 seat.append(one)
                 served.votes[pair_number(one.low, one.high, m), one.item] += 1
-            rows += [(*one[:3], number * self.each + worker) for worker in range(self.each) for one in seat]
+            rows += [
+                (*one[:3], number * self.each + worker)
+                for worker in range(self.each)
+                for one in seat
+            ]
         a, b, item, worker = np.array(rows).T
         quality = coin.normal(0, self.quality, (self.items, m))
         liking = coin.normal(0, self.taste, (worker.max() + 1, m))
@@ -148,7 +166,8 @@ class Widths(NamedTuple):
 
 def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
     """Compare the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
-    ratings, shown = [], []
+    ratings = []
+    shown = []
     for run in range(runs):
         votes = poll.vote(run)
         fit = bradley_terry(win_matrix(votes))
@@ -157,7 +176,10 @@ def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
         shown.append((found.high - found.low).mean() / 2)
     pilot = replace(poll, items=poll.items * pilots, votes=poll.votes * pilots).vote(runs)
     plan = Plan(
-        bradley_terry(win_matrix(pilot)).strengths, poll.items, correlations=measured_correlations(pilot), seat=SEAT
+        bradley_terry(win_matrix(pilot)).strengths,
+        poll.items,
+        correlations=measured_correlations(pilot),
+        seat=SEAT,
     )
     planned = half_widths(plan, poll.votes, poll.each).mean()
     spread = np.sqrt(np.var(ratings, axis=0, ddof=1)).mean()
@@ -207,9 +229,12 @@ def main(words: Sequence[str] = ()) -> int:
         falsely = sum(is_falsely_settled(design, run) for run in range(runs))
         told(f"{design.name}: {falsely} of {runs} falsely settled", falsely > ALPHA * runs)
     took = {
-        aimed: [votes_to_settle(TABLE_3, aimed, run) for run in range(max(5, runs // 20))] for aimed in (True, False)
+        aimed: [votes_to_settle(TABLE_3, aimed, run) for run in range(max(5, runs // 20))]
+        for aimed in (True, False)
     }
-    settle_votes, uniform_votes = (np.median([one.votes for one in took[aimed]]) for aimed in (True, False))
+    settle_votes, uniform_votes = (
+        np.median([one.votes for one in took[aimed]]) for aimed in (True, False)
+    )
     wrong = sum(not one.is_right for several in took.values() for one in several)
     line = f"Table 3 settled after {settle_votes:,.0f} votes, uniformly {uniform_votes:,.0f}; {wrong} wrongly"
     told(line, bool(settle_votes > HALF * uniform_votes))

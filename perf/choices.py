@@ -26,14 +26,21 @@ from scoring.registry import choice_benchmark, open_upload
 ROOT = Path(__file__).parent.parent
 CHECKOUT = os.environ.get("VLMEVALKIT", "")
 ROUNDS = 5
-SECONDS_TARGET, MEMORY_TARGET = 3.0, 300
+SECONDS_TARGET = 3.0
+MEMORY_TARGET = 300
 FORMS = (
     (70, "{letter}"),
     (14, "{letter}. {text}"),
     (6, "The answer is {letter}."),
     (4, "{text}"),
-    (3, "A person can be seen here, and I would say that it is {text}, as the light and the colours tell."),
-    (2, "Let us think step by step. First I look at the left side, then at the right.\n\nAnswer: ({letter})"),
+    (
+        3,
+        "A person can be seen here, and I would say that it is {text}, as the light and the colours tell.",
+    ),
+    (
+        2,
+        "Let us think step by step. First I look at the left side, then at the right.\n\nAnswer: ({letter})",
+    ),
     (1, "It is hard to say from the picture alone what is meant."),
 )
 PEER = """
@@ -67,17 +74,31 @@ def answers() -> Iterator[tuple[list[str], str]]:
             said = form.format(letter=letter, text=drawn[LETTERS.index(letter)])
             right = coin.choice(LETTERS[:count])
             question = 'What is shown?\nLook at "the middle" of it.'
-            yield [str(index), question, *options, right, subtask.key, subtask.meta_task, "test"], said
+            yield (
+                [str(index), question, *options, right, subtask.key, subtask.meta_task, "test"],
+                said,
+            )
             index += 1
 
 
 def write_file(path: Path) -> int:
     """Write the predictions as a quoted TSV, like the toolkit, and return their number."""
-    head = ["index", "question", *LETTERS, "answer", "category", "l2-category", "split", "prediction"]
+    head = [
+        "index",
+        "question",
+        *LETTERS,
+        "answer",
+        "category",
+        "l2-category",
+        "split",
+        "prediction",
+    ]
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for cells in [head, *([*cells, said] for cells, said in answers())]:
-            file.write("\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells) + "\n")
+            file.write(
+                "\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells) + "\n"
+            )
             count += 1
     return count - 1
 
@@ -110,7 +131,12 @@ def peers(path: Path, folder: Path) -> tuple[float, int] | None:
     with lines.open("w", encoding="utf-8") as file:
         for row in found.file.rows:
             file.write(json.dumps([row.prediction, dict(row.question.options)]) + "\n")
-    done = subprocess.run([sys.executable, "-I", "-c", PEER, source, lines], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PEER, source, lines],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     seconds, read = json.loads(done.stdout)
     return seconds, read
 
@@ -120,7 +146,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
         count = write_file(path)
-        runs, theirs = [], []
+        runs = []
+        theirs = []
         for _ in range(ROUNDS):
             command = [sys.executable, "-m", "perf.choices", str(path)]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -129,7 +156,9 @@ def main() -> int:
     print(f"{count:,} predictions, best of {ROUNDS} runs, seconds of one core")
     best = {protocol: min(run["seconds"][protocol] for run in runs) for protocol in PROTOCOL_WORDS}
     for protocol, seconds in best.items():
-        print(f"{protocol:<16}{seconds:6.2f} s with tables, {runs[0]['read'][protocol] / count:.1%} read")
+        print(
+            f"{protocol:<16}{seconds:6.2f} s with tables, {runs[0]['read'][protocol] / count:.1%} read"
+        )
     known = [one for one in theirs if one]
     if known:
         seconds, read = min(known)

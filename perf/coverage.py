@@ -23,7 +23,10 @@ from arena.ratings.votes import Floats, Outcome, Votes
 RUNS = 1000
 SCALE = 0.65
 """Deviation of most designs' strengths in log odds: 113 rating points."""
-FEWEST, SHORTEST, LONGEST, WIDEST = 0.90, 0.93, 0.98, 1.25
+FEWEST = 0.90
+SHORTEST = 0.93
+LONGEST = 0.98
+WIDEST = 1.25
 FEW_ITEMS = 20
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
@@ -87,7 +90,11 @@ class Coverage(NamedTuple):
         """Return whether a target is missed."""
         if design.items < FEW_ITEMS:
             return bool(self.held.mean() < FEWEST)
-        return not (SHORTEST <= self.held.mean() <= LONGEST and self.held.min() >= FEWEST and self.width <= WIDEST)
+        return not (
+            SHORTEST <= self.held.mean() <= LONGEST
+            and self.held.min() >= FEWEST
+            and self.width <= WIDEST
+        )
 
 
 def truth(design: Design) -> Floats:
@@ -106,20 +113,29 @@ def truth(design: Design) -> Floats:
 
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     """Draw the votes of one run."""
-    m, tuples = design.models, design.votes // design.each
+    m = design.models
+    tuples = design.votes // design.each
     item = coin.integers(0, design.items, tuples).repeat(design.each)
     a = coin.integers(0, m, tuples)
     b = (a + coin.integers(1, m, tuples)) % m
     if design.star:
-        a, b = np.zeros(tuples, int), coin.integers(1, m, tuples)
+        a = np.zeros(tuples, int)
+        b = coin.integers(1, m, tuples)
         swap = coin.random(tuples) < 0.5
         a, b = np.where(swap, b, a), np.where(swap, a, b)
-    a, b = a.repeat(design.each), b.repeat(design.each)
+    a = a.repeat(design.each)
+    b = b.repeat(design.each)
     voter = coin.integers(0, design.voters, len(a))
     worth = coin.normal(0, design.quality, (design.items, m))
     liking = coin.normal(0, design.taste, (design.voters, m))
     side = np.where(coin.random(len(a)) < 0.5, 1, -1)
-    gap = design.strengths[a] - design.strengths[b] + worth[item, a] - worth[item, b] + liking[voter, a]
+    gap = (
+        design.strengths[a]
+        - design.strengths[b]
+        + worth[item, a]
+        - worth[item, b]
+        + liking[voter, a]
+    )
     chance = 1 / (1 + np.exp(-(gap - liking[voter, b] + design.bias * side)))
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)
@@ -129,7 +145,10 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
 
 def coverage(design: Design, runs: int, cluster: Cluster = "item") -> Coverage:
     """Return the share of a design's runs whose intervals hold the truth."""
-    wanted, held, ratings, widths = truth(design), [], [], []
+    wanted = truth(design)
+    held = []
+    ratings = []
+    widths = []
     for run in range(runs):
         votes = votes_of(design, np.random.default_rng(run))
         fit = bradley_terry(win_matrix(votes))

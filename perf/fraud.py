@@ -16,19 +16,26 @@ from arena.fraud.detectors import ENOUGH, Suspicion, VoterChoices, evidence
 from arena.ratings.bradley_terry import bradley_terry
 
 RUNS = 100
-MODELS, GAP, TARGET = 10, 25, 4
+MODELS = 10
+GAP = 25
+TARGET = 4
 """Models, rating points from each to the next, and the one that some riggers lift."""
 STRENGTHS = np.arange(MODELS) * GAP * np.log(10) / 400
-HONEST, RIGGED, EACH = 5000, 100, 50
+HONEST = 5000
+RIGGED = 100
+EACH = 50
 """Votes: of honest voters, of riggers (2%), of one voter."""
 FIRST_RIGGER = 10_000
 RIGS = ("always left", "omnipresent", "one target")
 TASTES = (0.0, 0.35, 0.7, 1.0)
 """Deviation of a voter's taste for each model, in log odds."""
 MOST_HONEST = 0.002
-CROWD, CROWD_EACH, DAYS = 100, 10, 10
+CROWD = 100
+CROWD_EACH = 10
+DAYS = 10
 """Fresh cookies, votes of each, for the last model wherever it is there, and days on which honest ones were issued."""
-CROWD_MODELS, WEAKEST = 6, 0
+CROWD_MODELS = 6
+WEAKEST = 0
 SHARE_A_NETWORK = 5
 """Honest voters of one network."""
 SPREADS = ((1, 10), (1, 100), (DAYS, 10), (DAYS, 100))
@@ -37,7 +44,12 @@ MOST_LOST = 0.005
 
 
 def drawn(
-    rng: np.random.Generator, votes: int, first: int, each: int = EACH, taste: float = 0.0, models: int = MODELS
+    rng: np.random.Generator,
+    votes: int,
+    first: int,
+    each: int = EACH,
+    taste: float = 0.0,
+    models: int = MODELS,
 ) -> VoterChoices:
     """Return honest choices of voters numbered from `first`, between the weakest models."""
     voter = np.arange(votes) // each
@@ -58,7 +70,9 @@ def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
     return honest._replace(chose_a=chose_a)
 
 
-def crowded(rng: np.random.Generator, taste: float, days: int, networks: int) -> tuple[VoterChoices, list[Cohort]]:
+def crowded(
+    rng: np.random.Generator, taste: float, days: int, networks: int
+) -> tuple[VoterChoices, list[Cohort]]:
     """Return honest choices and a crowd's, whose cookies are of so many days and networks; and all cohorts."""
     honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
     crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
@@ -78,7 +92,9 @@ def together(*parts: VoterChoices) -> VoterChoices:
 
 
 def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    return np.array([one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64)
+    return np.array(
+        [one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64
+    )
 
 
 def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
@@ -94,7 +110,9 @@ def crowds(runs: int) -> None:
     """Print how much of a crowd of fresh cookies is flagged, what that costs, and how far it still moves a model."""
     for taste in TASTES:
         for days, networks in SPREADS:
-            caught, lost, moved = 0, 0, 0
+            caught = 0
+            lost = 0
+            moved = 0
             for run in range(runs):
                 whole, cohorts = crowded(np.random.default_rng(run), taste, days, networks)
                 alone = flagged(whole, CROWD_MODELS)
@@ -118,17 +136,25 @@ def main(words: Sequence[str] = ()) -> int:
     """Print the honest voters and the riggers flagged; return 1 if too many honest voters were."""
     parser = ArgumentParser("python -m perf.fraud")
     parser.add_argument("--runs", type=int, default=RUNS)
-    runs, missed = parser.parse_args(words).runs, 0
+    runs = parser.parse_args(words).runs
+    missed = 0
     print(f"{HONEST} honest votes an arena, {runs} arenas")
     for each in (10, EACH, 200):
         for taste in TASTES:
-            out = sum(len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste))) for run in range(runs))
+            out = sum(
+                len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste)))
+                for run in range(runs)
+            )
             share = out / (runs * HONEST // each)
             missed += share > MOST_HONEST
-            print(f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)", flush=True)
+            print(
+                f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)",
+                flush=True,
+            )
     for rig in RIGS:
         for taste in TASTES:
-            caught, moved = 0, 0
+            caught = 0
+            moved = 0
             for run in range(runs):
                 rng = np.random.default_rng(run)
                 honest = drawn(rng, HONEST, 0, taste=taste)

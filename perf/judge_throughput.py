@@ -40,14 +40,21 @@ from tests.support.openai_server import Faults, OpenAIServer
 
 ROOT = Path(__file__).parent.parent
 LATENCY = 0.2
-QUESTIONS, RUNS, CONCURRENCY = 218, 5, 32
+QUESTIONS = 218
+RUNS = 5
+CONCURRENCY = 32
 SAMPLE = 25
 """Calls of the sequential client."""
 TARGET = 1.3
 MEMORY_TARGET = 100
 CACHED_TARGET = 2.0
-FAULTS = Faults(0.3, kinds=("429", "429 with Retry-After", "500", "503", "reset", "truncated", "hang"), hang=120.0)
-FAULTS_TARGET, CALLS_TARGET = 30.0, 1.6
+FAULTS = Faults(
+    0.3,
+    kinds=("429", "429 with Retry-After", "500", "503", "reset", "truncated", "hang"),
+    hang=120.0,
+)
+FAULTS_TARGET = 30.0
+CALLS_TARGET = 1.6
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, None)
 
 
@@ -55,7 +62,9 @@ SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, 
 def served() -> Iterator[str]:
     """Start the server and give its address."""
     command = [sys.executable, "-m", "tests.support.openai_server", str(LATENCY)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
         yield process.stdout.readline().strip()
         process.stdin.close()
@@ -64,7 +73,10 @@ def served() -> Iterator[str]:
 def answered() -> list[Filled]:
     """Return a file of answers of the usual length."""
     return [
-        Filled(Question(f"q{number}", f"Question {number}?", "truth", ("rec",)), f"{number}: {'prediction ' * 40}")
+        Filled(
+            Question(f"q{number}", f"Question {number}?", "truth", ("rec",)),
+            f"{number}: {'prediction ' * 40}",
+        )
         for number in range(QUESTIONS)
     ]
 
@@ -81,7 +93,8 @@ class Memory:
     peak: int = 0
 
     def __enter__(self) -> "Memory":
-        self._process, self._end = psutil.Process(), threading.Event()
+        self._process = psutil.Process()
+        self._end = threading.Event()
         self.start = self._process.memory_info().rss
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
@@ -104,8 +117,12 @@ class Memory:
 async def scored(address: str, filled: list[Filled], cache: ReplyCache) -> Report:
     """Score the file as the app does."""
     questions = QuestionSet("mm-vet", "bench", "", False, tuple(one.question for one in filled))
-    report = MM_VET.draft(filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench")
-    async with Judge(SPEC, Endpoint(address, Secret("none")), RateLimits(concurrency=CONCURRENCY)) as judge:
+    report = MM_VET.draft(
+        filled, questions, Options("paper", RUNS), SPEC, address, "bench.json", "bench"
+    )
+    async with Judge(
+        SPEC, Endpoint(address, Secret("none")), RateLimits(concurrency=CONCURRENCY)
+    ) as judge:
         return await score(report, judge, cache, lambda progress: None, asyncio.Event())
 
 
@@ -113,7 +130,9 @@ def sequential(address: str, wanted: list[Ask]) -> list[str]:
     """Ask one after another."""
     with httpx.Client(trust_env=False) as client:
         bodies = [json.dumps(request(SPEC, ask)) for ask in wanted]
-        answers = [client.post(f"{address}/chat/completions", content=body).json() for body in bodies]
+        answers = [
+            client.post(f"{address}/chat/completions", content=body).json() for body in bodies
+        ]
         return [answer["choices"][0]["message"]["content"] for answer in answers]
 
 
@@ -151,17 +170,23 @@ def main() -> int:
     disturbed, calls_a_grade = scored_under(FAULTS, filled)
     ideal = calls * LATENCY / CONCURRENCY
     ratio = wall / ideal
-    print(f"{calls:,} calls, {CONCURRENCY} at once, {LATENCY:g} s each: {wall:.2f} s, ideal {ideal:.2f} s")
+    print(
+        f"{calls:,} calls, {CONCURRENCY} at once, {LATENCY:g} s each: {wall:.2f} s, ideal {ideal:.2f} s"
+    )
     print(f"wall / ideal      {ratio:.2f}  (target: at most {TARGET})")
     print(f"from the cache    {cached:.2f} s  (target: under {CACHED_TARGET:g} s)")
     print(
         f"sequential client {one_by_one:.0f} s, extrapolated from {SAMPLE} calls: {one_by_one / wall:.0f} times as long"
     )
     print(f"memory grew by    {memory.growth:.0f} MB  (target: less than {MEMORY_TARGET})")
-    print(f"30% faults        {disturbed:.1f} s  (target: at most {FAULTS_TARGET:g} s; {undisturbed:.1f} s without)")
+    print(
+        f"30% faults        {disturbed:.1f} s  (target: at most {FAULTS_TARGET:g} s; {undisturbed:.1f} s without)"
+    )
     print(f"calls a grade     {calls_a_grade:.2f}  (target: at most {CALLS_TARGET:g})")
     missed = disturbed > FAULTS_TARGET or calls_a_grade > CALLS_TARGET
-    return int(missed or ratio > TARGET or memory.growth >= MEMORY_TARGET or cached >= CACHED_TARGET)
+    return int(
+        missed or ratio > TARGET or memory.growth >= MEMORY_TARGET or cached >= CACHED_TARGET
+    )
 
 
 if __name__ == "__main__":

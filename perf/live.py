@@ -32,8 +32,13 @@ from tests.support.voter import Voter
 ROUNDS = 9
 BATTLES = 20
 VOTES = 60
-TEXT = "All of these words are said one after the other at a steady pace of their own so that it can be measured. " * 3
-FIRST_TARGET, PACE_TARGET, VOTE_TARGET = 0.05, 0.10, 0.100
+TEXT = (
+    "All of these words are said one after the other at a steady pace of their own so that it can be measured. "
+    * 3
+)
+FIRST_TARGET = 0.05
+PACE_TARGET = 0.10
+VOTE_TARGET = 0.100
 
 
 class Heard(NamedTuple):
@@ -50,8 +55,12 @@ def heard(began: float, times: Sequence[float], words: int) -> Heard:
 
 async def direct(vlm: VLM) -> Heard:
     """Ask a model directly; a word counts as complete when the next one begins."""
-    began, times, words = time.perf_counter(), [], WordBuffer()
-    async with aclosing(vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)) as pieces:
+    began = time.perf_counter()
+    times = []
+    words = WordBuffer()
+    async with aclosing(
+        vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)
+    ) as pieces:
         async for piece in pieces:
             words.add(piece)
             if len(words):
@@ -62,7 +71,8 @@ async def direct(vlm: VLM) -> Heard:
 async def battle(visitor: Visitor) -> Heard:
     """Start a battle and watch it as a page does."""
     image = await visitor.upload(picture())
-    began, times = time.perf_counter(), []
+    began = time.perf_counter()
+    times = []
     begun = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
     async with visitor.watching(f"/live/battles/{begun['battle']}") as messages:
         async for message in messages:
@@ -73,7 +83,9 @@ async def battle(visitor: Visitor) -> Heard:
 
 async def compare(address: str, vlms: Sequence[VLM]) -> None:
     """Alternate direct calls and battles; print the medians of what a battle adds."""
-    first, pace, slower = [], [], []
+    first = []
+    pace = []
+    slower = []
     async with Visitor(address) as visitor:
         for _ in range(ROUNDS):
             alone = await asyncio.gather(*map(direct, vlms))
@@ -81,11 +93,16 @@ async def compare(address: str, vlms: Sequence[VLM]) -> None:
             slower.append(Heard(max(one.first for one in alone), min(one.pace for one in alone)))
             first.append(shown.first - max(slower[-1].first, DELAY_SECONDS[1]))
             pace.append(1 - shown.pace / slower[-1].pace)
-    late, slow = statistics.median(first), statistics.median(pace)
+    late = statistics.median(first)
+    slow = statistics.median(pace)
     told = f"{statistics.median(one.first for one in slower) * 1000:.0f} ms"
     said = f"{statistics.median(one.pace for one in slower):.1f} words/s"
-    print(f"the slower of two direct calls: first whole word after {told}, {said} (medians of {ROUNDS} rounds)")
-    beyond = f"{late * 1000:+.0f} ms beyond the longest delay drawn (target +{FIRST_TARGET * 1000:.0f})"
+    print(
+        f"the slower of two direct calls: first whole word after {told}, {said} (medians of {ROUNDS} rounds)"
+    )
+    beyond = (
+        f"{late * 1000:+.0f} ms beyond the longest delay drawn (target +{FIRST_TARGET * 1000:.0f})"
+    )
     print(f"a battle: first words {beyond}, ", end="")
     print(f"words per second {-slow:+.1%} (target -{PACE_TARGET:.0%})", flush=True)
 
@@ -126,19 +143,29 @@ def votes_meanwhile(app: AppServer, server: OpenAIServer) -> None:
     others.join()
     ordered = sorted(times)
     p50, p95 = (ordered[int(share * len(ordered))] * 1000 for share in (0.5, 0.95))
-    print(f"a vote while {BATTLES} battles run: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {VOTE_TARGET * 1000:.0f})")
+    print(
+        f"a vote while {BATTLES} battles run: p50 {p50:.0f} ms, p95 {p95:.0f} ms (target {VOTE_TARGET * 1000:.0f})"
+    )
 
 
 def main() -> None:
     """Start two endpoints and the app, measure, print."""
     texts = {"fast": TEXT, "slow": TEXT}
-    with tempfile.TemporaryDirectory() as name, OpenAIServer(says(texts), models=("fast",), pace=0.02) as fast:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        OpenAIServer(says(texts), models=("fast",), pace=0.02) as fast,
+    ):
         folder = Path(name)
         with OpenAIServer(says(texts), models=("slow",), pace=0.06, latency=0.3) as slow:
             path = catalogue(folder, card("Fast", "fast", fast), card("Slow", "slow", slow))
             app = AppServer(folder / "data", MODELS=path, LIVE_AT_ONCE="200")
             try:
-                asyncio.run(compare(app.address, [ApiVLM(one) for one in read_catalogue(Path(path), secret).cards]))
+                asyncio.run(
+                    compare(
+                        app.address,
+                        [ApiVLM(one) for one in read_catalogue(Path(path), secret).cards],
+                    )
+                )
                 votes_meanwhile(app, slow)
             finally:
                 app.stop()

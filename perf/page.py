@@ -26,10 +26,14 @@ from tests.support.servers import ROOT, AppServer, free_port
 LINE = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 93_750}
 """Milliseconds, and bytes a second."""
 SLOW_PROCESSOR = 4
-DESK, PHONE = 1280, 390
+DESK = 1280
+PHONE = 390
 TARGETS = {"cold": 3.5, "warm": 1.5}
 """Seconds until a vote is possible."""
-REQUESTS, KILOBYTES, PICTURES, NEXT_MS = 60, 350, 120, 100
+REQUESTS = 60
+KILOBYTES = 350
+PICTURES = 120
+NEXT_MS = 100
 """Most requests, kB without pictures and kB of a battle's pictures, with an empty cache; ms to the next battle."""
 ROUNDS = 3
 BATTLES = 6
@@ -74,10 +78,15 @@ class Visit:
         cdp.on("Network.loadingFinished", self._ended)
 
     def _began(self, event: Any) -> None:
-        if event["response"]["url"].startswith("http") and not event["response"].get("fromDiskCache"):
+        if event["response"]["url"].startswith("http") and not event["response"].get(
+            "fromDiskCache"
+        ):
             self._kinds[event["requestId"]] = event["type"]
             self.requests += 1
-            self._count(event["type"], event["response"]["encodedDataLength"] if event["type"] == "EventSource" else 0)
+            self._count(
+                event["type"],
+                event["response"]["encodedDataLength"] if event["type"] == "EventSource" else 0,
+            )
 
     def _ended(self, event: Any) -> None:
         if event["requestId"] in self._kinds:
@@ -96,7 +105,8 @@ class Visit:
 
 def opened(page: Page, address: str, ready: str, slowness: int = 1) -> Visit:
     """Open an address over the slow line; return what it cost until it was ready."""
-    visit, cdp = Visit(), page.context.new_cdp_session(page)
+    visit = Visit()
+    cdp = page.context.new_cdp_session(page)
     cdp.send("Network.enable")
     cdp.send("Network.emulateNetworkConditions", LINE)
     cdp.send("Emulation.setCPUThrottlingRate", {"rate": slowness})
@@ -138,7 +148,9 @@ def next_battles(page: Page, battles: int) -> list[float]:
 def one_button(folder: Path) -> Iterator[str]:
     """Serve Gradio's page with one button, and return its address."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -160,7 +172,11 @@ def median(visits: list[Visit]) -> Visit:
 
 def main(rounds: int = ROUNDS, battles: int = BATTLES) -> int:
     """Print the table; return 1 if a target was missed."""
-    cold, warm, phone, button, times = [], [], [], [], []
+    cold = []
+    warm = []
+    phone = []
+    button = []
+    times = []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         browser = chromium(playwright)
         server = AppServer(Path(name) / "data", ROOT / "app.py")
@@ -184,12 +200,20 @@ def main(rounds: int = ROUNDS, battles: int = BATTLES) -> int:
     for row, visit in rows.items():
         print(f"{row:22} {visit}   (target {TARGETS[row]} s)")
     print(f"{'phone, cold':22} {median(phone)}   (processor {SLOW_PROCESSOR} times slower)")
-    print(f"{'Gradio, one button':22} {median(button)}   ({rows['cold'].seconds / median(button).seconds:.2f} times)")
-    print(f"next battle: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (target {NEXT_MS} ms)")
+    print(
+        f"{'Gradio, one button':22} {median(button)}   ({rows['cold'].seconds / median(button).seconds:.2f} times)"
+    )
+    print(
+        f"next battle: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (target {NEXT_MS} ms)"
+    )
     first = rows["cold"]
     missed = [row for row, visit in rows.items() if visit.seconds > TARGETS[row]]
-    missed += ["requests"] * (first.requests > REQUESTS) + ["bytes"] * (first.others > 1000 * KILOBYTES)
-    missed += ["pictures"] * (first.pictures > 1000 * PICTURES) + ["next"] * (statistics.median(times) > NEXT_MS)
+    missed += ["requests"] * (first.requests > REQUESTS) + ["bytes"] * (
+        first.others > 1000 * KILOBYTES
+    )
+    missed += ["pictures"] * (first.pictures > 1000 * PICTURES) + ["next"] * (
+        statistics.median(times) > NEXT_MS
+    )
     print(f"missed: {', '.join(missed)}" if missed else "every target is met")
     return int(bool(missed))
 

@@ -30,7 +30,8 @@ class Battles:
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
         self.a, self.b, self.outcome = (columns[name] for name in ("a", "b", "outcome"))
-        self.category, self.item = columns["category"], columns["item"]
+        self.category = columns["category"]
+        self.item = columns["item"]
         self.models = int(columns["models"])
         names = [f"model-{code:03}" for code in range(self.models)]
         self.names_a = [names[code] for code in self.a.tolist()]
@@ -56,7 +57,9 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     score = dict(zip(OUTCOMES, ratings.SCORES.tolist(), strict=True))
 
     def elo_from_names() -> dict[str, float]:
-        return ratings.elo_by_name(battles.names_a, battles.names_b, map(score.__getitem__, battles.winners))
+        return ratings.elo_by_name(
+            battles.names_a, battles.names_b, map(score.__getitem__, battles.winners)
+        )
 
     def by_name(values) -> dict[str, float]:
         return {f"model-{model:03}": float(value) for model, value in enumerate(values)}
@@ -65,7 +68,9 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
         return by_name(fitting.bradley_terry(fitting.win_matrix(votes)).ratings)
 
     def bt_and_intervals() -> dict[str, float]:
-        return by_name(intervals.intervals(fitting.bradley_terry(fitting.win_matrix(votes)), votes, "item").low)
+        return by_name(
+            intervals.intervals(fitting.bradley_terry(fitting.win_matrix(votes)), votes, "item").low
+        )
 
     def categories() -> None:
         for category in np.unique(battles.category):
@@ -76,7 +81,9 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
         "elo from names": elo_from_names,
         "bt": bt,
         "bt and intervals": bt_and_intervals,
-        "bootstrap bt": lambda: by_name(intervals.percentiles(resampling.bootstrap(fit, found, ROUNDS, 0).ratings).low),
+        "bootstrap bt": lambda: by_name(
+            intervals.percentiles(resampling.bootstrap(fit, found, ROUNDS, 0).ratings).low
+        ),
         "category boards": categories,
     }
 
@@ -85,8 +92,15 @@ def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
     """Return FastChat 0.2.36's functions, cut out of its file, whose other imports are not needed here."""
     spec = import_module("importlib.util").find_spec("fastchat")
     path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
-    functions: list[ast.stmt] = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
-    space = {"defaultdict": defaultdict, "np": np, "pd": import_module("pandas"), "math": import_module("math")}
+    functions: list[ast.stmt] = [
+        node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)
+    ]
+    space = {
+        "defaultdict": defaultdict,
+        "np": np,
+        "pd": import_module("pandas"),
+        "math": import_module("math"),
+    }
     exec(compile(ast.Module(functions, []), str(path), "exec"), space)
     frame = battles.frame()
     return {
@@ -112,7 +126,9 @@ def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
     return {
         "elo": lambda: dict(module.compute_elo(frame)),
         "bt": lambda: module.compute_bt(frame).to_dict(),
-        "bootstrap bt": lambda: module.compute_bootstrap_bt(frame, ROUNDS).quantile(0.025).to_dict(),
+        "bootstrap bt": lambda: (
+            module.compute_bootstrap_bt(frame, ROUNDS).quantile(0.025).to_dict()
+        ),
         "category boards": categories,
     }
 
@@ -185,7 +201,10 @@ def main() -> None:
         with contextlib.redirect_stdout(sys.stderr):
             ratings = tasks[line.strip()]()
         spent = (after - start for after, start in zip(used(), before, strict=True))
-        print(json.dumps({**dict(zip(Used._fields, spent, strict=True)), "ratings": ratings}), flush=True)
+        print(
+            json.dumps({**dict(zip(Used._fields, spent, strict=True)), "ratings": ratings}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

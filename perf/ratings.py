@@ -23,8 +23,11 @@ ROOT = Path(__file__).parent.parent
 CACHE = Path.home() / ".cache" / "stereoscope-peers"
 GOLDEN = ROOT / "tests" / "golden" / "peer_ratings.json"
 CHECKOUT = os.environ.get("FASTCHAT", "")
-NEWEST, RELEASE = "FastChat newest", "FastChat 0.2.36"
-MODELS, CATEGORIES, ITEMS = 100, 70, 574
+NEWEST = "FastChat newest"
+RELEASE = "FastChat 0.2.36"
+MODELS = 100
+CATEGORIES = 70
+ITEMS = 574
 
 
 class Environment(NamedTuple):
@@ -35,7 +38,10 @@ class Environment(NamedTuple):
 
 
 ENVIRONMENTS = {
-    RELEASE: Environment(("pandas>=3,<4", "scipy>=1.17,<2", "scikit-learn>=1.9,<2", "tqdm>=4,<5"), ("fschat==0.2.36",)),
+    RELEASE: Environment(
+        ("pandas>=3,<4", "scipy>=1.17,<2", "scikit-learn>=1.9,<2", "tqdm>=4,<5"),
+        ("fschat==0.2.36",),
+    ),
     "evalica": Environment(("evalica==0.4.2",)),
     "arena-rank": Environment(("arena-rank==0.1.1",)),
 }
@@ -54,12 +60,24 @@ class Bar(NamedTuple):
 BARS = (
     Bar("online Elo from names", "elo from names", RELEASE, "elo", 3),
     Bar("Bradley-Terry from stored codes", "bt", NEWEST, "bt", 150),
-    Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", NEWEST, "bt", 20),
+    Bar(
+        "Bradley-Terry with intervals by item from stored codes",
+        "bt and intervals",
+        NEWEST,
+        "bt",
+        20,
+    ),
     Bar("70 category boards with intervals", "category boards", NEWEST, "category boards", 2),
     Bar("Bradley-Terry bootstrap, 1,000 rounds", "bootstrap bt", NEWEST, "bootstrap bt", 15),
     Bar("online Elo from names", "elo from names", "evalica", "elo", 1),
     Bar("Bradley-Terry from stored codes", "bt", "evalica", "bt", None),
-    Bar("Bradley-Terry with intervals by item from stored codes", "bt and intervals", "arena-rank", "bt", None),
+    Bar(
+        "Bradley-Terry with intervals by item from stored codes",
+        "bt and intervals",
+        "arena-rank",
+        "bt",
+        None,
+    ),
 )
 SLOW = 20.0
 """A peer's task slower than this, in seconds, runs only once, and the output says so."""
@@ -80,7 +98,13 @@ class Side:
     def __init__(self, name: str, python: Path, votes: Path) -> None:
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
         environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT) if name == "ours" else ""}
-        program = [str(python), str(Path(__file__).with_name("rating_sides.py")), name, str(votes), CHECKOUT]
+        program = [
+            str(python),
+            str(Path(__file__).with_name("rating_sides.py")),
+            name,
+            str(votes),
+            CHECKOUT,
+        ]
         self._process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
@@ -115,7 +139,12 @@ def python_of(peer: str) -> Path | None:
         venv.create(folder, with_pip=True, clear=True)
         wanted = ENVIRONMENTS[name]
         for arguments in (wanted.packages, ("--no-deps", *wanted.bare) if wanted.bare else ()):
-            if arguments and subprocess.run([python, "-m", "pip", "install", "-q", *arguments], check=False).returncode:
+            if (
+                arguments
+                and subprocess.run(
+                    [python, "-m", "pip", "install", "-q", *arguments], check=False
+                ).returncode
+            ):
                 return None
         (folder / "ready").touch()
     return python
@@ -150,20 +179,26 @@ def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
         if side and side.tasks:
             found[name] = side
         else:
-            print(f"{name}: absent" + (" (FASTCHAT= names no checkout)" if name == NEWEST and not CHECKOUT else ""))
+            print(
+                f"{name}: absent"
+                + (" (FASTCHAT= names no checkout)" if name == NEWEST and not CHECKOUT else "")
+            )
     return found
 
 
 def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
     """Run the two sides in turns and print the medians and their ratio."""
     ours.run(bar.ours)  # warms up
-    own, other = [], []
+    own = []
+    other = []
     for number in range(rounds):
         own += [ours.run(bar.ours) for _ in range(3)]
         if number == 0 or other[0].seconds < SLOW:
             other.append(theirs.run(bar.theirs))
     mine, peers = (statistics.median(run.seconds for run in runs) for runs in (own, other))
-    spent, theirs_spent = (statistics.median(run.processor for run in runs) for runs in (own, other))
+    spent, theirs_spent = (
+        statistics.median(run.processor for run in runs) for runs in (own, other)
+    )
     target = f"(target {bar.least:g})" if bar.least else ""
     print(
         f"{bar.title:<52} {mine * 1000:>10.2f} ms   {bar.peer:<16} {peers * 1000:>10.1f} ms x{len(other)}"
@@ -218,7 +253,11 @@ def golden() -> None:
             for task in ("elo", "bt")
             if task in side.tasks
         }
-        columns = {name: column.tolist() for name, column in np.load(votes).items() if name not in ("category", "item")}
+        columns = {
+            name: column.tolist()
+            for name, column in np.load(votes).items()
+            if name not in ("category", "item")
+        }
         for side in found.values():
             side.stop()
     GOLDEN.parent.mkdir(exist_ok=True)

@@ -32,8 +32,12 @@ from arena.seats.spec import SeatSpec
 from arena.seats.tables import SEAT_ENTRY
 from arena.settings import VoteLimits
 
-MODELS, ITEMS, VOTES, SEAT_VOTES = 20, 1000, 100_000, 20
-DRAWS, TARGET = 200, 0.020
+MODELS = 20
+ITEMS = 1000
+VOTES = 100_000
+SEAT_VOTES = 20
+DRAWS = 200
+TARGET = 0.020
 LIMITS = VoteLimits()
 
 
@@ -42,8 +46,13 @@ def bank(database: Database) -> ItemBank:
         ItemDraft(
             instruction=f"What is in picture {number}?",
             family=f"family {number % 10}",
-            images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
-            answers={f"model-{model:02d}": f"Model {model} sees the number {number}." for model in range(MODELS)},
+            images=(
+                ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),
+            ),
+            answers={
+                f"model-{model:02d}": f"Model {model} sees the number {number}."
+                for model in range(MODELS)
+            },
         )
         for number in range(ITEMS)
     ]
@@ -53,30 +62,58 @@ def bank(database: Database) -> ItemBank:
 
 def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
     """Insert VOTES final votes of workers with SEAT_VOTES each, on tuples of which none comes twice."""
-    coin, here = np.random.default_rng(1), tuple(items.bank().items.values())
+    coin = np.random.default_rng(1)
+    here = tuple(items.bank().items.values())
     low, high = np.triu_indices(MODELS, 1)
     seats = VOTES // SEAT_VOTES
     tuples = coin.permutation(len(low) * ITEMS)[:VOTES]
-    voters = [{"id": one + 1, "cookie_hash": secrets.token_hex(32), "since": now()} for one in range(seats)]
+    voters = [
+        {"id": one + 1, "cookie_hash": secrets.token_hex(32), "since": now()}
+        for one in range(seats)
+    ]
     places = [
         {"id": one + 1, "campaign": campaign.name, "worker": f"w{one}", "voter_id": one + 1}
         | {"wanted": SEAT_VOTES, "code": "C", "since": now()}
         for one in range(seats)
     ]
     entries = [
-        {"seat_id": one + 1, "campaign_id": campaign.id, "person": f"w{one}", "session": "", "reply_to": ""}
+        {
+            "seat_id": one + 1,
+            "campaign_id": campaign.id,
+            "person": f"w{one}",
+            "session": "",
+            "reply_to": "",
+        }
         | {"arrived_at": now()}
         for one in range(seats)
     ]
-    battles, votes = [], []
+    battles = []
+    votes = []
     for number, code in enumerate(tuples.tolist()):
         pair, item = divmod(code, ITEMS)
         one, other = (here[item].contestants[place] for place in (low[pair], high[pair]))
-        seat, battle = number // SEAT_VOTES + 1, number + 1
+        seat = number // SEAT_VOTES + 1
+        battle = number + 1
         battles.append(
-            {"id": battle, "token": secrets.token_hex(16), "voter_id": seat, "item_id": here[item].id, "seat_id": seat}
-            | {"model_low": one.model, "model_high": other.model, "low_is_a": True, "answer_a": one.answer}
-            | {"answer_b": other.answer, "served_at": now(), "draw": "campaign", "draw_probability": 0.1}
+            {
+                "id": battle,
+                "token": secrets.token_hex(16),
+                "voter_id": seat,
+                "item_id": here[item].id,
+                "seat_id": seat,
+            }
+            | {
+                "model_low": one.model,
+                "model_high": other.model,
+                "low_is_a": True,
+                "answer_a": one.answer,
+            }
+            | {
+                "answer_b": other.answer,
+                "served_at": now(),
+                "draw": "campaign",
+                "draw_probability": 0.1,
+            }
         )
         won, lost = (
             (one.model, other.model)
@@ -84,19 +121,36 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
             else (other.model, one.model)
         )
         votes.append(
-            {"battle_id": battle, "attempt": 1, "voter_id": seat, "choice": "a" if won == one.model else "b"}
+            {
+                "battle_id": battle,
+                "attempt": 1,
+                "voter_id": seat,
+                "choice": "a" if won == one.model else "b",
+            }
             | {"winner": won, "loser": lost, "voted_at": now(), "tick": 1, "terms": ""}
         )
     with database.write() as connection:
-        for table, rows in ((VOTER, voters), (SEAT, places), (SEAT_ENTRY, entries), (BATTLE, battles), (VOTE, votes)):
+        for table, rows in (
+            (VOTER, voters),
+            (SEAT, places),
+            (SEAT_ENTRY, entries),
+            (BATTLE, battles),
+            (VOTE, votes),
+        ):
             connection.execute(insert(table), rows)
-        connection.execute(insert(REVEAL), [{"battle_id": one["id"], "revealed_at": now()} for one in battles])
+        connection.execute(
+            insert(REVEAL), [{"battle_id": one["id"], "revealed_at": now()} for one in battles]
+        )
 
 
 def spec_of(design: Design, items: ItemBank) -> BattleSpec:
     names = [f"model-{model:02d}" for model in range(MODELS)]
     pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-    tuples = [FixedTuple(item=item.key, model_a=a, model_b=b) for item in items.bank().items.values() for a, b in pairs]
+    tuples = [
+        FixedTuple(item=item.key, model_a=a, model_b=b)
+        for item in items.bank().items.values()
+        for a, b in pairs
+    ]
     return BattleSpec(
         name=design,
         source="bench",
@@ -109,12 +163,20 @@ def spec_of(design: Design, items: ItemBank) -> BattleSpec:
 
 def measured(design: Design) -> tuple[float, float, float]:
     """Median and 95th percentile of a draw, and the median of a bare commit, in seconds."""
-    with tempfile.TemporaryDirectory() as folder, closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base:
-        items, campaigns = bank(base), CampaignStore(base, {TASK: BattleSpec})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base,
+    ):
+        items = bank(base)
+        campaigns = CampaignStore(base, {TASK: BattleSpec})
         campaign = campaigns.create(TASK, spec_of(design, items))
         plant(base, campaign, items)
-        work = BattleWork(base, BattleStore(base, LIMITS), items, CampaignStates(base, items, campaigns))
-        seats, drawn, bare = SeatStore(base), [], []
+        work = BattleWork(
+            base, BattleStore(base, LIMITS), items, CampaignStates(base, items, campaigns)
+        )
+        seats = SeatStore(base)
+        drawn = []
+        bare = []
         for number in range(DRAWS):
             begun = time.perf_counter()
             seat = seats.enter(campaign, Arrival(f"new worker {number}"), None)
@@ -125,7 +187,11 @@ def measured(design: Design) -> tuple[float, float, float]:
             begun = time.perf_counter()
             assert work.battle(seat, None)
             drawn.append(time.perf_counter() - begun)
-        return statistics.median(drawn), sorted(drawn)[int(0.95 * len(drawn))], statistics.median(bare)
+        return (
+            statistics.median(drawn),
+            sorted(drawn)[int(0.95 * len(drawn))],
+            statistics.median(bare),
+        )
 
 
 def main() -> int:
@@ -138,7 +204,9 @@ def main() -> int:
             f"taking a seat {bare * 1000:.1f} ms, ratio {median / bare:.1f}",
             flush=True,
         )
-    print("the target is met" if not slow else f"{slow} designs take more than {TARGET * 1000:.0f} ms")
+    print(
+        "the target is met" if not slow else f"{slow} designs take more than {TARGET * 1000:.0f} ms"
+    )
     return int(slow > 0)
 
 

@@ -30,7 +30,11 @@ def main() -> int:
             write_adapter(root / task, random_factors(seed, RANK, SHAPES))
         list_tasks(root, list(subtasks()))
         for vector, target in TARGETS.items():
-            done = subprocess.run([sys.executable, "-m", "perf.task_map", name, vector], capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "perf.task_map", name, vector],
+                capture_output=True,
+                text=True,
+            )
             print(done.stdout.strip() or done.stderr, flush=True)
             if done.returncode:
                 return 1
@@ -42,7 +46,8 @@ def main() -> int:
 def measure(root: Path, vector: Vector) -> None:
     begun = time.perf_counter()
     found = vector_map(root, vector)
-    seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    seconds = time.perf_counter() - begun
+    used = resource.getrusage(resource.RUSAGE_SELF)
     computed = used.ru_utime + used.ru_stime
     told = f"seconds and bytes of memory at most, {computed:.0f} s of computing, {len(found.tasks)} tasks"
     print(f"{vector} {seconds:.1f} {used.ru_maxrss * 1024} {told}")

@@ -82,22 +82,31 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
         ItemDraft(
             instruction=f"What is in picture {number}?",
             family=f"family {number % 10}",
-            images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
-            answers={f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)},
+            images=(
+                ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),
+            ),
+            answers={
+                f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)
+            },
         )
         for number in range(max(60, *people))
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())
-    store, cookies = BattleStore(database), VoterCookies(database.secret_key("cookies"))
+    store = BattleStore(database)
+    cookies = VoterCookies(database.secret_key("cookies"))
     coin = secrets.SystemRandom()
     opened = []
     for wanted in people:
         cookie = cookies.new()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
-        for item in coin.sample(items, wanted):  # a voter may have an open battle on each item, as by links
-            battle = store.serve(voter, lambda seen, one=item: draw(PairGrid([one]), {}, seen, coin), item=item.id)
+        for item in coin.sample(
+            items, wanted
+        ):  # a voter may have an open battle on each item, as by links
+            battle = store.serve(
+                voter, lambda seen, one=item: draw(PairGrid([one]), {}, seen, coin), item=item.id
+            )
             tokens.append(battle.token if battle else "")
         opened.append(VoterBattles(cookie, tokens))
     database.close()
@@ -111,10 +120,17 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(folder), "DEMO_BANK": "off"}
+        environ = {
+            **os.environ,
+            "PORT": str(self.port),
+            "DATA_DIR": str(folder),
+            "DEMO_BANK": "off",
+        }
         self._log = (folder / "server.log").open("wb")
         started = time.perf_counter()
-        self._process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environ, stderr=self._log)
+        self._process = subprocess.Popen(
+            [sys.executable, "app.py"], cwd=ROOT, env=environ, stderr=self._log
+        )
         while not self._answers():
             if self._process.poll() is not None:
                 raise RuntimeError((folder / "server.log").read_text("utf-8"))
@@ -145,7 +161,9 @@ class Server:
 
 def call(port: int, events: dict[str, int], event: str, cookie: str, data: list[str]) -> Call:
     """Return an event's request as bytes."""
-    body = json.dumps({"data": data, "fn_index": events[event], "session_hash": cookie[:10]}).encode()
+    body = json.dumps(
+        {"data": data, "fn_index": events[event], "session_hash": cookie[:10]}
+    ).encode()
     head = (
         f"POST /gradio_api/run/predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
         f"Cookie: {COOKIE}={cookie}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -161,10 +179,16 @@ async def voter(port: int, calls: Sequence[Call]) -> list[float]:
         began = time.perf_counter()
         writer.write(one.request)
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        length = next(
+            int(line[15:])
+            for line in head.lower().split(b"\r\n")
+            if line.startswith(b"content-length:")
+        )
         body = await reader.readexactly(length)
         times.append(time.perf_counter() - began)
-        if not head.startswith(b"HTTP/1.1 200") or (one.event == "on_choose_a" and b"You chose A" not in body):
+        if not head.startswith(b"HTTP/1.1 200") or (
+            one.event == "on_choose_a" and b"You chose A" not in body
+        ):
             raise RuntimeError(f"{one.event} was refused: {body[:500]!r}")
     writer.close()
     return times
@@ -177,19 +201,28 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
     return Measured(time.perf_counter() - began, tuple(taken for hand in times for taken in hand))
 
 
-def measure(port: int, events: dict[str, int], voters: int, people: list[VoterBattles]) -> dict[str, list[Measured]]:
+def measure(
+    port: int, events: dict[str, int], voters: int, people: list[VoterBattles]
+) -> dict[str, list[Measured]]:
     """Alternate rounds of empty events and of votes, starting with either in turn."""
     measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
     for number in range(len(people) // voters):
         mine = people[number * voters : (number + 1) * voters]
         hands = {
-            "on_keep": [[call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine],
+            "on_keep": [
+                [call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine
+            ],
             "on_choose_a": [
-                [call(port, events, "on_choose_a", one.cookie, [token]) for token in one.tokens] for one in mine
+                [call(port, events, "on_choose_a", one.cookie, [token]) for token in one.tokens]
+                for one in mine
             ],
         }
         # A voter has opened the page before voting: the session and the voter are known when the clock starts.
-        asyncio.run(round_of(port, [[call(port, events, "on_undo", one.cookie, [one.tokens[0]])] for one in mine]))
+        asyncio.run(
+            round_of(
+                port, [[call(port, events, "on_undo", one.cookie, [one.tokens[0]])] for one in mine]
+            )
+        )
         for event in sorted(hands, reverse=bool(number % 2)):
             measured[event].append(asyncio.run(round_of(port, hands[event])))
     return measured
@@ -217,21 +250,31 @@ def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> int:
             memory = server.memory()
             config = json.loads(server.get("/config"))
             events = {event["api_name"]: event["id"] for event in config["dependencies"]}
-            first = [call(server.port, events, "on_choose_a", people[0].cookie, [token]) for token in people[0].tokens]
+            first = [
+                call(server.port, events, "on_choose_a", people[0].cookie, [token])
+                for token in people[0].tokens
+            ]
             empty = call(server.port, events, "on_keep", people[0].cookie, [])
             asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
             people = people[1:]
-            print(f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)")
+            print(
+                f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)"
+            )
             for voters in sizes:
                 measured = measure(server.port, events, voters, people[: rounds * voters])
                 people = people[rounds * voters :]
-                empty_rate, vote_rate = (middle(measured[event])[0] for event in ("on_keep", "on_choose_a"))
+                empty_rate, vote_rate = (
+                    middle(measured[event])[0] for event in ("on_keep", "on_choose_a")
+                )
                 for event, played in measured.items():
                     rate, p50, p99 = middle(played)
                     ratio = empty_rate / vote_rate
                     worst = max(worst, ratio)
                     shown = f"{ratio:.2f} (target {TARGET})" if event == "on_choose_a" else ""
-                    print(f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}", flush=True)
+                    print(
+                        f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}",
+                        flush=True,
+                    )
             print(
                 f"ready after {server.start_seconds:.1f} s with {memory:.0f} MB resident (target {MEMORY_TARGET}), ",
                 end="",

@@ -20,8 +20,10 @@ from tests.support.servers import AppServer
 
 VOTES = 50_000
 """Votes in the database when the voters come."""
-THINKERS, THINKING_SECONDS = 200, 60.0
-HASTY, HASTY_SECONDS = 50, 20.0
+THINKERS = 200
+THINKING_SECONDS = 60.0
+HASTY = 50
+HASTY_SECONDS = 20.0
 
 
 def seen_by(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Seen:
@@ -31,7 +33,9 @@ def seen_by(port: int, voters: int, seconds: float, thinking: Callable[[], float
     return seen
 
 
-def main(thinkers: int = THINKERS, hasty: int = HASTY, share: float = 1.0, votes: int = VOTES) -> int:
+def main(
+    thinkers: int = THINKERS, hasty: int = HASTY, share: float = 1.0, votes: int = VOTES
+) -> int:
     """Print what the voters saw; `share` shortens both runs. Return 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "data"
@@ -40,11 +44,15 @@ def main(thinkers: int = THINKERS, hasty: int = HASTY, share: float = 1.0, votes
         (folder / f"{votes}.db").rename(folder / "arena.db")
         server = AppServer(folder, TRUSTED_HOPS="1", DEMO_BANK="off")
         try:
-            thoughtful = seen_by(server.port, thinkers, share * THINKING_SECONDS, lambda: random.uniform(4, 10))
+            thoughtful = seen_by(
+                server.port, thinkers, share * THINKING_SECONDS, lambda: random.uniform(4, 10)
+            )
             print(f"{thinkers} voters who think for 4 to 10 s: {thoughtful}", flush=True)
             saturated = seen_by(server.port, hasty, share * HASTY_SECONDS, lambda: 0)
             rate = saturated.votes / (share * HASTY_SECONDS)
-            print(f"{hasty} voters who do not think: {saturated}; saturated at {rate:.0f} votes a second")
+            print(
+                f"{hasty} voters who do not think: {saturated}; saturated at {rate:.0f} votes a second"
+            )
             print(f"load {os.getloadavg()[0]:.1f} on {multiprocessing.cpu_count()} cores")
         finally:
             server.stop()

@@ -10,20 +10,38 @@ from arena.cli.lazy_group import INTERRUPTED, Command, LazyGroup
 COMMANDS = {
     "mm-vet": Command("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
     "mm-vet-v2": Command("score a file of MM-Vet v2 outputs", "scoring.cli.mm_vet"),
-    "visit-bench": Command("have a judge compare a model's answers with others'", "scoring.cli.visit_bench"),
+    "visit-bench": Command(
+        "have a judge compare a model's answers with others'", "scoring.cli.visit_bench"
+    ),
     "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
-    "visit-withdraw": Command("delete the texts of a submission; its results stay", "scoring.cli.visit_bench"),
-    "agreement": Command("how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"),
-    "calibrate": Command("how far judges are from people who marked the same answers", "scoring.cli.calibrate"),
+    "visit-withdraw": Command(
+        "delete the texts of a submission; its results stay", "scoring.cli.visit_bench"
+    ),
+    "agreement": Command(
+        "how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"
+    ),
+    "calibrate": Command(
+        "how far judges are from people who marked the same answers", "scoring.cli.calibrate"
+    ),
     "errors": Command("which errors a model makes, by labels of people", "scoring.cli.errors"),
-    "task-map": Command("a map of tasks, of LoRA adapters that learned one task each", "scoring.cli.task_map"),
-    "task-vectors": Command("train an adapter for each task of a question file", "scoring.cli.task_map"),
-    "answer": Command("let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"),
+    "task-map": Command(
+        "a map of tasks, of LoRA adapters that learned one task each", "scoring.cli.task_map"
+    ),
+    "task-vectors": Command(
+        "train an adapter for each task of a question file", "scoring.cli.task_map"
+    ),
+    "answer": Command(
+        "let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"
+    ),
     "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
-    "score": Command("score a file of any benchmark that holds its questions", "scoring.cli.multiple_choice"),
+    "score": Command(
+        "score a file of any benchmark that holds its questions", "scoring.cli.multiple_choice"
+    ),
     "mmbench": Command("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
     "mmt-bench": Command("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
-    "vqa": Command("mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"),
+    "vqa": Command(
+        "mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"
+    ),
 }
 
 
@@ -31,7 +49,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `scoring/cli/progress.py` names those that are not 0 or 2."""
     code = LazyGroup("python -m scoring", "The scoring command line.", COMMANDS).run(words)
     if code == INTERRUPTED:
-        typer.echo("Stopped. What is judged is kept: give the same command again to go on.", err=True)
+        typer.echo(
+            "Stopped. What is judged is kept: give the same command again to go on.", err=True
+        )
         return 4
     return code
 

@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, read_records
-from scoring.benchmarks.base import Benchmark, ChoicesError, FileBenchmark, OpenedFile, check_scorable, while_wanted
+from scoring.benchmarks.base import (
+    Benchmark,
+    ChoicesError,
+    FileBenchmark,
+    OpenedFile,
+    check_scorable,
+    while_wanted,
+)
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of
@@ -28,7 +35,8 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 R = TypeVar("R", bound=AnyReport)
 
 BENCHMARKS: dict[str, Benchmark[Any]] = {
-    benchmark.key: benchmark for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, MMBENCH, MMT_BENCH, *VQA)
+    benchmark.key: benchmark
+    for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, MMBENCH, MMT_BENCH, *VQA)
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 
@@ -55,13 +63,19 @@ def open_upload(
     first = next(records, None)
     if first is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    records, read = chain([first], records), {}
-    of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark) and one.fits(first)]
+    records = chain([first], records)
+    read = {}
+    of_files = [
+        one
+        for one in reversed(BENCHMARKS.values())
+        if isinstance(one, FileBenchmark) and one.fits(first)
+    ]
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
         way = type(one).read  # benchmarks that read a file alike share what was read
         if way not in read:
             with row_errors(label):
-                read[way], records = one.read(while_wanted(records, wanted, label), questions), rows()
+                read[way] = one.read(while_wanted(records, wanted, label), questions)
+                records = rows()
         if benchmark or one.recognises(read[way].rows, label):
             return OpenedFile(one, read[way], label, wanted, questions)
     return None
@@ -115,7 +129,9 @@ def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCach
     return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
 
 
-async def score(draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event) -> R:
+async def score(
+    draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
+) -> R:
     """The draft with the judge's outcomes. Raises what `run_tasks` raises."""
     benchmark = BENCHMARKS[draft.benchmark]
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
@@ -135,4 +151,6 @@ def _flat(record: Record) -> Record:
     named = {"index": values[KEY], **values}
     if VALUE in values:
         named["prediction"] = values[VALUE]
-    return Record(record.row, {name: value for name, value in named.items() if name not in (KEY, VALUE)})
+    return Record(
+        record.row, {name: value for name, value in named.items() if name not in (KEY, VALUE)}
+    )

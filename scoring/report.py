@@ -263,14 +263,19 @@ SEED = 20231
 """Each line resamples from this seed afresh, so it does not depend on the other lines."""
 
 
-def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int) -> ScoreTable:
+def table(
+    name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int
+) -> ScoreTable:
     """A table with a line for each group of rows and the total of all rows last."""
     whole = scores(rows, runs)
     totals = _run_means(whole, np.ones((1, len(rows))))[0]
     known = totals[~np.isnan(totals)]
     return ScoreTable(
         name=name,
-        lines=(*(line(group, scores(chosen, runs)) for group, chosen in groups.items()), line("total", whole)),
+        lines=(
+            *(line(group, scores(chosen, runs)) for group, chosen in groups.items()),
+            line("total", whole),
+        ),
         run_totals=tuple(_known(total) for total in totals),
         spread=float(known.std()) if known.size else None,
     )
@@ -278,8 +283,12 @@ def table(name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], r
 
 def scores(rows: Iterable[Row], runs: int) -> Matrix:
     """The scores of rows; a missing grade is NaN, like one without a score."""
-    found = [{grade.run: grade.score for grade in row.grades if grade.score is not None} for row in rows]
-    return np.array([[given.get(run, np.nan) for run in range(runs)] for given in found]).reshape(len(found), runs)
+    found = [
+        {grade.run: grade.score for grade in row.grades if grade.score is not None} for row in rows
+    ]
+    return np.array([[given.get(run, np.nan) for run in range(runs)] for given in found]).reshape(
+        len(found), runs
+    )
 
 
 def line(name: str, values: Matrix) -> ScoreLine:
@@ -319,7 +328,8 @@ def _mean(run_means: Matrix) -> Matrix:
     known = ~np.isnan(run_means)
     if known.all():
         return run_means.mean(axis=1)
-    sums, counts = np.where(known, run_means, 0.0).sum(axis=1), known.sum(axis=1)
+    sums = np.where(known, run_means, 0.0).sum(axis=1)
+    counts = known.sum(axis=1)
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
@@ -328,11 +338,15 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
-    values, alike = np.unique(values, axis=0, return_counts=True)  # questions with equal scores are drawn as one kind
+    values, alike = np.unique(
+        values, axis=0, return_counts=True
+    )  # questions with equal scores are drawn as one kind
     draw = np.random.default_rng(SEED)
     sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * len(values) // _CELLS)))
     drawn = (draw.multinomial(questions, alike / questions, size).astype(float) for size in sizes)
-    low, high = np.nanpercentile(np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5])
+    low, high = np.nanpercentile(
+        np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5]
+    )
     return (float(low), float(high)) if low < high else (None, None)
 
 
@@ -359,11 +373,15 @@ def remembered(function: F) -> F:
 
 def missing_notice(report: Report) -> str:
     """The number of questions without a prediction, and the first of their ids."""
-    shown = ", ".join(report.missing[:20]) + (", ... (all are in the file -missing.csv)" if report.missing[20:] else "")
+    shown = ", ".join(report.missing[:20]) + (
+        ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
+    )
     return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}; they are unscored"
 
 
-def csv_bytes(heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any) -> bytes:
+def csv_bytes(
+    heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any
+) -> bytes:
     """A table as Excel reads it, every cell quoted; `how` are other options of `write_csv`."""
     return csv_text([heads, *rows], **{"quoting": csv.QUOTE_ALL, **how}).encode(encoding, "replace")
 
@@ -388,7 +406,9 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
             means = (line.mean, line.low, line.high, line.worst, line.best)
             cells = ("" if mean is None else repr(mean) for mean in means)
             rows.append([name, line.name, line.n, line.unscored, *cells])
-    return csv_bytes(["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows)
+    return csv_bytes(
+        ["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows
+    )
 
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
@@ -407,7 +427,9 @@ def safe_name(text: str) -> str:
 def audit(report: Report) -> bytes:
     """Lossless JSONL, in ASCII since replies may not fit into UTF-8: the report without its rows, then each row."""
     head = asdict(replace(report, rows=(), judge=report.judge.public))
-    return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode("ascii")
+    return "".join(json.dumps(line) + "\n" for line in (head, *map(asdict, report.rows))).encode(
+        "ascii"
+    )
 
 
 NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
@@ -425,9 +447,17 @@ def read_audit(path: Path) -> Report:
 def safe_csv(report: Report) -> bytes:
     """One line per question, safe in spreadsheets; the JSONL is lossless."""
     rows = []
-    columns = ("id", "groups", "question", "truth", "prediction", *(f"score_{run + 1}" for run in range(report.runs)))
+    columns = (
+        "id",
+        "groups",
+        "question",
+        "truth",
+        "prediction",
+        *(f"score_{run + 1}" for run in range(report.runs)),
+    )
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
-        question, grades = row.question, row.grades
+        question = row.question
+        grades = row.grades
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [

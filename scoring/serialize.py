@@ -20,7 +20,10 @@ class ReportError(ValueError):
 
 def record_json(record: Any) -> str:
     """A frozen record as ASCII-only JSON; it may hold records, tuples, enums and mappings keyed by text."""
-    return json.dumps(record, default=lambda part: {name: getattr(part, name) for name in part.__dataclass_fields__})
+    return json.dumps(
+        record,
+        default=lambda part: {name: getattr(part, name) for name in part.__dataclass_fields__},
+    )
 
 
 def read_record(kind: type[T], text: str) -> T:

@@ -22,7 +22,9 @@ from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
-gc.set_threshold(100_000, 50, 50)  # importing and collecting make much that stays: looking through it takes long
+gc.set_threshold(
+    100_000, 50, 50
+)  # importing and collecting make much that stays: looking through it takes long
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("soak", deadline=None)
@@ -56,18 +58,24 @@ _END = "-----END CERTIFICATE-----\n"
 @pytest.fixture(scope="session", autouse=True)
 def home() -> Iterator[Path]:
     """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""
-    folder = Path(tempfile.mkdtemp(prefix="stereoscope-home-", dir="/var/tmp"))  # paid work is refused in memory
+    folder = Path(
+        tempfile.mkdtemp(prefix="stereoscope-home-", dir="/var/tmp")
+    )  # paid work is refused in memory
     (folder / "data").mkdir()
     one = folder / "one.pem"
     one.write_text(Path(certifi.where()).read_text("utf-8").partition(_END)[0] + _END)
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("HOME", str(folder))
-        environ.setenv("SSL_CERT_FILE", str(one))  # nothing outside is asked, and each client would read all of them
+        environ.setenv(
+            "SSL_CERT_FILE", str(one)
+        )  # nothing outside is asked, and each client would read all of them
         environ.setenv("DATA_DIR", str(folder / "data"))
         yield folder
     left = [path.name for path in folder.glob(".stereoscope/*")]
     shutil.rmtree(folder)
-    assert not left, f"left in ~/.stereoscope, where a person's own votes lie: {left}; give the command a DATA_DIR"
+    assert not left, (
+        f"left in ~/.stereoscope, where a person's own votes lie: {left}; give the command a DATA_DIR"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -161,7 +169,9 @@ def browser() -> Iterator[Browser]:
     """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
     once = Expect.__call__
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual)))
+        patched.setattr(
+            Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual))
+        )
         opened = chromium(playwright)
         yield opened
         opened.close()
@@ -182,7 +192,9 @@ def another(request, tmp_path) -> Iterator:
         def open_another(backend: str = "sqlite") -> Database:
             if backend == "sqlite":
                 tables = request.getfixturevalue("sqlite_tables")
-                url = f"sqlite:///{shutil.copy(tables, tmp_path / f'disk-{time.monotonic_ns()}.db')}"
+                url = (
+                    f"sqlite:///{shutil.copy(tables, tmp_path / f'disk-{time.monotonic_ns()}.db')}"
+                )
             else:
                 url = lent.enter_context(request.getfixturevalue("postgresql_pool").database())
             return lent.enter_context(closing(Database(url)))

@@ -21,7 +21,13 @@ from arena.database import Database
 from arena.fraud.eligibility import official_board
 from arena.io.images import MAX_BYTES
 from arena.live.queue import KEEPALIVE_SECONDS
-from arena.server.connections import HEAD_SECONDS, LEAST_READ, MOST_SOCKETS, NETWORK_SOCKETS, READ_SECONDS
+from arena.server.connections import (
+    HEAD_SECONDS,
+    LEAST_READ,
+    MOST_SOCKETS,
+    NETWORK_SOCKETS,
+    READ_SECONDS,
+)
 from arena.server.hub_backup import EVERY
 from arena.settings import CountSettings, Settings
 from arena.storage import VOTES_ROOM
@@ -44,7 +50,11 @@ def start(monkeypatch, tmp_path, capfd) -> Callable[..., str]:
     monkeypatch.setattr(app.uvicorn_server, "serve", lambda listener, *_: listener.close())
 
     def started(**environ: str) -> str:
-        for name, value in {"DATA_DIR": str(tmp_path / "data"), "DEMO_BANK": "off", **environ}.items():
+        for name, value in {
+            "DATA_DIR": str(tmp_path / "data"),
+            "DEMO_BANK": "off",
+            **environ,
+        }.items():
             monkeypatch.setenv(name, value)
         assert app.main() == 2
         return capfd.readouterr().err
@@ -55,8 +65,17 @@ def start(monkeypatch, tmp_path, capfd) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("PORT", "http"), ("DEMO_BANK", "perhaps"), ("DATABASE_URL", "mysql://x"), ("IMAGE_HOSTS", "http://x.org/y")),
-        *(("MTURK_HOSTS", "x y"), ("MTURK_FRAMES", "https://x.org;script-src"), ("HOST", "999.1.1.1")),
+        *(
+            ("PORT", "http"),
+            ("DEMO_BANK", "perhaps"),
+            ("DATABASE_URL", "mysql://x"),
+            ("IMAGE_HOSTS", "http://x.org/y"),
+        ),
+        *(
+            ("MTURK_HOSTS", "x y"),
+            ("MTURK_FRAMES", "https://x.org;script-src"),
+            ("HOST", "999.1.1.1"),
+        ),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line(start, name, value):
@@ -72,11 +91,21 @@ def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(
 def test_a_port_that_another_has_stops_the_start_before_any_address_is_told(start):
     with socket.create_server(("127.0.0.1", 0)) as other:
         said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]))
-    assert said.startswith("Stereoscope did not start: HOST 127.0.0.1, PORT ") and said.count("\n") == 1
+    assert (
+        said.startswith("Stereoscope did not start: HOST 127.0.0.1, PORT ")
+        and said.count("\n") == 1
+    )
 
 
-def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(monkeypatch, tmp_path, capfd):
-    for name, value in {"DATA_DIR": str(tmp_path), "DEMO_BANK": "off", "HOST": "::", "PORT": "7001"}.items():
+def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(
+    monkeypatch, tmp_path, capfd
+):
+    for name, value in {
+        "DATA_DIR": str(tmp_path),
+        "DEMO_BANK": "off",
+        "HOST": "::",
+        "PORT": "7001",
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
     app.main()
@@ -88,14 +117,20 @@ def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.setenv("DEMO_BANK", "off")
     collected: list[bool] = []
-    monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: collected.append(gc.isenabled()))
+    monkeypatch.setattr(
+        app.uvicorn_server, "listening", lambda _: lambda *_: collected.append(gc.isenabled())
+    )
     gc.disable()
     assert app.main() == 0 and collected == [True]
 
 
 @pytest.mark.parametrize(
     ("environ", "official"),
-    [({"SPACE_ID": "a/b", **LOGIN}, "counted"), (LOGIN, "everyone"), ({"SPACE_ID": "a/b"}, "everyone")],
+    [
+        ({"SPACE_ID": "a/b", **LOGIN}, "counted"),
+        (LOGIN, "everyone"),
+        ({"SPACE_ID": "a/b"}, "everyone"),
+    ],
 )
 def test_a_new_space_with_login_opens_with_the_counted_board(tmp_path, environ, official):
     settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DEMO_BANK": "off", **environ})
@@ -110,28 +145,39 @@ def test_a_second_server_on_the_file_is_refused_and_a_command_is_not(server, sta
     assert "demo bank" in listed.out
 
 
-def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(start_server, tmp_path):
+def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(
+    start_server, tmp_path
+):
     server = start_server()
     folder = tmp_path / "mine"
     folder.mkdir()
     picture = next((ROOT / "arena" / "items" / "demo" / "pictures").iterdir())
     (folder / picture.name).write_bytes(picture.read_bytes())
     item = {"instruction": "What is new here?", "family": "Counting", "images": [picture.name]}
-    (folder / "items.jsonl").write_text(json.dumps({**item, "answers": {"x": "1", "y": "2"}}) + "\n")
+    (folder / "items.jsonl").write_text(
+        json.dumps({**item, "answers": {"x": "1", "y": "2"}}) + "\n"
+    )
     with Voter(server.address) as voter:
         voter.load()
-        assert run("arena", "items", "folder", folder, environ={"DATA_DIR": str(server.data_dir)}).code == 0
+        assert (
+            run("arena", "items", "folder", folder, environ={"DATA_DIR": str(server.data_dir)}).code
+            == 0
+        )
         voter.choose("a")
         voter.next()
         deadline, late = time.monotonic() + 5, False
         while "What is new here?" not in str(voter.values["item"]) and not late:
-            late = time.monotonic() > deadline  # what is drawn after five seconds is of the new source
+            late = (
+                time.monotonic() > deadline
+            )  # what is drawn after five seconds is of the new source
             voter.next()
             if voter.values["answers"].get("visible") is False:
                 time.sleep(0.2)
             elif "What is new here?" not in str(voter.values["item"]):
                 voter.choose("a")
-        assert "What is new here?" in str(voter.values["item"]), "the demo bank leaves the draw for another source"
+        assert "What is new here?" in str(voter.values["item"]), (
+            "the demo bank leaves the draw for another source"
+        )
         assert voter.values["bank"] == ""
 
 
@@ -180,7 +226,11 @@ def test_the_host_page_lists_every_setting():
 def test_every_promise_of_the_host_page_names_a_test_that_exists():
     page = HOST_PAGE.read_text("utf-8")
     table = page.partition("\n## What is promised")[2]
-    promises = [line.split("|") for line in re.findall(r"^\| .*\|$", table, re.MULTILINE) if "| test |" not in line]
+    promises = [
+        line.split("|")
+        for line in re.findall(r"^\| .*\|$", table, re.MULTILINE)
+        if "| test |" not in line
+    ]
     named = [re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", cells[2]) for cells in promises]
     assert len(promises) > 50
     assert [cells[1] for cells, tests in zip(promises, named, strict=True) if not tests] == []
@@ -190,7 +240,9 @@ def test_every_promise_of_the_host_page_names_a_test_that_exists():
         if not re.search(rf"^def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE)
     ]
     assert missing == []
-    assert len(re.findall("::test_", page)) == len([*chain(*named)]), "each is written as `tests/FILE.py::test_NAME`"
+    assert len(re.findall("::test_", page)) == len([*chain(*named)]), (
+        "each is written as `tests/FILE.py::test_NAME`"
+    )
 
 
 def test_the_limits_on_the_host_page_are_the_programs():

@@ -44,7 +44,11 @@ TORCH = ("arena.inference.adapter_training", "arena.inference.local_model")
 def modules() -> tuple[ModuleType, ...]:
     files = [*ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")]
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)]
-    return tuple(importlib.import_module(name) for name in names if not name.endswith("__main__") and name not in TORCH)
+    return tuple(
+        importlib.import_module(name)
+        for name in names
+        if not name.endswith("__main__") and name not in TORCH
+    )
 
 
 @pytest.mark.parametrize("name", TORCH)
@@ -124,7 +128,9 @@ def _bytes(text: str) -> bytes:
 def slow_ways(name: str, soak: bool) -> list[str]:
     pattern = patterns()[name]
     units = units_of(pattern)
-    return [found for call in ways(pattern) for found in slow(call, units if soak else units[::2], soak)]
+    return [
+        found for call in ways(pattern) for found in slow(call, units if soak else units[::2], soak)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(patterns()))
@@ -145,7 +151,9 @@ QUESTION = Question("1", "What is it?", "cat <OR> dog", ())
 
 
 def metric(name):
-    return lambda text: text_metrics.score(name, [text_metrics.Candidate("i", "m", text, text[::-1])])
+    return lambda text: text_metrics.score(
+        name, [text_metrics.Candidate("i", "m", text, text[::-1])]
+    )
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -180,7 +188,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),
     "a torn line": vote_files._ends_too_early,
     "a VisIT-Bench vote": visit_battles._SAID.search,
-    "formulas in a text": lambda text: [formula_at(text, place, len(text)) for place in range(len(text))],
+    "formulas in a text": lambda text: [
+        formula_at(text, place, len(text)) for place in range(len(text))
+    ],
     "a formula": lambda text: mathml(Formula(text[:MOST_FORMULA], True, 0)),
 }
 
@@ -205,21 +215,34 @@ PIECES = (
     "[/THINK] ◁think▷ ◁/think▷ \\text{ } 但 不 答案 是 选项 汉 assistant:"
 ).split()
 TEXTS = st.lists(
-    st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n", "\n\n", " \n ", "\t"])), max_size=24
+    st.tuples(
+        st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\n", "\n\n", " \n ", "\t"])
+    ),
+    max_size=24,
 ).map(lambda pairs: "".join(piece + gap for piece, gap in pairs))
 IN_A_WORD = phrases.IN_A_WORD
 STANDING = re.compile(
     rf"(?<!{IN_A_WORD})(?<![-/])[\"'(\[*]*(?:[Oo]ption\s+|[Cc]hoice\s+)?[\"'(\[*]*(?<!{IN_A_WORD})([A-Z])(?!{IN_A_WORD})"
 )
-STRICT_STANDING = re.compile(rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ])(?!{IN_A_WORD}|-\w)")
-TAKEN_BACK = re.compile(phrases.TAKEN_BACK.pattern.replace(r"(?:[\s\"')\]*]|_(?!ly\s))*+", r"[\s\"')\]*_]*"), re.I)
+STRICT_STANDING = re.compile(
+    rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ])(?!{IN_A_WORD}|-\w)"
+)
+TAKEN_BACK = re.compile(
+    phrases.TAKEN_BACK.pattern.replace(r"(?:[\s\"')\]*]|_(?!ly\s))*+", r"[\s\"')\]*_]*"), re.I
+)
 SPEAKS = re.compile(
-    phrases.SPEAKS.pattern.replace(r"(?:(?!\bquestion\s*:).)", ".").replace(phrases._NEW_LINE, r"\n"),
+    phrases.SPEAKS.pattern.replace(r"(?:(?!\bquestion\s*:).)", ".").replace(
+        phrases._NEW_LINE, r"\n"
+    ),
     phrases.SPEAKS.flags,
 )
-NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE)
+NEXT_QUESTION = re.compile(
+    r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE
+)
 MARKUP = re.compile(
-    plain_answers._MARKUP.pattern.replace(r"^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+", r"^\s*#+\s+()"),
+    plain_answers._MARKUP.pattern.replace(
+        r"^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+", r"^\s*#+\s+()"
+    ),
     plain_answers._MARKUP.flags,
 )
 REASONING = re.compile(
@@ -234,7 +257,9 @@ NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", 
 @example("_ly not")
 @settings(max_examples=300)
 def test_linear_rules_find_what_their_plain_forms_find(text):
-    found = [(one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)]
+    found = [
+        (one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)
+    ]
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
     letters = [one.start(1) for one in strict._STANDING.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
@@ -258,5 +283,7 @@ def test_a_denial_is_found_in_its_clause_whatever_was_asked_before(text, denials
     places = [found.start("all") for found in statements._STANDING.finditer(text)]
     in_clause = statements._InClause(text, denials)
     for place in places:
-        first = max((found.end() for found in phrases.CLAUSE_START.finditer(text, 0, place)), default=0)
+        first = max(
+            (found.end() for found in phrases.CLAUSE_START.finditer(text, 0, place)), default=0
+        )
         assert in_clause.before(place) == bool(denials.search(text[first:place]))

@@ -94,7 +94,9 @@ def imports(path: Path) -> frozenset[str]:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in walked(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (
+        node for node in walked(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def classes(path: Path) -> Iterator[ast.ClassDef]:
@@ -103,12 +105,17 @@ def classes(path: Path) -> Iterator[ast.ClassDef]:
 
 def test_folders_are_layers():
     ours = {module_of(path) for path in FILES}
-    homeless = [name_of(path) for path in FILES if folder_of(module_of(path)) not in {*LEVEL, "arena", "scoring"}]
+    homeless = [
+        name_of(path)
+        for path in FILES
+        if folder_of(module_of(path)) not in {*LEVEL, "arena", "scoring"}
+    ]
     upward = [
         f"{name_of(path)} imports {module}"
         for path in FILES
         for module in imports(path) & ours
-        if folder_of(module) != (here := folder_of(module_of(path))) and LEVEL[folder_of(module)] >= LEVEL[here]
+        if folder_of(module) != (here := folder_of(module_of(path)))
+        and LEVEL[folder_of(module)] >= LEVEL[here]
     ]
     assert (homeless, upward) == ([], [])
 
@@ -133,21 +140,26 @@ def test_a_package_has_one_door():
         f"{name_of(path)} imports {package}"
         for path in FILES
         for package, door in DOORS.items()
-        if any(module.split(".")[0] == package for module in imports(path)) and not re.fullmatch(door, name_of(path))
+        if any(module.split(".")[0] == package for module in imports(path))
+        and not re.fullmatch(door, name_of(path))
     ]
     for path in FILES:
         text = path.read_text("utf-8")
         if path.name != "settings.py" and re.search(r"os\.(environ|getenv)", text):
             offenders.append(f"{name_of(path)} reads the environment, which settings.py does")
         if re.search(r"import_module\(f?[\"']", text):
-            offenders.append(f"{name_of(path)} imports a literal name at run time; write an import statement")
+            offenders.append(
+                f"{name_of(path)} imports a literal name at run time; write an import statement"
+            )
     assert offenders == []
 
 
 def test_heavy_packages_stay_out_of_the_start():
     heavy = ("torch", "transformers", "peft", "openai", "openpyxl", "psycopg", "scipy")
     program = f"import sys, app; print([name for name in {heavy!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -160,9 +172,17 @@ def test_a_class_name_means_one_thing():
 
 
 def test_files_and_functions_are_short():
-    long = [f"{name_of(path)}: {n} lines" for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 500]
+    long = [
+        f"{name_of(path)}: {n} lines"
+        for path in FILES
+        if (n := len(path.read_text("utf-8").splitlines())) > 500
+    ]
     for path in FILES:
-        long += [f"{name_of(path)}: {node.name}" for node in functions(path) if node.end_lineno - node.lineno >= 60]
+        long += [
+            f"{name_of(path)}: {node.name}"
+            for node in functions(path)
+            if node.end_lineno - node.lineno >= 60
+        ]
     assert long == []
 
 
@@ -179,7 +199,11 @@ def test_modules_and_classes_have_docstrings():
     assert bare == []
 
 
-OWN_PATTERNS = {"arena/server/logs.py", "arena/live/identity_leaks.py", "scoring/judges/injection.py"}
+OWN_PATTERNS = {
+    "arena/server/logs.py",
+    "arena/live/identity_leaks.py",
+    "scoring/judges/injection.py",
+}
 """Files that make patterns of texts they are given: secrets, names of models, the phrase file."""
 
 
@@ -190,13 +214,23 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
         inside = {id(part) for function in functions(path) for part in ast.walk(function)}
         for node in walked(path):
             call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            compiled_late = call == "re.compile" and id(node) in inside and name_of(path) not in OWN_PATTERNS
-            if compiled_late or (call.startswith("re.") and call not in ("re.compile", "re.escape")):
-                offenders.append(f"{name_of(path)}, line {node.lineno}: compile the pattern in the module")
+            compiled_late = (
+                call == "re.compile" and id(node) in inside and name_of(path) not in OWN_PATTERNS
+            )
+            if compiled_late or (
+                call.startswith("re.") and call not in ("re.compile", "re.escape")
+            ):
+                offenders.append(
+                    f"{name_of(path)}, line {node.lineno}: compile the pattern in the module"
+                )
     assert offenders == []
 
 
-EXACT_CSV = {"arena/formats/registry.py", "arena/authoring/exports.py", "scoring/multiple_choice/downloads.py"}
+EXACT_CSV = {
+    "arena/formats/registry.py",
+    "arena/authoring/exports.py",
+    "scoring/multiple_choice/downloads.py",
+}
 EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
 """Files whose CSV another program reads back: votes, items, answers to be scored, letters for the official servers."""
 
@@ -213,7 +247,9 @@ def test_csv_goes_through_the_one_writer():
                 for name in names
                 if name in ("csv.writer", "csv.DictWriter") or name.endswith(".to_csv")
             ]
-        if name_of(path) not in EXACT_CSV and any(word.arg == "exact" for node in calls for word in node.keywords):
+        if name_of(path) not in EXACT_CSV and any(
+            word.arg == "exact" for node in calls for word in node.keywords
+        ):
             offenders.append(f"{name_of(path)} writes cells as they are")
     assert offenders == []
 
@@ -221,7 +257,11 @@ def test_csv_goes_through_the_one_writer():
 TEMPLATES = sorted(ROOT.glob("*/web/templates/*.html"))
 
 
-KNOWS_TAGS = {"arena/markdown.py", "arena/formats/fastchat_log.py", "scoring/multiple_choice/plain_answers.py"}
+KNOWS_TAGS = {
+    "arena/markdown.py",
+    "arena/formats/fastchat_log.py",
+    "scoring/multiple_choice/plain_answers.py",
+}
 KNOWS_TAGS |= {"scoring/benchmarks/mm_vet_v2.py"}
 """Files that make HTML of Markdown, read tags in what others wrote, or send a judge those of a benchmark's authors."""
 TAG = re.compile(
@@ -239,11 +279,17 @@ def test_html_lives_in_templates():
         offenders += [
             f"{name_of(path)}, line {node.lineno}: put the HTML into a template"
             for node in walked(path)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and TAG.search(node.value)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and TAG.search(node.value)
             if id(node) not in docstrings and name_of(path) not in KNOWS_TAGS
         ]
     unescaped = re.compile(r"\|\s*safe\b|autoescape")
-    offenders += [f"{name_of(path)} switches escaping off" for path in TEMPLATES if unescaped.search(path.read_text())]
+    offenders += [
+        f"{name_of(path)} switches escaping off"
+        for path in TEMPLATES
+        if unescaped.search(path.read_text())
+    ]
     assert offenders == []
 
 
@@ -255,7 +301,11 @@ def test_templates_compile_and_know_every_name():
         unknown += [f"{name_of(path)}: {name}" for name in meta.find_undeclared_variables(parsed)]
         for node in parsed.find_all(nodes.FromImport):
             made = macros(node.template.value)
-            unknown += [f"{name_of(path)} imports {name}" for name in node.names if not hasattr(made, str(name))]
+            unknown += [
+                f"{name_of(path)} imports {name}"
+                for name in node.names
+                if not hasattr(made, str(name))
+            ]
     assert unknown == []
 
 
@@ -273,11 +323,17 @@ def test_tests_share_by_support_alone():
 def test_nothing_is_left_undone():
     marks = re.compile(r"TODO|FIXME|XXX|NotImplementedError")
     names = re.compile(r"_(new|old|v\d+|utils|helpers?|manager)$|^(common|utils|helpers|misc)$")
-    stems = {path: "" if path.stem == "mm_vet_v2" else path.stem for path in FILES}  # a benchmark's own name
-    undone = [path for path in FILES if marks.search(path.read_text("utf-8")) or names.search(stems[path])]
+    stems = {
+        path: "" if path.stem == "mm_vet_v2" else path.stem for path in FILES
+    }  # a benchmark's own name
+    undone = [
+        path for path in FILES if marks.search(path.read_text("utf-8")) or names.search(stems[path])
+    ]
     assert [name_of(path) for path in undone] == []
 
 
 def test_ruff_finds_nothing():
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout

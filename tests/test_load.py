@@ -50,7 +50,9 @@ class Seen:
 class Crowd:
     """Voters from networks of their own, and one attacker from one network, before an app that trusts one proxy."""
 
-    def __init__(self, client: httpx.AsyncClient, signer: VoterCookies, events: dict[str, Any], seen: Seen) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, signer: VoterCookies, events: dict[str, Any], seen: Seen
+    ) -> None:
         self._client, self._signer, self._seen = client, signer, seen
         self._ids = {name: event["id"] for name, event in events.items()}
 
@@ -76,7 +78,9 @@ class Crowd:
             await self._called("on_reveal", [token[1]], headers, session)
             shown = await self._called("on_next", ["", "Any family", ""], headers, session)
 
-    async def _called(self, event: str, data: list[str], headers: dict[str, str], session: str) -> str:
+    async def _called(
+        self, event: str, data: list[str], headers: dict[str, str], session: str
+    ) -> str:
         body = {"data": data, "fn_index": self._ids[event], "session_hash": session}
         try:
             return (await self._client.post(PREDICT, json=body, headers=headers)).text
@@ -92,12 +96,22 @@ class Crowd:
                 "cookie": f"stereoscope_voter={new_cookie()}",
                 "x-forwarded-for": f"11.{place % 250}.{number % 250}.1, 12.0.0.{place % 250}",
             }
-            body = {"fn_index": self._ids["on_load"], "session_hash": f"invented {place} {number}", "data": ["", ""]}
+            body = {
+                "fn_index": self._ids["on_load"],
+                "session_hash": f"invented {place} {number}",
+                "data": ["", ""],
+            }
             ways: tuple[Callable[[], Awaitable[httpx.Response]], ...] = (
-                lambda body=body, headers=headers: attacks.post("/gradio_api/queue/join", json=body, headers=headers),
-                lambda body=body, headers=headers: attacks.post(PREDICT, json=body, headers=headers),
+                lambda body=body, headers=headers: attacks.post(
+                    "/gradio_api/queue/join", json=body, headers=headers
+                ),
+                lambda body=body, headers=headers: attacks.post(
+                    PREDICT, json=body, headers=headers
+                ),
                 lambda headers=headers: attacks.get("/", headers=headers),
-                lambda headers=headers: attacks.post("/uploads?name=x.json", content=b"x" * 9000, headers=headers),
+                lambda headers=headers: attacks.post(
+                    "/uploads?name=x.json", content=b"x" * 9000, headers=headers
+                ),
             )
             try:
                 status = (await ways[number % len(ways)]()).status_code
@@ -121,12 +135,17 @@ class Siege:
 async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> Seen:
     """Let the voters vote while the attacker floods, and look at the server's memory."""
     seen, process = Seen(), psutil.Process(server.process.pid)
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=siege.voters, keepalive_expiry=2)
+    limits = httpx.Limits(
+        max_connections=None, max_keepalive_connections=siege.voters, keepalive_expiry=2
+    )
     settings: dict[str, Any] = {"base_url": server.address, "timeout": 60, "limits": limits}
     async with httpx.AsyncClient(**settings) as honest, httpx.AsyncClient(**settings) as attacks:
         crowd = Crowd(honest, signer_of(server.data_dir), events, seen)
         floods = [asyncio.create_task(crowd.flood(attacks, place)) for place in range(siege.lines)]
-        visits = [asyncio.create_task(crowd.vote(n, siege.votes, siege.pause)) for n in range(siege.voters)]
+        visits = [
+            asyncio.create_task(crowd.vote(n, siege.votes, siege.pause))
+            for n in range(siege.voters)
+        ]
         pending = set(visits)
         while pending:
             _, pending = await asyncio.wait(pending, timeout=0.5)
@@ -140,7 +159,11 @@ async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> S
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "siege", [Siege(8, 1, 0.2, lines=4), pytest.param(Siege(200, 4, 15.0, lines=450), marks=pytest.mark.soak)]
+    "siege",
+    [
+        Siege(8, 1, 0.2, lines=4),
+        pytest.param(Siege(200, 4, 15.0, lines=450), marks=pytest.mark.soak),
+    ],
 )
 def test_honest_votes_are_taken_beside_a_flood(start_server, siege):
     server = start_server(TRUSTED_HOPS="1")

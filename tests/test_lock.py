@@ -8,13 +8,20 @@ from packaging.utils import canonicalize_name
 from tests.support.servers import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
-PINS = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+) \\$", LOCK, re.MULTILINE)}
+PINS = {
+    canonicalize_name(name): version
+    for name, version in re.findall(r"^([\w.-]+)==(\S+) \\$", LOCK, re.MULTILINE)
+}
 
 
 def test_every_range_is_satisfied_by_the_lock():
     lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
     asked = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    missed = [one.name for one in asked if not one.specifier.contains(PINS.get(canonicalize_name(one.name), "0"))]
+    missed = [
+        one.name
+        for one in asked
+        if not one.specifier.contains(PINS.get(canonicalize_name(one.name), "0"))
+    ]
     assert missed == ["torch"]
 
 

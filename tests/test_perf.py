@@ -33,10 +33,16 @@ def test_all_are_run_and_one_that_fails_does_not_stop_the_others(capfd):
 def test_the_cost_of_a_vote_is_measured_within_the_limits_of_a_visitor():
     """In a home folder of its own, where nothing may be left."""
     environ = {name: value for name, value in os.environ.items() if name != "DATA_DIR"}
-    line = [sys.executable, "-c", "from perf import vote_path; vote_path.CALLS = 4; vote_path.main((1,), 2)"]
+    line = [
+        sys.executable,
+        "-c",
+        "from perf import vote_path; vote_path.CALLS = 4; vote_path.main((1,), 2)",
+    ]
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("on_choose_a") == 1 == done.stdout.count(f"(target {vote_path.TARGET})")
+    assert (
+        done.stdout.count("on_choose_a") == 1 == done.stdout.count(f"(target {vote_path.TARGET})")
+    )
 
 
 def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
@@ -53,7 +59,11 @@ def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):
 
 @pytest.mark.soak
 def test_people_vote_and_upload_beside_an_attacker():
-    line = [sys.executable, "-c", "from perf import attacks; attacks.main(('small uploads',), 3, 300)"]
+    line = [
+        sys.executable,
+        "-c",
+        "from perf import attacks; attacks.main(('small uploads',), 3, 300)",
+    ]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert " 200: " in done.stdout and ", 0 failed\n" in done.stdout, done.stdout
@@ -70,5 +80,7 @@ def test_voters_are_counted_who_think_and_who_do_not():
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_no_attack_keeps_honest_people_waiting():
-    done = subprocess.run([sys.executable, "-m", "perf.attacks"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "perf.attacks"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr

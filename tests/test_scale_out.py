@@ -68,15 +68,24 @@ class Balancer:
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self._log = folder / "took.log"
-        lines = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/host.md").read_text("utf-8"), re.DOTALL)[0]
+        lines = re.findall(
+            r"```nginx\n(.*?)```", (ROOT / "docs/host.md").read_text("utf-8"), re.DOTALL
+        )[0]
         here = {"listen 80;": f"listen 127.0.0.1:{self.port};"}
-        here |= {f"server 10.0.0.{n}:7860;": f"server 127.0.0.1:{port};" for n, port in enumerate(ports, 1)}
+        here |= {
+            f"server 10.0.0.{n}:7860;": f"server 127.0.0.1:{port};"
+            for n, port in enumerate(ports, 1)
+        }
         for theirs, ours in here.items():
             assert lines.count(theirs) == 1, theirs
             lines = lines.replace(theirs, ours)
         user = "user root;" if folder.owner() == "root" else ""
-        (folder / "nginx.conf").write_text(AROUND.format(user=user, folder=folder, cookie=COOKIE, lines=lines))
-        self.process = subprocess.Popen([program, "-p", str(folder), "-c", str(folder / "nginx.conf")])
+        (folder / "nginx.conf").write_text(
+            AROUND.format(user=user, folder=folder, cookie=COOKIE, lines=lines)
+        )
+        self.process = subprocess.Popen(
+            [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        )
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             with suppress(httpx.TransportError):
@@ -133,7 +142,9 @@ def two(postgresql, tmp_path_factory) -> Iterator[Two]:
             "JUDGE_URL": judge.address,
             "OPENAI_API_KEY": "sk-planted-4f9a8b7c6d5e",
             "JUDGE_PRICES": str(folder / "prices.csv"),
-            "MODELS": catalogue(folder, *(card(f"Model {name}", name, models) for name in models.models)),
+            "MODELS": catalogue(
+                folder, *(card(f"Model {name}", name, models) for name in models.models)
+            ),
             "TRUSTED_HOPS": "1",
         }
         servers = AppServer(folder / "data", **environ), AppServer(folder / "data", **environ)
@@ -177,7 +188,9 @@ async def fight(visitor: Visitor) -> list[str]:
     token = await visitor.begin("What is this?", images=2)
     path = f"/live/battles/{token}"
     shown = await visitor.watch(path)
-    assert sum(message["kind"] == "words" for message in shown) > 3, "words come while they are written"
+    assert sum(message["kind"] == "words" for message in shown) > 3, (
+        "words come while they are written"
+    )
     await visitor.post(f"{path}/questions", {"text": "And what else?"})
     async with visitor.watching(path) as messages:
         await anext(messages)
@@ -205,7 +218,9 @@ def test_live_battles_stay_at_one_server(two):
     assert phases == [["growing", "open", "open", "voted", "revealed"]] * len(phases)
     stored = one(two.url, "SELECT count(*) FROM live_vote")
     assert stored == 2 * len(phases), "the choices that were taken back, and those that stand"
-    assert one(two.url, "SELECT coalesce(sum(n), 0) FROM live_wins") == votes, "a stopped answer is not ranked"
+    assert one(two.url, "SELECT coalesce(sum(n), 0) FROM live_wins") == votes, (
+        "a stopped answer is not ranked"
+    )
 
 
 def test_past_the_affinity_there_is_a_sentence_at_once(two):
@@ -215,7 +230,9 @@ def test_past_the_affinity_there_is_a_sentence_at_once(two):
         async with Visitor(two.balancer.address) as visitor:
             path = f"/live/battles/{await visitor.begin()}"
             other = two.servers[1 - two.owner(visitor)]
-            async with httpx.AsyncClient(base_url=other.address, cookies=visitor.client.cookies) as strayed:
+            async with httpx.AsyncClient(
+                base_url=other.address, cookies=visitor.client.cookies
+            ) as strayed:
                 begun = time.monotonic()
                 answers = [await strayed.get(path), await strayed.post(f"{path}/stop", json={})]
                 assert time.monotonic() - begun < 2, "a second for each"
@@ -280,7 +297,9 @@ def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
     tried_out = two.judge.counts.paid
     with opened(browser, f"{two.balancer.address}/score", 1280) as page:
         score(page)
-        assert two.judge.counts.paid == tried_out + CALLS, "both servers judge, none asks what the other asked"
+        assert two.judge.counts.paid == tried_out + CALLS, (
+            "both servers judge, none asks what the other asked"
+        )
         assert one(two.url, "SELECT sum(held) FROM budget") == 0
         link = page.locator(".mine a").first.get_attribute("href")
         for server in two.servers:
@@ -317,10 +336,15 @@ def test_when_a_server_dies_the_others_visitors_go_on_and_its_own_find_another(t
         async with visitors_of_both(two) as visitors:
             owners = [two.owner(visitor) for visitor in visitors]
             paths = [f"/live/battles/{await visitor.begin(AT_LENGTH)}" for visitor in visitors]
-            watched = [asyncio.create_task(visitor.watch(path)) for visitor, path in zip(visitors, paths, strict=True)]
+            watched = [
+                asyncio.create_task(visitor.watch(path))
+                for visitor, path in zip(visitors, paths, strict=True)
+            ]
             await asyncio.sleep(1)
             two.servers[0].kill()
-            for visitor, path, owner, watching in zip(visitors, paths, owners, watched, strict=True):
+            for visitor, path, owner, watching in zip(
+                visitors, paths, owners, watched, strict=True
+            ):
                 if owner:
                     assert (await visitor.post(f"{path}/stop"))["phase"] == "open"
                     assert (await watching)[-1]["phase"] == "open"

@@ -68,11 +68,23 @@ def scene(tmp_path_factory) -> Iterator[Scene]:
     provider = OidcServer()
     with OpenAIServer() as judge, OpenAIServer(models=("one", "two")) as models, HubServer() as hub:
         (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
-        tables = [card(f"Model {name}", name, models, key_from="CARD_KEY") for name in models.models]
-        environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": planted.judge}
+        tables = [
+            card(f"Model {name}", name, models, key_from="CARD_KEY") for name in models.models
+        ]
+        environ = {
+            "JUDGE_MODEL": "test-judge",
+            "JUDGE_URL": judge.address,
+            "OPENAI_API_KEY": planted.judge,
+        }
         environ |= {"MIRROR": "ada/votes", "HF_TOKEN": planted.token, "HF_ENDPOINT": hub.address}
-        environ |= {"MODELS": catalogue(folder, *tables), "CARD_KEY": planted.card, **provider.environ()}
-        environ |= {name: str(folder / name.lower()) for name in ("GRADIO_TEMP_DIR", "HF_HOME", "TMPDIR")}
+        environ |= {
+            "MODELS": catalogue(folder, *tables),
+            "CARD_KEY": planted.card,
+            **provider.environ(),
+        }
+        environ |= {
+            name: str(folder / name.lower()) for name in ("GRADIO_TEMP_DIR", "HF_HOME", "TMPDIR")
+        }
         for name in ("gradio_temp_dir", "hf_home", "tmpdir"):
             (folder / name).mkdir()
         app = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
@@ -103,11 +115,17 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
         ("https://127.0.0.1/v1", "public"),
         (f"https://me:{scene.planted.own}@x/v1", "without user"),
     ):
-        for label, value in (("Address", address), ("Judge model", "test-judge"), ("Key", scene.planted.own)):
+        for label, value in (
+            ("Address", address),
+            ("Judge model", "test-judge"),
+            ("Key", scene.planted.own),
+        ):
             page.get_by_label(label, exact=label == "Key").fill(value)
         page.locator("#check").click()
         expect(page.locator("#scoring-problem")).to_contain_text(problem, timeout=60_000)
-        pages.append(page.locator("#scoring-problem").inner_html() + page.locator("#progress").inner_html())
+        pages.append(
+            page.locator("#scoring-problem").inner_html() + page.locator("#progress").inner_html()
+        )
     context.close()
     entries = json.loads(har.read_text("utf-8"))["log"]["entries"]
     har.unlink()  # it holds the requests too, in which a key may be
@@ -118,7 +136,9 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
 def _upload(page: Page, path: Path) -> None:
     """Upload the sample with a word of its own, so that no reply is known yet."""
     answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
-    path.write_text(json.dumps({name: f"{text} ({path.suffixes})" for name, text in answers.items()}))
+    path.write_text(
+        json.dumps({name: f"{text} ({path.suffixes})" for name, text in answers.items()})
+    )
     page.set_input_files("#drop-file", path)
     expect(page.locator("#found")).to_contain_text("16 answers", timeout=60_000)
 
@@ -140,10 +160,22 @@ def fight(scene: Scene) -> list[str]:
         for faults in (Faults(), ECHOING):
             scene.models.faults = faults
             image = client.post("/live/images", content=picture()).json()["image"]
-            begun = client.post("/live/battles", json={"instruction": "What is this?", "images": [image]})
+            begun = client.post(
+                "/live/battles", json={"instruction": "What is this?", "images": [image]}
+            )
             assert begun.status_code == 200, begun.text
-            seen += [begun.text, client.get(f"/live/battles/{begun.json()['battle']}", timeout=120).text]
-        for path in ("/config", "/healthz", "/readyz", "/live/item", "/nothing", "/gradio_api/file=x"):
+            seen += [
+                begun.text,
+                client.get(f"/live/battles/{begun.json()['battle']}", timeout=120).text,
+            ]
+        for path in (
+            "/config",
+            "/healthz",
+            "/readyz",
+            "/live/item",
+            "/nothing",
+            "/gradio_api/file=x",
+        ):
             answer = client.get(path)
             seen.append(str(answer.headers) + answer.text)
         return [*seen, *log_in(scene.provider, client), *voter.received]
@@ -155,7 +187,9 @@ def log_in(provider: OidcServer, client: httpx.Client) -> list[str]:
     for provider.fault in ("500", "no token", None):
         came = client.get("/login", follow_redirects=True)
         seen += [
-            str(answer.headers) + answer.text for answer in (*came.history, came) if "/authorize" not in str(answer.url)
+            str(answer.headers) + answer.text
+            for answer in (*came.history, came)
+            if "/authorize" not in str(answer.url)
         ]
     assert "Anna" in client.get("/login/who").text
     return seen
@@ -181,14 +215,27 @@ def test_the_search_finds_what_is_planted():
 def test_no_secret_leaves_its_place(browser, scene):
     """Logs, database and WAL, caches, temporary files, exports, pages, answers, the copy on the Hub: no trace."""
     seen = {f"answer {number}": text.encode() for number, text in enumerate(fight(scene))}
-    seen |= {f"page {number}": text.encode() for number, text in enumerate(score(browser, scene, scene.folder / "har"))}
-    assert scene.planted.judge in scene.judge.counts.keys and scene.planted.card in scene.models.counts.keys
+    seen |= {
+        f"page {number}": text.encode()
+        for number, text in enumerate(score(browser, scene, scene.folder / "har"))
+    }
+    assert (
+        scene.planted.judge in scene.judge.counts.keys
+        and scene.planted.card in scene.models.counts.keys
+    )
     seen |= files_of(scene.folder)
-    assert any(name.endswith("arena.db-wal") for name in seen), "while the server runs, the WAL is there"
+    assert any(name.endswith("arena.db-wal") for name in seen), (
+        "while the server runs, the WAL is there"
+    )
     environ = {"DATA_DIR": str(scene.app.data_dir)}
-    assert run("arena", "votes", "export", "--out", scene.folder / "votes.jsonl", environ=environ).code == 0
+    assert (
+        run("arena", "votes", "export", "--out", scene.folder / "votes.jsonl", environ=environ).code
+        == 0
+    )
     scene.app.stop()
-    assert any(path.startswith("votes/") for path in scene.hub.files), "what was not copied yet is copied at the end"
+    assert any(path.startswith("votes/") for path in scene.hub.files), (
+        "what was not copied yet is copied at the end"
+    )
     seen |= {f"{name} at the end": content for name, content in files_of(scene.folder).items()}
     seen |= {f"hub {path}": content for path, content in scene.hub.files.items()}
     assert len(seen) > 60 and any("server.log" in name for name in seen)
@@ -208,4 +255,8 @@ def test_the_password_of_the_database_is_nowhere(start_server, postgresql):
         received = "".join(voter.received) + voter.client.get("/readyz").text
     server.stop()
     seen = {**files_of(server.data_dir), "answers": received.encode()}
-    assert {name for name, content in seen.items() if told({password, password[:14], password[-14:]}, content)} == set()
+    assert {
+        name
+        for name, content in seen.items()
+        if told({password, password[:14], password[-14:]}, content)
+    } == set()

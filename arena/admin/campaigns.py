@@ -60,7 +60,9 @@ class CampaignAdmin(SeatAdmin):
     def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
         super().__init__(settings, database, CampaignStore(database, KINDS))
         self.items = items
-        self.states = CampaignStates(database, items, self.store, FlagService(database, CountSettings()))
+        self.states = CampaignStates(
+            database, items, self.store, FlagService(database, CountSettings())
+        )
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
@@ -74,14 +76,18 @@ class CampaignAdmin(SeatAdmin):
             raise CampaignError(f"No item of {spec.source!r} has answers of two of these models")
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
-            raise CampaignError(f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once")
+            raise CampaignError(
+                f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once"
+            )
         check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
-        spec, layout = battle_spec(campaign), self.states.of(campaign).layout
-        most, seat = int(layout.wanted.sum()), spec.seat
+        spec = battle_spec(campaign)
+        layout = self.states.of(campaign).layout
+        most = int(layout.wanted.sum())
+        seat = spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
         checks = len(self.items.bank().checks(spec.checks.items))
         return [
@@ -105,7 +111,10 @@ class CampaignAdmin(SeatAdmin):
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)
-        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+        return [
+            SheetRow._fields,
+            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
+        ]
 
     def quality(self, name: str) -> Rows:
         """How good each worker's answers are. Raises CampaignError."""
@@ -122,7 +131,8 @@ class CampaignAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
-            out, given = left_out_seats(connection, campaign), judgements(connection, campaign)
+            out = left_out_seats(connection, campaign)
+            given = judgements(connection, campaign)
         return votes_table((one for one in given if one.seat in seats), seats, out)
 
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
@@ -130,7 +140,8 @@ class CampaignAdmin(SeatAdmin):
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
-        seats, at = self.seats.all(campaign), now()
+        seats = self.seats.all(campaign)
+        at = now()
         with self._database.read() as connection:
             last = last_answers(connection, campaign)
         known = CampaignStanding(
@@ -143,7 +154,8 @@ class CampaignAdmin(SeatAdmin):
             state = self.states.of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
-        looked, wanted = state.looked, state.layout.wanted
+        looked = state.looked
+        wanted = state.layout.wanted
         orders = looked.orders if looked else ()
         return replace(
             known,

@@ -23,9 +23,16 @@ class ChecklistEntry(NamedTuple):
     """What there is, or what is missing and how to add it."""
 
 
-def checklist(settings: Settings, connection: Connection, live_models: int) -> tuple[ChecklistEntry, ...]:
+def checklist(
+    settings: Settings, connection: Connection, live_models: int
+) -> tuple[ChecklistEntry, ...]:
     """Return the things that are missing, then those that are there."""
-    found = [*_bank(settings, connection), *_kept(settings), *_people(settings), *_answering(settings, live_models)]
+    found = [
+        *_bank(settings, connection),
+        *_kept(settings),
+        *_people(settings),
+        *_answering(settings, live_models),
+    ]
     return tuple(sorted((ChecklistEntry(*one) for one in found), key=lambda one: one.is_there))
 
 
@@ -33,18 +40,35 @@ _Found = Iterator[tuple[str, bool, str]]
 
 
 def _bank(settings: Settings, connection: Connection) -> _Found:
-    counted = select(SOURCE.c.kind, func.count()).join(ITEM, ITEM.c.source_id == SOURCE.c.id).group_by(SOURCE.c.kind)
+    counted = (
+        select(SOURCE.c.kind, func.count())
+        .join(ITEM, ITEM.c.source_id == SOURCE.c.id)
+        .group_by(SOURCE.c.kind)
+    )
     items = {kind: number for kind, number in connection.execute(counted)}
-    checks, demo = items.pop("check", 0), items.pop("demo", 0)
+    checks = items.pop("check", 0)
+    demo = items.pop("demo", 0)
     own = sum(items.values())
     if own:
         yield "Items", True, f"{plural(own, 'item')} of your own."
     elif demo and settings.demo_bank != "off":
-        yield "Items", False, "only the demo bank. Import yours: python -m arena items (docs/vote.md)."
+        yield (
+            "Items",
+            False,
+            "only the demo bank. Import yours: python -m arena items (docs/vote.md).",
+        )
     else:
-        yield "Items", False, "none, so nobody can vote. Import yours: python -m arena items (docs/vote.md)."
+        yield (
+            "Items",
+            False,
+            "none, so nobody can vote. Import yours: python -m arena items (docs/vote.md).",
+        )
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
-    told = f"{checks:,}." if checks >= ATTENTION_TESTS else f"{checks} of {ATTENTION_TESTS}. Import {made}."
+    told = (
+        f"{checks:,}."
+        if checks >= ATTENTION_TESTS
+        else f"{checks} of {ATTENTION_TESTS}. Import {made}."
+    )
     yield "Attention tests", checks >= ATTENTION_TESTS, told
 
 
@@ -52,12 +76,18 @@ def _kept(settings: Settings) -> _Found:
     if settings.backup:
         yield "Copy", True, f"to {settings.backup.dataset}, within about a minute."
     elif not settings.database_url.startswith("sqlite"):
-        yield "Copy", True, "none by this app: PostgreSQL keeps the votes, and its backups are yours to make."
-    else:
-        told = (
-            "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
+        yield (
+            "Copy",
+            True,
+            "none by this app: PostgreSQL keeps the votes, and its backups are yours to make.",
         )
-        yield "Copy", False, f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md)."
+    else:
+        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
+        yield (
+            "Copy",
+            False,
+            f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
+        )
     full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
         yield "Disk", False, f"{full[0].lower()}{full[1:]}."
@@ -67,9 +97,7 @@ def _people(settings: Settings) -> _Found:
     if settings.oauth:
         yield "Login", True, f"with {settings.oauth.provider.partition('://')[2]}."
     else:
-        told = (
-            "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true "
-        )
+        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true "
         yield "Login", False, f"{told}on a Space (docs/host.md)."
     if settings.operators:
         yield "Operators", True, f"{', '.join(sorted(settings.operators))}."
@@ -85,9 +113,7 @@ def _answering(settings: Settings, live_models: int) -> _Found:
     if live_models >= 2:
         yield "Live models", True, f"{live_models} answer here."
     else:
-        told = (
-            f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to the "
-        )
+        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to the "
         yield "Live models", False, f"{told}TOML file that MODELS names (docs/vote.md)."
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."

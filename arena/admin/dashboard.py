@@ -27,9 +27,11 @@ from arena.seats.tables import CAMPAIGN
 from arena.server.hub_backup import BackupState, HubBackup
 from arena.settings import BoardVoters, CountSettings, Settings
 
-MOST_DAYS, LEAST_DAYS = 30, 7
+MOST_DAYS = 30
+LEAST_DAYS = 7
 """Days of the chart of votes: since the first vote, within these bounds."""
-MOST_ACTS, MOST_CAMPAIGNS = 50, 20
+MOST_ACTS = 50
+MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
 
 
@@ -105,10 +107,13 @@ class DashboardService:
             **self.campaigns.links(one.campaign for one in campaigns),
             **self.projects.links(one.campaign for one in projects),
         }
-        unsigned, who = self._unsigned(), self.settings.counted
+        unsigned = self._unsigned()
+        who = self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
-            flags = FlagService(self.database, who if official == "counted" else CountSettings()).flagged(connection)
+            flags = FlagService(
+                self.database, who if official == "counted" else CountSettings()
+            ).flagged(connection)
             return Dashboard(
                 checklist=checklist(self.settings, connection, self.live_models),
                 live_models=self.live_models,
@@ -139,24 +144,31 @@ class DashboardService:
         counting = self.settings.counts.campaigns
         campaigns = UnsignedLinks(self.database, self.settings.voters_per_pair)
         signed = select(CAMPAIGN.c.name)
-        newest = select(SEAT.c.campaign).where(SEAT.c.campaign.not_in(signed)).group_by(SEAT.c.campaign)
+        newest = (
+            select(SEAT.c.campaign).where(SEAT.c.campaign.not_in(signed)).group_by(SEAT.c.campaign)
+        )
         newest = newest.order_by(func.max(SEAT.c.id).desc())
         with self.database.read() as connection:
             names = connection.scalars(newest.limit(MOST_CAMPAIGNS)).all()
             others = set(connection.scalars(signed))
         named = dict.fromkeys((*names, *(name for name in counting if name not in others)))
-        return tuple(CampaignProgress(name, name in counting, campaigns.report(name)) for name in named)
+        return tuple(
+            CampaignProgress(name, name in counting, campaigns.report(name)) for name in named
+        )
 
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:
     found: Counter[int] = Counter()
-    today, length = (present - EPOCH) // _DAY, _DAY // timedelta(microseconds=1)
+    today = (present - EPOCH) // _DAY
+    length = _DAY // timedelta(microseconds=1)
     first = today
     for kind in (BANK, LIVE):
         voted_at = kind.vote.c.voted_at
         moment = type_coerce(voted_at, BigInteger)
         day = (moment // length).label("day")
-        first = min(first, (connection.scalar(select(func.min(moment))) or today * length) // length)
+        first = min(
+            first, (connection.scalar(select(func.min(moment))) or today * length) // length
+        )
         recent = voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
         rows = connection.execute(kind.counted_votes(day, func.count()).where(recent).group_by(day))
         found.update({row[0]: row[1] for row in rows})

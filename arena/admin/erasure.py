@@ -40,7 +40,12 @@ HANDED_OVER = (
     *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
     *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
     *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person),
-    *(VOTER_NETWORK.c.voter_id, VOTER_FLAG.c.voter_id, COUNTED_FLAG.c.voter_id, DRAFT_EVENT.c.voter_id),
+    *(
+        VOTER_NETWORK.c.voter_id,
+        VOTER_FLAG.c.voter_id,
+        COUNTED_FLAG.c.voter_id,
+        DRAFT_EVENT.c.voter_id,
+    ),
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
@@ -77,9 +82,13 @@ class Erasure:
             if _NUMBER.fullmatch(text):
                 found = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
             elif seat := _SEAT.fullmatch(text):
-                found = set(connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1]))))
+                found = set(
+                    connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1])))
+                )
             elif _END_CODE.fullmatch(text):
-                found = set(connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())))
+                found = set(
+                    connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.code == text.upper()))
+                )
             elif _CODE.fullmatch(text):
                 guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
@@ -98,11 +107,15 @@ class Erasure:
         """
         with self._database.read() as connection:
             mine = list(connection.scalars(selves(voter)))
-            subjects = connection.scalars(select(PERSON.c.subject).where(PERSON.c.voter_id.in_(mine)))
+            subjects = connection.scalars(
+                select(PERSON.c.subject).where(PERSON.c.voter_id.in_(mine))
+            )
             accounts = [account_arrival(one, "").person for one in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))  # first, so that all can be repeated if interrupted
+        self._images.take_down(
+            OWN_IMAGE.c.voter_id.in_(mine)
+        )  # first, so that all can be repeated if interrupted
         with self._database.write() as connection:
             for one in mine:
                 _forget(connection, one)
@@ -118,7 +131,8 @@ def code_of(cookie_hash: str) -> str:
 def _forget(connection: Connection, voter: int) -> None:
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
     battles = select(LIVE_BATTLE.c.id).where(LIVE_BATTLE.c.voter_id == voter)
-    asked, answered = LIVE_QUESTION.c.battle_id.in_(battles), LIVE_TURN.c.battle_id.in_(battles)
+    asked = LIVE_QUESTION.c.battle_id.in_(battles)
+    answered = LIVE_TURN.c.battle_id.in_(battles)
     connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
     connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
     _forget_worker(connection, voter)
@@ -139,27 +153,41 @@ def _forget(connection: Connection, voter: int) -> None:
 def _forget_worker(connection: Connection, voter: int) -> None:
     """Make the seats of a voter nobody's, and take the worker out of the platforms' lists."""
     for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
-        connection.execute(update(SEAT).where(SEAT.c.id == seat).values(worker=_nobody(), code=_nobody()))
-        entry = connection.execute(select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)).one_or_none()
+        connection.execute(
+            update(SEAT).where(SEAT.c.id == seat).values(worker=_nobody(), code=_nobody())
+        )
+        entry = connection.execute(
+            select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)
+        ).one_or_none()
         if entry is None:
             continue
-        listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (PARTICIPANT.c.person == entry.person)
+        listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (
+            PARTICIPANT.c.person == entry.person
+        )
         connection.execute(delete(PARTICIPANT).where(listed))
         nobody = {"person": _nobody(), "session": _nobody(), "reply_to": ""}
         connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(nobody))
         if inspect(connection).has_table(MARK.name):
-            connection.execute(update(MARK).where(MARK.c.seat_id == seat).values(marker=nobody["person"]))
+            connection.execute(
+                update(MARK).where(MARK.c.seat_id == seat).values(marker=nobody["person"])
+            )
 
 
 def _disown(connection: Connection, voter: int) -> None:
     """Make the jobs and submissions of a voter's cookies nobody's, and delete their daily costs."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
-    cookies = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)).all()
+    cookies = connection.scalars(
+        select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)
+    ).all()
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
-            connection.execute(update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody()))
+            connection.execute(
+                update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody())
+            )
     payers = (*cookies, str(voter))
-    connection.execute(delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {payer}") for payer in payers))))
+    connection.execute(
+        delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {payer}") for payer in payers)))
+    )
 
 
 def _nobody() -> str:

@@ -12,7 +12,8 @@ from arena.fraud.flags import FlagRow
 from arena.items.store import ITEM, MODEL
 from arena.types import grouped
 
-MOST_FLAGGED, MOST_CAST = 50, 30
+MOST_FLAGGED = 50
+MOST_CAST = 30
 """Voters shown, those flagged last first, and votes of each."""
 
 
@@ -42,32 +43,50 @@ class FlaggedVoter(NamedTuple):
 def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
     """Return the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
     of_voter = grouped((flag.voter, flag) for flag in flags)
-    latest = sorted(of_voter.items(), key=lambda one: max(flag.raised_at for flag in one[1]), reverse=True)
-    return tuple(_with_votes(connection, voter, tuple(mine)) for voter, mine in latest[:MOST_FLAGGED])
+    latest = sorted(
+        of_voter.items(), key=lambda one: max(flag.raised_at for flag in one[1]), reverse=True
+    )
+    return tuple(
+        _with_votes(connection, voter, tuple(mine)) for voter, mine in latest[:MOST_FLAGGED]
+    )
 
 
 def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    number, cast = 0, []
+    number = 0
+    cast = []
     for table, count, rows in ((VOTE, _COUNT, _CAST), (LIVE_VOTE, _LIVE_COUNT, _LIVE_CAST)):
         mine = table.c.voter_id == voter
         number += connection.scalar(count.where(mine)) or 0
-        for row in connection.execute(rows.where(mine).order_by(table.c.id.desc()).limit(MOST_CAST)):
+        for row in connection.execute(
+            rows.where(mine).order_by(table.c.id.desc()).limit(MOST_CAST)
+        ):
             cast.append(CastVote._make((*row[:-1], (row.voted_at - row[-1]).total_seconds())))
     latest = sorted(cast, key=lambda one: one.voted_at, reverse=True)[:MOST_CAST]
     return FlaggedVoter(voter, flags, number, tuple(latest))
 
 
-_WON, _LOST = MODEL.alias(), MODEL.alias()
+_WON = MODEL.alias()
+_LOST = MODEL.alias()
 
 
 def _cast(tables: ChoiceTables, shown_at: Column) -> Select:
     vote = tables.vote.c
-    what = (vote.voted_at, vote.choice, _WON.c.display, _LOST.c.display, ITEM.c.key, ITEM.c.instruction, shown_at)
+    what = (
+        vote.voted_at,
+        vote.choice,
+        _WON.c.display,
+        _LOST.c.display,
+        ITEM.c.key,
+        ITEM.c.instruction,
+        shown_at,
+    )
     query = tables.counted_votes(*what)
     query = query if tables is LIVE else query.join(BATTLE, BATTLE.c.id == vote.battle_id)
     query = query.outerjoin(ITEM, ITEM.c.id == tables.battle.c.item_id)
     return query.join(_WON, _WON.c.id == vote.winner).join(_LOST, _LOST.c.id == vote.loser)
 
 
-_COUNT, _LIVE_COUNT = BANK.counted_votes(func.count()), LIVE.counted_votes(func.count())
-_CAST, _LIVE_CAST = _cast(BANK, BATTLE.c.served_at), _cast(LIVE, LIVE_BATTLE.c.began_at)
+_COUNT = BANK.counted_votes(func.count())
+_LIVE_COUNT = LIVE.counted_votes(func.count())
+_CAST = _cast(BANK, BATTLE.c.served_at)
+_LIVE_CAST = _cast(LIVE, LIVE_BATTLE.c.began_at)

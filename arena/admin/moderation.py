@@ -63,7 +63,9 @@ def hide(connection: Connection, key: str) -> bool:
 def show(connection: Connection, key: str) -> bool:
     """Show a hidden item again; return whether that changed anything. Raises AdminCommandError."""
     item = _item(connection, key)
-    changed = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
+    changed = (
+        connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
+    )
     bump_counter(connection, BANK_VERSION)
     return changed
 
@@ -80,10 +82,21 @@ def uploads(connection: Connection) -> Uploads:
     seen = SEEN_IMAGE.c.image_id.is_not(None)
     both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
     here = (OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
-    query = select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, seen.label("seen")).select_from(both).where(*here)
+    query = (
+        select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, seen.label("seen"))
+        .select_from(both)
+        .where(*here)
+    )
     rows = connection.execute(query.where(~seen).order_by(OWN_IMAGE.c.id).limit(_SHOWN)).all()
-    rows = [*rows, *connection.execute(query.where(seen).order_by(OWN_IMAGE.c.id.desc()).limit(_SHOWN - len(rows)))]
-    counts = connection.execute(select(seen, func.count()).select_from(both).where(*here).group_by(seen))
+    rows = [
+        *rows,
+        *connection.execute(
+            query.where(seen).order_by(OWN_IMAGE.c.id.desc()).limit(_SHOWN - len(rows))
+        ),
+    ]
+    counts = connection.execute(
+        select(seen, func.count()).select_from(both).where(*here).group_by(seen)
+    )
     found = {bool(kept): number for kept, number in counts}
     return Uploads(tuple(Upload(*row) for row in rows), found.get(False, 0), found.get(True, 0))
 
@@ -108,5 +121,7 @@ def _item(connection: Connection, key: str) -> int:
     take_turn(connection, SOURCE)
     found = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
     if found is None:
-        raise AdminCommandError(f"There is no item {key[:40]!r}; its key stands in its link, behind /item/")
+        raise AdminCommandError(
+            f"There is no item {key[:40]!r}; its key stands in its link, behind /item/"
+        )
     return found

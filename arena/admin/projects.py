@@ -77,12 +77,21 @@ class ProjectAdmin(SeatAdmin):
     """What operators do with projects. The caller has checked that `who` is an operator."""
 
     def __init__(
-        self, settings: Settings, database: Database, items: ItemBank, projects: Projects, drafting: Drafting
+        self,
+        settings: Settings,
+        database: Database,
+        items: ItemBank,
+        projects: Projects,
+        drafting: Drafting,
     ) -> None:
         super().__init__(settings, database, projects.campaigns)
-        self._items, self._projects, self._drafting = items, projects, drafting
+        self._items = items
+        self._projects = projects
+        self._drafting = drafting
 
-    def make(self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched) -> Campaign:
+    def make(
+        self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
+    ) -> Campaign:
         """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
         self.check_server(spec)
@@ -95,11 +104,13 @@ class ProjectAdmin(SeatAdmin):
 
     def summary(self, campaign: Campaign) -> list[str]:
         spec = project_of(campaign.spec)
-        items, seat = sum(family.wanted for family in spec.families), spec.seat
+        items = sum(family.wanted for family in spec.families)
+        seat = spec.seat
         people = 2 + spec.verifiers + (not spec.model)
         steps = items * people
         seats = -(-steps // seat.votes)
-        families, pay = len(spec.families), f"{seats * seat.pay:,.2f} {seat.currency}"
+        families = len(spec.families)
+        pay = f"{seats * seat.pay:,.2f} {seat.currency}"
         return [
             f"{campaign.name}: {plural(items, 'item')} of {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
@@ -113,7 +124,9 @@ class ProjectAdmin(SeatAdmin):
             return "People write the answers: no model is named."
         longest = Instruction(text="x" * LONGEST["instruction"], pictures=())
         try:
-            most = self._drafting.most_cost(spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],)))
+            most = self._drafting.most_cost(
+                spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
+            )
         except CatalogueError as error:
             return f"People write the answers, since a model is gone: {error}."
         blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
@@ -126,7 +139,9 @@ class ProjectAdmin(SeatAdmin):
         """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         if not (number.isascii() and number.isdecimal() and len(number) < 10 and why):
-            raise DraftError("Write the item's number and why, as in: 17 the licence was withdrawn.")
+            raise DraftError(
+                "Write the item's number and why, as in: 17 the licence was withdrawn."
+            )
         note = noted(who, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
@@ -140,14 +155,19 @@ class ProjectAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
         work = seat_work(self._projects.drafts.drafts(campaign), seats)
-        return [SheetRow._fields, *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now())]
+        return [
+            SheetRow._fields,
+            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
+        ]
 
     def standings(self, most: int | None = None) -> list[ProjectStanding]:
         """The projects, the newest first, each with how far it is."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> ProjectStanding:
-        spec, seats, at = project_of(campaign.spec), self.seats.all(campaign), now()
+        spec = project_of(campaign.spec)
+        seats = self.seats.all(campaign)
+        at = now()
         drafts = self._projects.drafts.drafts(campaign)
         work = seat_work(drafts, seats)
         told = [draft for draft in reversed(drafts) if draft.state.instruction]

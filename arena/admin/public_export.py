@@ -35,7 +35,11 @@ from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.server.change_log import VOTER_KEY, voter_keys
 
-FILES = {"README.md": "text/markdown", "votes.jsonl": "application/jsonl", "votes.parquet": "application/octet-stream"}
+FILES = {
+    "README.md": "text/markdown",
+    "votes.jsonl": "application/jsonl",
+    "votes.parquet": "application/octet-stream",
+}
 """The files and their media types."""
 FRESH_SECONDS = 600
 """How long a running server serves the files before they are written anew."""
@@ -43,7 +47,14 @@ _UNFINISHED = ".being-written-"
 _LONGEST_SECONDS = 86_400
 """Nothing is written for so long: what is older was left by a process that was killed."""
 _CARD = Path(__file__).parent / "public_card.md"
-_COLUMNS = (*STEREOSCOPE.row(Vote("", "", "a")), "source", "flagged", "terms", "draw", "draw_probability")
+_COLUMNS = (
+    *STEREOSCOPE.row(Vote("", "", "a")),
+    "source",
+    "flagged",
+    "terms",
+    "draw",
+    "draw_probability",
+)
 
 
 class Written(NamedTuple):
@@ -60,7 +71,9 @@ class PublicFiles:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        self._thread = ThreadPoolExecutor(1, "export")  # one thread, so that those who wait for it hold none
+        self._thread = ThreadPoolExecutor(
+            1, "export"
+        )  # one thread, so that those who wait for it hold none
         self._forgotten = -1
         self._written = 0.0
 
@@ -76,7 +89,8 @@ class PublicFiles:
             forgotten = counter(connection, FORGOTTEN)
         if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
             write_export(self._database, self._folder)
-            self._forgotten, self._written = forgotten, time.monotonic()
+            self._forgotten = forgotten
+            self._written = time.monotonic()
 
 
 def write_export(database: Database, folder: Path) -> Written:
@@ -89,12 +103,18 @@ def write_export(database: Database, folder: Path) -> Written:
         voters |= voter_keys(connection, new)
     with database.read() as connection:
         models = model_names(connection)
-        flagged = {voter for of in (VOTER_FLAG, COUNTED_FLAG) for voter in connection.scalars(flagged_voters(of))}
+        flagged = {
+            voter
+            for of in (VOTER_FLAG, COUNTED_FLAG)
+            for voter in connection.scalars(flagged_voters(of))
+        }
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
         rows = []
         for row in chain(bank, connection.execute(live_votes())):
-            vote = exported_vote(row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}")
+            vote = exported_vote(
+                row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
+            )
             here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
             rows.append((*STEREOSCOPE.row(vote).values(), *here))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
@@ -110,7 +130,9 @@ def write_export(database: Database, folder: Path) -> Written:
         (place / "README.md").write_text(_card(columns, written), "utf-8")
         with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:
             for row in rows:
-                lines.write(f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n")
+                lines.write(
+                    f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n"
+                )
         write_columns(place / "votes.parquet", columns)
         for name in FILES:
             (place / name).replace(folder / name)
@@ -121,7 +143,10 @@ def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
     """Return the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
-    cells = ((" ".join(name.split()).replace("|", "\\|"), number) for name, number in sorted(sources.items()))
+    cells = (
+        (" ".join(name.split()).replace("|", "\\|"), number)
+        for name, number in sorted(sources.items())
+    )
     table = "\n".join(f"| {name} | {number:,} |" for name, number in cells)
     return Template(_CARD.read_text("utf-8")).substitute(
         votes=f"{written.votes:,}",

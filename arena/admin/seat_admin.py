@@ -23,8 +23,10 @@ class SeatAdmin(ABC):
     """The campaigns of one kind; `store` knows those alone. The caller has checked that `who` is an operator."""
 
     def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
-        self._settings, self._database = settings, database
-        self.store, self.seats = store, SeatStore(database)
+        self._settings = settings
+        self._database = database
+        self.store = store
+        self.seats = SeatStore(database)
 
     @abstractmethod
     def make(self, who: str, content: bytes) -> Campaign:
@@ -56,7 +58,12 @@ class SeatAdmin(ABC):
     def link(self, campaign: Campaign, worker: str = "") -> str:
         """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
         until = now() + timedelta(days=campaign.spec.valid_days + 1)
-        return made_link(campaign.key, campaign.spec, until.replace(hour=0, minute=0, second=0, microsecond=0), worker)
+        return made_link(
+            campaign.key,
+            campaign.spec,
+            until.replace(hour=0, minute=0, second=0, microsecond=0),
+            worker,
+        )
 
     def worker_links(self, campaign: Campaign, lines: Iterable[str], address: str) -> Rows:
         """A table of the workers on these lines and their links at a server's address. Raises RowsError."""
@@ -86,12 +93,18 @@ class SeatAdmin(ABC):
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
         """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
         records = list(records)
-        campaign, listed = self.store.get(name), listed_participants(records)
+        campaign = self.store.get(name)
+        listed = listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
-        came, sessions = {seat.person: seat.session for seat in self.seats.all(campaign)}, listed_sessions(records)
+        came = {seat.person: seat.session for seat in self.seats.all(campaign)}
+        sessions = listed_sessions(records)
         twice = [person for person, those in sessions.items() if len(those) > 1]
-        other = [person for person, those in sessions.items() if any(those) and came.get(person, those[0]) not in those]
+        other = [
+            person
+            for person, those in sessions.items()
+            if any(those) and came.get(person, those[0]) not in those
+        ]
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
             f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."

@@ -27,8 +27,12 @@ class AdminService:
         self._images = images
         self._forgetting = Erasure(database, images)
         self._deeds: Mapping[str, Callable[[str, str], str]] = {
-            "pause": lambda who, _: self._done(who, "paused live answers", "", lambda one, _: pause(one)),
-            "resume": lambda who, _: self._done(who, "resumed live answers", "", lambda one, _: resume(one)),
+            "pause": lambda who, _: self._done(
+                who, "paused live answers", "", lambda one, _: pause(one)
+            ),
+            "resume": lambda who, _: self._done(
+                who, "resumed live answers", "", lambda one, _: resume(one)
+            ),
             "hide": lambda who, key: self._done(who, "hid an item", key.strip(), hide),
             "show": lambda who, key: self._done(who, "showed an item again", key.strip(), show),
             "keep": lambda who, upload: self._done(
@@ -36,7 +40,9 @@ class AdminService:
             ),
             "take down": self._take_down,
             "forget": self._forget,
-            "official": lambda who, voters: self._done(who, "made a board the official one", voters, self._official),
+            "official": lambda who, voters: self._done(
+                who, "made a board the official one", voters, self._official
+            ),
         }
 
     def do(self, who: str, order: object, about: object) -> str:
@@ -45,7 +51,9 @@ class AdminService:
             raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
         return self._deeds[order](who, about)
 
-    def _done(self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]) -> str:
+    def _done(
+        self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]
+    ) -> str:
         """Make a change and record it, both or neither; a change that is already made is not recorded again."""
         with self._database.write() as connection:
             if not change(connection, about):
@@ -55,7 +63,9 @@ class AdminService:
 
     def _official(self, connection: Connection, voters: str) -> bool:
         if self._who.rule == "everyone":
-            raise AdminCommandError("There is one board, of everyone's votes: nobody can log in, no campaign counts")
+            raise AdminCommandError(
+                "There is one board, of everyone's votes: nobody can log in, no campaign counts"
+            )
         if self._who.official:
             raise AdminCommandError("COUNTS names the official board; unset it to choose one here")
         if voters not in get_args(BoardVoters):

@@ -85,7 +85,10 @@ def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
     wanted = {family.name: family.wanted for family in spec.families}
     names = dict.fromkeys([*wanted, *(draft.family for draft in drafts)])
     steps = ("accepted", "instruction", "caption", "answer", "verify", "rejected")
-    return [FamilyRow(name, wanted.get(name, 0), *(counts[name, step] for step in steps)) for name in names]
+    return [
+        FamilyRow(name, wanted.get(name, 0), *(counts[name, step] for step in steps))
+        for name in names
+    ]
 
 
 def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
@@ -94,17 +97,31 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     for draft in drafts:
         if draft.state.judgements and draft.state.instruction:
             judged.append((len(draft.state.instruction.pictures) > 1, draft.state.judgements[0]))
-    groups = ([said for _, said in judged], *([said for multi, said in judged if multi is of] for of in (False, True)))
+    groups = (
+        [said for _, said in judged],
+        *([said for multi, said in judged if multi is of] for of in (False, True)),
+    )
     counts = [Counter(said if said in _METRICS else "other" for said in group) for group in groups]
     sizes = np.array([len(group) for group in groups])
-    return [YieldRow(one, *shares(np.array([count[one] for count in counts]), sizes)) for one in _METRICS]
+    return [
+        YieldRow(one, *shares(np.array([count[one] for count in counts]), sizes))
+        for one in _METRICS
+    ]
 
 
 def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
-    found: dict[EventKind, list[float]] = {"instruction": [], "caption": [], "answer": [], "verdict": []}
+    found: dict[EventKind, list[float]] = {
+        "instruction": [],
+        "caption": [],
+        "answer": [],
+        "verdict": [],
+    }
     for event in _by_people(drafts):
         found[KIND_OF[type(event.value)]].append(_minutes(event))
-    return [StepMinutes(kind, len(took), median(took) if took else None, sum(took)) for kind, took in found.items()]
+    return [
+        StepMinutes(kind, len(took), median(took) if took else None, sum(took))
+        for kind, took in found.items()
+    ]
 
 
 def agreement(drafts: Iterable[Draft]) -> float | None:
@@ -119,7 +136,8 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
     for event in _by_people(drafts):
         minutes[event.seat] += _minutes(event)
     fates = [fate for draft in drafts for fate in _fates(draft)]
-    agreed, rows = agreement_with_rest(_verdicts(drafts)), []
+    agreed = agreement_with_rest(_verdicts(drafts))
+    rows = []
     for seat in seats:
         mine = [is_accepted for of, is_accepted in fates if of == seat.id]
         (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))
@@ -149,13 +167,18 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
         steps[event.seat] += 1
         last[event.seat] = max(event.at, last.get(event.seat, event.at))
     agreed = agreement_with_rest(_verdicts(drafts))
-    return {seat.id: SeatWork(steps[seat.id], 0, 0, last.get(seat.id), *agreed.get(seat.id, (0, 0))) for seat in seats}
+    return {
+        seat.id: SeatWork(steps[seat.id], 0, 0, last.get(seat.id), *agreed.get(seat.id, (0, 0)))
+        for seat in seats
+    }
 
 
 def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
     """What was done in seats, without what was left to others."""
     for draft in drafts:
-        yield from (one for one in draft.events if one.seat is not None and not isinstance(one.value, Pass))
+        yield from (
+            one for one in draft.events if one.seat is not None and not isinstance(one.value, Pass)
+        )
 
 
 def _minutes(event: DraftEvent) -> float:
@@ -178,5 +201,9 @@ def _fates(draft: Draft) -> Iterable[tuple[int, bool]]:
     """Who wrote a part of a draft whose fate is decided, and whether it is part of an accepted item."""
     for kind in (Instruction, Captions, DraftAnswer):
         parts = [event.seat for event in draft.events if isinstance(event.value, kind)]
-        fates = [False] * (len(parts) - 1) + ([] if draft.state.is_open else [draft.state.step == "accepted"])
-        yield from ((seat, fate) for seat, fate in zip(parts, fates, strict=False) if seat is not None)
+        fates = [False] * (len(parts) - 1) + (
+            [] if draft.state.is_open else [draft.state.step == "accepted"]
+        )
+        yield from (
+            (seat, fate) for seat, fate in zip(parts, fates, strict=False) if seat is not None
+        )

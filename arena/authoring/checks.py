@@ -9,7 +9,8 @@ from arena.errors import VoterError
 
 LEAST_CAPTION = 15
 """Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
-SIMILAR_TEXT, SIMILAR_PICTURE = 0.8, 6
+SIMILAR_TEXT = 0.8
+SIMILAR_PICTURE = 6
 """From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
 LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
 """Characters of what a person writes."""
@@ -33,14 +34,19 @@ def written(name: str, text: str, field: str) -> str:
     if not text:
         raise DraftError("The {} is empty; write it.", name)
     if len(text) > LONGEST[field]:
-        raise DraftError("The {} has {} characters; {} is the most.", name, len(text), LONGEST[field])
+        raise DraftError(
+            "The {} has {} characters; {} is the most.", name, len(text), LONGEST[field]
+        )
     return text
 
 
 def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
     """Raise DraftError for a picture that may not be used, or whose rights are not told."""
     if credit.licence not in LICENCES:
-        raise DraftError("Picture {} has no licence; choose the one that its source states, or take it out.", number)
+        raise DraftError(
+            "Picture {} has no licence; choose the one that its source states, or take it out.",
+            number,
+        )
     if spec.free_pictures and credit.licence in UNFREE:
         raise DraftError(
             "Picture {} is under {}, which forbids changes or commerce; this project takes free pictures only.",
@@ -48,14 +54,20 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
         )
     if max(map(len, (credit.source, credit.creator, credit.statement))) > LONGEST["credit"]:
         raise DraftError(
-            "What is said of picture {} is too long; {} characters are the most.", number, LONGEST["credit"]
+            "What is said of picture {} is too long; {} characters are the most.",
+            number,
+            LONGEST["credit"],
         )
     if credit.licence == "own":
         return
     if not _LINK.fullmatch(credit.source):
-        raise DraftError("Picture {} has no link to its source; copy the address of its page.", number)
+        raise DraftError(
+            "Picture {} has no link to its source; copy the address of its page.", number
+        )
     if credit.licence not in ("CC0", "PD") and not credit.creator.strip():
-        raise DraftError("Picture {} has no creator, whom its licence wants named; write the name.", number)
+        raise DraftError(
+            "Picture {} has no creator, whom its licence wants named; write the name.", number
+        )
 
 
 def check_caption(number: int, caption: str, answer: str) -> str:
@@ -63,7 +75,9 @@ def check_caption(number: int, caption: str, answer: str) -> str:
     caption = written(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
     if answer and set(words) <= set(tokens(answer)):
-        raise DraftError("The caption of picture {} is the answer alone; say what can be seen.", number)
+        raise DraftError(
+            "The caption of picture {} is the answer alone; say what can be seen.", number
+        )
     if len(words) < LEAST_CAPTION:
         raise DraftError(
             "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.",
@@ -88,10 +102,16 @@ def _jaccard(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def similar_pictures(hashes: Sequence[str], known: Mapping[int, Sequence[str]]) -> dict[int, list[int]]:
+def similar_pictures(
+    hashes: Sequence[str], known: Mapping[int, Sequence[str]]
+) -> dict[int, list[int]]:
     """Of each picture, by its number from 1, the drafts that have one that looks alike; `known`: hashes by draft."""
     found = {
-        number: [draft for draft, theirs in known.items() if any(_look_alike(one, other) for other in theirs)]
+        number: [
+            draft
+            for draft, theirs in known.items()
+            if any(_look_alike(one, other) for other in theirs)
+        ]
         for number, one in enumerate(hashes, 1)
     }
     return {number: drafts for number, drafts in found.items() if drafts}

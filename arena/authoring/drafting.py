@@ -40,9 +40,14 @@ def prompt_digest(name: PromptName) -> str:
 
 def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, PromptName]:
     """What a model is asked, and by which file; without captions blindly."""
-    name: PromptName = "draft_our_images" if len(captions) > 1 else "draft" if captions else "blind_our"
+    name: PromptName = (
+        "draft_our_images" if len(captions) > 1 else "draft" if captions else "blind_our"
+    )
     told = "\n".join(f"Image {number}: {text}" for number, text in enumerate(captions, 1))
-    values = {"instruction": instruction, "caption": told if len(captions) > 1 else "".join(captions)}
+    values = {
+        "instruction": instruction,
+        "caption": told if len(captions) > 1 else "".join(captions),
+    }
     text = prompt_file(name).decode().removesuffix("\n")
     return _PLACE.sub(lambda place: values[place[1]], text), name
 
@@ -51,7 +56,9 @@ class Drafting:
     """Draft answers of one database's projects; `vlm` finds a catalogue's model, or raises CatalogueError."""
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
-        self._store, self._vlm, self._budget = store, vlm, budget
+        self._store = store
+        self._vlm = vlm
+        self._budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
         """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
@@ -64,7 +71,9 @@ class Drafting:
     def due(self, campaign: Campaign) -> list[int]:
         """The drafts that wait for the project's model: those of a process that has ended, too."""
         model = project_of(campaign.spec).model
-        return [draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(model)]
+        return [
+            draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(model)
+        ]
 
     async def answer(self, campaign: Campaign, draft: int) -> str:
         """Have a draft answered; return why there is no answer, so that a person writes it; empty if there is one.
@@ -75,12 +84,17 @@ class Drafting:
         found = claim and await asyncio.to_thread(self._store.find, campaign, draft)
         if claim is None or found is None:
             return ""
-        values = [await self._value(campaign, *asked) for asked in _asked(project_of(campaign.spec), found.state)]
+        values = [
+            await self._value(campaign, *asked)
+            for asked in _asked(project_of(campaign.spec), found.state)
+        ]
         why = next((one.why for one in values if isinstance(one, Failure)), "")
         await asyncio.to_thread(self._store.give_model, claim, [one for one in values if one])
         return why
 
-    async def _value(self, campaign: Campaign, model: str, prompt: str, name: PromptName) -> AnyValue | None:
+    async def _value(
+        self, campaign: Campaign, model: str, prompt: str, name: PromptName
+    ) -> AnyValue | None:
         """What a model gives to a draft; None for a blind answer that did not come: it is a control, and no more."""
         kind = BlindAnswer if name == "blind_our" else DraftAnswer
         while True:
@@ -95,13 +109,16 @@ class Drafting:
 
     async def _say(self, campaign: Campaign, model: str, prompt: str) -> tuple[str, int]:
         """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
-        vlm, turns = self._vlm(model), [Turn("user", prompt)]
+        vlm = self._vlm(model)
+        turns = [Turn("user", prompt)]
         most = round(project_of(campaign.spec).budget * 1e6)
         budget: JobBudget = self._budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
         costs: list[Usage] = []
         async with reserved(budget, self._most(model, prompt)) as held:
             try:
-                text = "".join([piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)])
+                text = "".join(
+                    [piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)]
+                )
             finally:
                 held.spent = sum(usage.cost for usage in costs)
         if not text.strip():
@@ -113,5 +130,9 @@ def _asked(spec: ProjectSpec, state: DraftState) -> list[tuple[str, str, PromptN
     """Which models are asked what: the blind one once, whatever happens to the captions."""
     assert state.instruction, "an instruction stands before captions"
     told = state.instruction.text
-    blind = [(spec.blind_model, *draft_prompt(told, ()))] if spec.blind_model and not state.blind else []
+    blind = (
+        [(spec.blind_model, *draft_prompt(told, ()))]
+        if spec.blind_model and not state.blind
+        else []
+    )
     return [(spec.model, *draft_prompt(told, state.captions)), *blind]

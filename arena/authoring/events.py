@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from arena.authoring.spec import Licence
 
-EventKind = Literal["instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject"]
+EventKind = Literal[
+    "instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject"
+]
 Fault = Literal["caption", "answer", "instruction", "picture", "harm", "not told"]
 """Why an item is incorrect; VisIT-Bench's file has one without a reason."""
 Judged = Literal["correct", Fault]
@@ -116,7 +118,9 @@ class Reject(EventValue):
     note: str = ""
 
 
-AnyValue = Instruction | Captions | DraftAnswer | BlindAnswer | Failure | Verification | Pass | Reject
+AnyValue = (
+    Instruction | Captions | DraftAnswer | BlindAnswer | Failure | Verification | Pass | Reject
+)
 VALUES: Mapping[EventKind, type[AnyValue]] = {
     "instruction": Instruction,
     "caption": Captions,

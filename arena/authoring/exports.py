@@ -46,19 +46,29 @@ class Exports:
     """The exports of one database's projects; `pictures` has what was brought for their items."""
 
     def __init__(self, drafts: DraftStore, pictures: PictureStore) -> None:
-        self._drafts, self._pictures = drafts, pictures
+        self._drafts = drafts
+        self._pictures = pictures
 
     def write(
-        self, project: Campaign, form: Form, folder: Path, texts: bool = False, words: CardWords | None = None
+        self,
+        project: Campaign,
+        form: Form,
+        folder: Path,
+        texts: bool = False,
+        words: CardWords | None = None,
     ) -> Exported:
         """Write a new folder, whole or not at all. Raises ExportError, and OSError.
 
         `texts`: also the captions and references of a sealed project. `words`: what a card says, for `hub`.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ExportError(f"{folder} is not empty; choose a new folder, so that nothing of before stays in it")
+            raise ExportError(
+                f"{folder} is not empty; choose a new folder, so that nothing of before stays in it"
+            )
         if form == "hub" and words is None:
-            raise ExportError("A dataset of the Hub has a card: say in which language its items are, and whom to write")
+            raise ExportError(
+                "A dataset of the Hub has a card: say in which language its items are, and whom to write"
+            )
         texts = texts or project_of(project.spec).visibility == "open"
         drafts = self._drafts.drafts(project)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +86,9 @@ class Exports:
             place.rename(folder)
         return exported
 
-    def _items(self, project: Campaign, drafts: Sequence[Draft], texts: bool) -> tuple[list[ExportedItem], Exported]:
+    def _items(
+        self, project: Campaign, drafts: Sequence[Draft], texts: bool
+    ) -> tuple[list[ExportedItem], Exported]:
         """The accepted items whose pictures are kept. Raises ExportError."""
         items: dict[str, ExportedItem] = {}
         unfetched = []
@@ -102,7 +114,8 @@ class Exports:
         return list(items.values()), _counted(project, len(items), left, unfetched)
 
     def _item(self, project: Campaign, draft: Draft, texts: bool) -> ExportedItem:
-        state, own = draft.state, project_of(project.spec).licence
+        state = draft.state
+        own = project_of(project.spec).licence
         assert state.instruction and state.answer
         pictures = tuple(
             ExportedPicture(
@@ -114,7 +127,9 @@ class Exports:
         )
         return ExportedItem(
             draft=draft.id,
-            key=item_key(state.instruction.text, [picture.sha256 for picture in state.instruction.pictures]),
+            key=item_key(
+                state.instruction.text, [picture.sha256 for picture in state.instruction.pictures]
+            ),
             family=draft.family,
             instruction=state.instruction.text,
             pictures=pictures,
@@ -135,14 +150,17 @@ class Exports:
             )
         return path
 
-    def _write_visit(self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool) -> Exported:
+    def _write_visit(
+        self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
+    ) -> Exported:
         """Write the table of all that was verified, with uploaded pictures beside it. Raises ExportError."""
         if not texts:
             raise ExportError(
                 f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
                 "keep the folder private, or choose --as bank"
             )
-        own, told = project_of(project.spec).licence, [draft for draft in drafts if _is_row(draft)]
+        own = project_of(project.spec).licence
+        told = [draft for draft in drafts if _is_row(draft)]
         for draft in told:
             assert draft.state.instruction
             for picture in draft.state.instruction.pictures:
@@ -150,9 +168,15 @@ class Exports:
                     shutil.copyfile(self._file(project, draft, picture), folder / picture.name)
         others = [draft.state.is_open for draft in drafts if not _is_row(draft)]
         why = "taken out, or with a fault that the table cannot say"
-        exported = _counted(project, len(told), {why: others.count(False), "not finished": others.count(True)})
+        exported = _counted(
+            project, len(told), {why: others.count(False), "not finished": others.count(True)}
+        )
         with (folder / f"{project.name}.csv").open("w", encoding="utf-8", newline="") as file:
-            write_csv(file, [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in told)], exact=True)
+            write_csv(
+                file,
+                [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in told)],
+                exact=True,
+            )
         return exported
 
 
@@ -160,13 +184,19 @@ def _is_row(draft: Draft) -> bool:
     """Whether VisIT-Bench's table has a row for it: verified, and with no fault but those that its columns tell."""
     state = draft.state
     if state.step == "rejected":
-        return state.fault in ("caption", "answer", "not told") and state.judgements[-1:] == (state.fault,)
+        return state.fault in ("caption", "answer", "not told") and state.judgements[-1:] == (
+            state.fault,
+        )
     return state.step == "accepted"
 
 
-def _counted(project: Campaign, items: int, left: Mapping[str, int], unfetched: Sequence[int] = ()) -> Exported:
+def _counted(
+    project: Campaign, items: int, left: Mapping[str, int], unfetched: Sequence[int] = ()
+) -> Exported:
     """Numbers of an export. Raises ExportError for one without items."""
-    exported = Exported(items, {why: number for why, number in left.items() if number}, tuple(unfetched))
+    exported = Exported(
+        items, {why: number for why, number in left.items() if number}, tuple(unfetched)
+    )
     if not items:
         raise ExportError(f"{project.name} has no item to export. {left_out(exported)}".strip())
     return exported
@@ -178,7 +208,9 @@ def left_out(exported: Exported) -> str:
         return ""
     told = f"Left out: {', '.join(f'{number} {why}' for why, number in exported.left.items())}."
     if exported.unfetched:
-        named = ", ".join(map(str, exported.unfetched[:_TOLD])) + (", ..." if exported.unfetched[_TOLD:] else "")
+        named = ", ".join(map(str, exported.unfetched[:_TOLD])) + (
+            ", ..." if exported.unfetched[_TOLD:] else ""
+        )
         told += (
             f" Pictures of items {named} are addresses alone: python -m arena items visit FILE --fetch-images brings "
             "their table into the bank, pictures too."

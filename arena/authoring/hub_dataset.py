@@ -60,7 +60,9 @@ class CardWords(NamedTuple):
     def check(self) -> None:
         """Raise CardError for words that are none."""
         if not _LANGUAGE.fullmatch(self.language):
-            raise CardError(f"--language is {self.language[:80]!r}; it must be a code of ISO 639, as en, de or zh")
+            raise CardError(
+                f"--language is {self.language[:80]!r}; it must be a code of ISO 639, as en, de or zh"
+            )
         if not _CONTACT.fullmatch(self.contact):
             raise CardError(
                 f"--contact is {self.contact[:80]!r}; it must be an e-mail address or a page, to which who made a "
@@ -95,11 +97,19 @@ class ExportedItem:
 
     @property
     def texts(self) -> dict[str, Any]:
-        return {} if self.captions is None else {"captions": [*self.captions], "reference": self.reference}
+        return (
+            {}
+            if self.captions is None
+            else {"captions": [*self.captions], "reference": self.reference}
+        )
 
 
 def write_hub(
-    folder: Path, project: Campaign, drafts: Sequence[Draft], items: Sequence[ExportedItem], words: CardWords
+    folder: Path,
+    project: Campaign,
+    drafts: Sequence[Draft],
+    items: Sequence[ExportedItem],
+    words: CardWords,
 ) -> None:
     """Write the files of a dataset. Raises CardError and OSError."""
     words.check()
@@ -117,7 +127,9 @@ def _row(item: ExportedItem) -> dict[str, Any]:
         "id": item.key,
         "family": item.family,
         "instruction": item.instruction,
-        "images": [{"bytes": one.file.read_bytes(), "path": one.file.name} for one in item.pictures],
+        "images": [
+            {"bytes": one.file.read_bytes(), "path": one.file.name} for one in item.pictures
+        ],
         **item.texts,
         "credits": [{**one.credit.model_dump(), "licence": one.licence} for one in item.pictures],
         "verified_by": item.verified_by,
@@ -137,7 +149,11 @@ def _write_image_folder(folder: Path, items: Iterable[ExportedItem]) -> None:
                 "id": item.key,
                 "family": item.family,
                 "instruction": item.instruction,
-                **({} if item.captions is None else {"caption": item.captions[0], "reference": item.reference}),
+                **(
+                    {}
+                    if item.captions is None
+                    else {"caption": item.captions[0], "reference": item.reference}
+                ),
                 **picture.credit.model_dump(),
                 "licence": picture.licence,
                 "verified_by": item.verified_by,
@@ -147,7 +163,11 @@ def _write_image_folder(folder: Path, items: Iterable[ExportedItem]) -> None:
 
 
 def _card(
-    project: Campaign, drafts: Sequence[Draft], items: Sequence[ExportedItem], words: CardWords, sealed: Sequence[str]
+    project: Campaign,
+    drafts: Sequence[Draft],
+    items: Sequence[ExportedItem],
+    words: CardWords,
+    sealed: Sequence[str],
 ) -> str:
     """The data card: `hub_card.md` with this project's numbers."""
     spec = project_of(project.spec)
@@ -167,9 +187,16 @@ def _card(
         verifiers=plural(spec.verifiers, "other person"),
         pay=f"{spec.seat.pay:g} {spec.seat.currency} for up to {plural(spec.seat.votes, 'step')}",
         yields=_table(("first judgement", "all", "one image", "several images"), _yields(drafts)),
-        agreement="not measured: each answer had one verifier" if told is None else f"{told:.1%} of pairs of verdicts",
-        licences=_table(("licence", "images"), Counter(one.licence for item in items for one in item.pictures).items()),
-        withheld=f"{' and '.join(sealed)}, against contamination; ask for them" if sealed else "none",
+        agreement="not measured: each answer had one verifier"
+        if told is None
+        else f"{told:.1%} of pairs of verdicts",
+        licences=_table(
+            ("licence", "images"),
+            Counter(one.licence for item in items for one in item.pictures).items(),
+        ),
+        withheld=f"{' and '.join(sealed)}, against contamination; ask for them"
+        if sealed
+        else "none",
         image_folder=_IMAGE_FOLDER_WORDS if all(len(item.pictures) == 1 for item in items) else "",
         canary=UUID(bytes=hashlib.sha256(b"canary of " + project.key).digest()[:16], version=4),
     )
@@ -183,8 +210,12 @@ _IMAGE_FOLDER_WORDS = (
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table of Markdown."""
-    cells = (" | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) for row in rows)
-    return "\n".join([f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in cells)])
+    cells = (
+        " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) for row in rows
+    )
+    return "\n".join(
+        [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in cells)]
+    )
 
 
 def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
@@ -195,7 +226,9 @@ def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
 
 def _people(drafts: Sequence[Draft]) -> Iterator[tuple[str, int, str]]:
     for step in step_minutes(drafts):
-        of_kind = (one for draft in drafts for one in draft.events if KIND_OF[type(one.value)] == step.kind)
+        of_kind = (
+            one for draft in drafts for one in draft.events if KIND_OF[type(one.value)] == step.kind
+        )
         seats = {one.seat for one in of_kind if one.seat is not None}
         yield step.kind, len(seats), "–" if step.median is None else f"{step.median:.1f}"
 

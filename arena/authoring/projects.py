@@ -20,12 +20,20 @@ class Projects:
     """The projects among the campaigns of one database, which know `spec.KINDS`."""
 
     def __init__(
-        self, campaigns: CampaignStore, drafts: DraftStore, pictures: PictureStore, catalogue: Catalogue
+        self,
+        campaigns: CampaignStore,
+        drafts: DraftStore,
+        pictures: PictureStore,
+        catalogue: Catalogue,
     ) -> None:
-        self.campaigns, self.drafts = campaigns, drafts
-        self._pictures, self._catalogue = pictures, catalogue
+        self.campaigns = campaigns
+        self.drafts = drafts
+        self._pictures = pictures
+        self._catalogue = catalogue
 
-    def make(self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None) -> Campaign:
+    def make(
+        self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None
+    ) -> Campaign:
         """Make a project as a TOML file, or values, have it, and keep its examples' pictures.
 
         Raises CampaignError, and OSError where the disk takes no picture.
@@ -37,7 +45,9 @@ class Projects:
             except CatalogueError as error:
                 raise CampaignError(str(error)) from None
         families = tuple(
-            family.model_copy(update={"pictures": tuple(self._kept(name, read) for name in family.pictures)})
+            family.model_copy(
+                update={"pictures": tuple(self._kept(name, read) for name in family.pictures)}
+            )
             for family in spec.families
         )
         return self.campaigns.create(TASK, spec.model_copy(update={"families": families}), note)
@@ -50,12 +60,16 @@ class Projects:
         self._pictures.keep(picture)
         return f"{picture.sha256}.{picture.suffix}"
 
-    def reject(self, campaign: Campaign, draft: int, fault: Fault, why: str, note: Note | None = None) -> None:
+    def reject(
+        self, campaign: Campaign, draft: int, fault: Fault, why: str, note: Note | None = None
+    ) -> None:
         """Take a draft out, an accepted one too, as when a picture's licence was withdrawn; what it has stays stored.
 
         Its item in the bank is hidden by moderation; the votes stay. Raises DraftError.
         """
         found = self.drafts.find(campaign, draft)
         if found is None or found.state.step == "rejected":
-            raise DraftError("There is no item {} in {} that can be taken out.", draft, campaign.name)
+            raise DraftError(
+                "There is no item {} in {} that can be taken out.", draft, campaign.name
+            )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)

@@ -10,7 +10,9 @@ from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
 
 TASK = "writing"
-Licence = Literal["CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"]
+Licence = Literal[
+    "CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"
+]
 """Of a picture, in whatever version its source says. PD: public domain; own: who brings it made it, and gives it under
 the project's licence."""
 LICENCES: tuple[Licence, ...] = get_args(Licence)
@@ -34,7 +36,9 @@ class FamilySpec(SpecPart):
 class ProjectSpec(CampaignSpec):
     """A campaign in which people write items; a seat's votes are its steps."""
 
-    instructions: Annotated[str, worded("what a worker is told", 5000)] = "Do each step as its page says."
+    instructions: Annotated[str, worded("what a worker is told", 5000)] = (
+        "Do each step as its page says."
+    )
     families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]
     licence: TextLicence = "CC BY 4.0"
     """Of the texts that people write, and of the pictures that they made."""

@@ -26,7 +26,15 @@ STEPS: tuple[Step, ...] = ("instruction", "caption", "answer", "verify")
 """Those at which somebody has to act."""
 MOST_ROUNDS = 2
 """Captions of a draft, and answers to a caption: with a fault in the last one the draft is rejected."""
-_GRAVEST: tuple[Judged, ...] = ("harm", "picture", "instruction", "caption", "answer", "not told", "correct")
+_GRAVEST: tuple[Judged, ...] = (
+    "harm",
+    "picture",
+    "instruction",
+    "caption",
+    "answer",
+    "not told",
+    "correct",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,9 @@ class DraftState:
     @property
     def needs_picture(self) -> bool | None:
         """Whether the item cannot be answered blindly; None where that was not tried, or is not verified."""
-        told = [verdict.blind_correct for verdict in self.verdicts if verdict.blind_correct is not None]
+        told = [
+            verdict.blind_correct for verdict in self.verdicts if verdict.blind_correct is not None
+        ]
         return 2 * sum(told) <= len(told) if told and self.step == "accepted" else None
 
     def is_for_model(self, model: str) -> bool:
@@ -87,7 +97,9 @@ def _after(state: DraftState, event: DraftEvent, verifiers: int) -> DraftState:
         case "answer", Failure(why=why):
             return replace(state, failure=why)
         case "answer", DraftAnswer() as answer:
-            return replace(state, step="verify", answer=answer, answers=state.answers + 1, verdicts=())
+            return replace(
+                state, step="verify", answer=answer, answers=state.answers + 1, verdicts=()
+            )
         case "caption" | "answer" | "verify", BlindAnswer() as blind if not state.verdicts:
             return replace(state, blind=blind)
         case "verify", Verification() as verdict:

@@ -78,17 +78,24 @@ class DraftStore:
         None if there is nothing for this person now.
         """
         while True:
-            with self._database.read() as connection:  # all of a project is read outside of the lock
+            with (
+                self._database.read() as connection
+            ):  # all of a project is read outside of the lock
                 is_held = _held(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
                 drafts = [] if is_held else _drafts(connection, seat.campaign)
                 version = _version(connection, seat.campaign)
             with self._database.write() as connection:
                 lock(connection, seat.voter)
                 if held := _held(connection, DRAFT_CLAIM.c.seat_id == seat.id):
-                    renewed = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign))
+                    renewed = update(DRAFT_CLAIM).where(
+                        DRAFT_CLAIM.c.token == held.token, _lapsed(seat.campaign)
+                    )
                     connection.execute(renewed.values(claimed_at=now()))
                     return held
-                if seat.campaign.ended_at or _given(connection, seat).votes >= seat.campaign.spec.seat.votes:
+                if (
+                    seat.campaign.ended_at
+                    or _given(connection, seat).votes >= seat.campaign.spec.seat.votes
+                ):
                     return None
                 take_turn(connection, DRAFT)
                 if claim := self._first(connection, seat, drafts):
@@ -100,19 +107,29 @@ class DraftStore:
 
     def _first(self, connection: Connection, seat: Seat, drafts: Sequence[Draft]) -> Claim | None:
         """Claim the draft that is furthest of those that this person may act on and nobody holds."""
-        taken = set(connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign))))
+        taken = set(
+            connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign)))
+        )
         mine = [one for one in drafts if one.id not in taken and _is_for(one, seat)]
         furthest = sorted(mine, key=lambda one: -STEPS.index(one.state.step))
         claims = (self._claim(connection, seat.campaign, draft, seat) for draft in furthest)
         return next((claim for claim in claims if claim), None)
 
-    def _claim(self, connection: Connection, campaign: Campaign, draft: Draft, seat: Seat | None) -> Claim | None:
+    def _claim(
+        self, connection: Connection, campaign: Campaign, draft: Draft, seat: Seat | None
+    ) -> Claim | None:
         """Claim a draft as it was read, for a seat or a model; None if another holds it, or it has gone on."""
         claim = Claim(secrets.token_urlsafe(16), draft.id, draft.state.step, now())
         values = {"token": claim.token, "step": claim.step, "claimed_at": claim.claimed_at}
-        values |= {"seat_id": seat.id, "voter_id": seat.voter} if seat else {"seat_id": None, "voter_id": None}
+        values |= (
+            {"seat_id": seat.id, "voter_id": seat.voter}
+            if seat
+            else {"seat_id": None, "voter_id": None}
+        )
         fresh = self._database.insert(DRAFT_CLAIM).values(draft_id=draft.id, **values)
-        taken = fresh.on_conflict_do_update(index_elements=["draft_id"], set_=values, where=_lapsed(campaign))
+        taken = fresh.on_conflict_do_update(
+            index_elements=["draft_id"], set_=values, where=_lapsed(campaign)
+        )
         if connection.scalar(taken.returning(DRAFT_CLAIM.c.draft_id)) is None:
             return None
         mine = DRAFT.c.id == draft.id
@@ -124,7 +141,9 @@ class DraftStore:
     def mine(self, seat: Seat, token: str) -> tuple[Claim, Draft]:
         """What a seat holds under this token. Raises DraftError."""
         with self._database.read() as connection:
-            claim = _held(connection, (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token))
+            claim = _held(
+                connection, (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
+            )
             if claim is None:
                 raise DraftError(LOST)
             return claim, _drafts(connection, seat.campaign, DRAFT.c.id == claim.draft)[0]
@@ -137,7 +156,9 @@ class DraftStore:
         with self._database.write() as connection:
             lock(connection, seat.voter)
             mine = (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
-            claim = connection.execute(delete(DRAFT_CLAIM).where(mine).returning(DRAFT_CLAIM)).one_or_none()
+            claim = connection.execute(
+                delete(DRAFT_CLAIM).where(mine).returning(DRAFT_CLAIM)
+            ).one_or_none()
             if claim is None:
                 raise DraftError(LOST)
             values = {**_row(claim.draft_id, value), "seat_id": seat.id, "voter_id": seat.voter}
@@ -154,7 +175,10 @@ class DraftStore:
     def waits(self, seat: Seat) -> bool:
         """Whether a draft may come to this person later: others, or a model, are at work on it."""
         with self._database.read() as connection:
-            return any(one.state.is_open and seat.voter not in one.acted for one in _drafts(connection, seat.campaign))
+            return any(
+                one.state.is_open and seat.voter not in one.acted
+                for one in _drafts(connection, seat.campaign)
+            )
 
     def check_brings(self, seat: Seat, draft: int) -> None:
         """Raise DraftError if a seat has brought all the pictures that it may for a draft."""
@@ -168,7 +192,9 @@ class DraftStore:
             lock(connection, seat.voter)
             _check_brings(connection, seat, claim.draft)
             values = {"draft_id": claim.draft, "seat_id": seat.id, **picture._asdict(), "at": now()}
-            connection.execute(self._database.insert(DRAFT_PICTURE).values(values).on_conflict_do_nothing())
+            connection.execute(
+                self._database.insert(DRAFT_PICTURE).values(values).on_conflict_do_nothing()
+            )
 
     def brought(self, seat: Seat, draft: int) -> list[BroughtPicture]:
         """What a seat brought for a draft, in order."""
@@ -183,12 +209,18 @@ class DraftStore:
         with self._database.write() as connection:
             take_turn(connection, DRAFT)
             (found,) = _drafts(connection, campaign, DRAFT.c.id == draft)
-            return self._claim(connection, campaign, found, None) if found.state.is_for_model(model) else None
+            return (
+                self._claim(connection, campaign, found, None)
+                if found.state.is_for_model(model)
+                else None
+            )
 
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
         """Store what a model gave to a draft that is held for it, and let go of it; False if it was held too long."""
         with self._database.write() as connection:
-            if not connection.execute(delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)).rowcount:
+            if not connection.execute(
+                delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
+            ).rowcount:
                 return False
             for value in values:
                 connection.execute(insert(DRAFT_EVENT).values(_row(claim.draft, value)))
@@ -201,17 +233,31 @@ class DraftStore:
             if note:
                 note(connection)
 
-    def bring(self, campaign: Campaign, drafts: Iterable[tuple[str, str, Sequence[AnyValue]]]) -> int:
+    def bring(
+        self, campaign: Campaign, drafts: Iterable[tuple[str, str, Sequence[AnyValue]]]
+    ) -> int:
         """Add finished drafts (origin, family, values); return how many are new: those that are there stay."""
         new = 0
         with self._database.write() as connection:
             for origin, family, values in drafts:
-                row = {"campaign_id": campaign.id, "family": family, "origin": origin, "created_at": now()}
-                fresh = self._database.insert(DRAFT).values(row).on_conflict_do_nothing().returning(DRAFT.c.id)
+                row = {
+                    "campaign_id": campaign.id,
+                    "family": family,
+                    "origin": origin,
+                    "created_at": now(),
+                }
+                fresh = (
+                    self._database.insert(DRAFT)
+                    .values(row)
+                    .on_conflict_do_nothing()
+                    .returning(DRAFT.c.id)
+                )
                 draft = connection.scalar(fresh)
                 if draft is not None:
                     new += 1
-                    connection.execute(insert(DRAFT_EVENT), [_row(draft, value) for value in values])
+                    connection.execute(
+                        insert(DRAFT_EVENT), [_row(draft, value) for value in values]
+                    )
         return new
 
     # What there is
@@ -233,7 +279,12 @@ class DraftStore:
 
 
 def _row(draft: int, value: AnyValue) -> dict[str, object]:
-    return {"draft_id": draft, "kind": KIND_OF[type(value)], "value": value.model_dump_json(), "at": now()}
+    return {
+        "draft_id": draft,
+        "kind": KIND_OF[type(value)],
+        "value": value.model_dump_json(),
+        "at": now(),
+    }
 
 
 def _lapsed(campaign: Campaign):
@@ -261,19 +312,29 @@ def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPict
 
 def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
     if len(_brought(connection, seat, draft)) >= MOST_BROUGHT:
-        raise DraftError("You brought {} pictures for this item, the most; use some of them.", MOST_BROUGHT)
+        raise DraftError(
+            "You brought {} pictures for this item, the most; use some of them.", MOST_BROUGHT
+        )
 
 
 def _is_for(draft: Draft, seat: Seat) -> bool:
     """Whether this person may act on a draft now."""
     state = draft.state
-    return state.is_open and not state.is_for_model(project_of_seat(seat).model) and seat.voter not in draft.acted
+    return (
+        state.is_open
+        and not state.is_for_model(project_of_seat(seat).model)
+        and seat.voter not in draft.acted
+    )
 
 
 def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
     """The family that lacks the largest share of its items; None if none lacks any."""
     there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
-    lacks = [(1 - there[one.name] / one.wanted, one.name) for one in spec.families if there[one.name] < one.wanted]
+    lacks = [
+        (1 - there[one.name] / one.wanted, one.name)
+        for one in spec.families
+        if there[one.name] < one.wanted
+    ]
     return max(lacks, key=lambda lack: lack[0])[1] if lacks else None
 
 
@@ -281,7 +342,9 @@ def _version(connection: Connection, campaign: Campaign) -> tuple[int, int | Non
     """Changes with a project's drafts and events."""
     drafts = select(func.count()).select_from(DRAFT).where(DRAFT.c.campaign_id == campaign.id)
     events = select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT))
-    return connection.execute(drafts).scalar_one(), connection.scalar(events.where(DRAFT.c.campaign_id == campaign.id))
+    return connection.execute(drafts).scalar_one(), connection.scalar(
+        events.where(DRAFT.c.campaign_id == campaign.id)
+    )
 
 
 def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
@@ -292,21 +355,41 @@ def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
 
 def _drafts(connection: Connection, campaign: Campaign, *where) -> list[Draft]:
     mine = select(DRAFT).where(DRAFT.c.campaign_id == campaign.id, *where)
-    gone = select(SEAT_ENTRY.c.seat_id).join(SEAT_EVENT, SEAT_EVENT.c.seat_id == SEAT_ENTRY.c.seat_id)
+    gone = select(SEAT_ENTRY.c.seat_id).join(
+        SEAT_EVENT, SEAT_EVENT.c.seat_id == SEAT_ENTRY.c.seat_id
+    )
     gone = gone.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
     withdrew = set(connection.scalars(gone))
-    of_these = DRAFT_EVENT.c.draft_id.in_(select(DRAFT.c.id).where(DRAFT.c.campaign_id == campaign.id, *where))
+    of_these = DRAFT_EVENT.c.draft_id.in_(
+        select(DRAFT.c.id).where(DRAFT.c.campaign_id == campaign.id, *where)
+    )
     told = connection.execute(select(DRAFT_EVENT).where(of_these).order_by(DRAFT_EVENT.c.id))
     events = grouped((row.draft_id, row) for row in told)
     rows = connection.execute(mine.order_by(DRAFT.c.id)).all()
-    return [_draft(row, events.get(row.id, ()), withdrew, project_of(campaign.spec)) for row in rows]
+    return [
+        _draft(row, events.get(row.id, ()), withdrew, project_of(campaign.spec)) for row in rows
+    ]
 
 
 def _draft(row: Row, events: Iterable[Row], withdrew: Collection[int], spec: ProjectSpec) -> Draft:
     counted = tuple(
-        DraftEvent(VALUES[one.kind].model_validate_json(one.value), one.seat_id, one.voter_id, one.began_at, one.at)
+        DraftEvent(
+            VALUES[one.kind].model_validate_json(one.value),
+            one.seat_id,
+            one.voter_id,
+            one.began_at,
+            one.at,
+        )
         for one in events
         if one.seat_id not in withdrew
     )
     acted = frozenset(one.voter_id for one in events if one.voter_id is not None)
-    return Draft(row.id, row.family, row.origin, row.created_at, counted, acted, draft_state(counted, spec.verifiers))
+    return Draft(
+        row.id,
+        row.family,
+        row.origin,
+        row.created_at,
+        counted,
+        acted,
+        draft_state(counted, spec.verifiers),
+    )

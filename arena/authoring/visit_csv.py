@@ -34,11 +34,9 @@ from arena.types import item_key
 
 DRAFTER = "GPT-4"
 """Whose answers the table has."""
-_CORRECT, _CAPTION, _ANSWER = (
-    "human_ratings_gpt4_correct",
-    "human_ratings_problem_in_caption",
-    "human_ratings_problem_in_gpt4",
-)
+_CORRECT = "human_ratings_gpt4_correct"
+_CAPTION = "human_ratings_problem_in_caption"
+_ANSWER = "human_ratings_problem_in_gpt4"
 _RIGHTS = "public_images_metadata"
 _ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
 """Columns that no step of ours has, kept as they are."""
@@ -63,7 +61,9 @@ def read_visit(path: Path) -> list[FinishedDraft]:
         with row_errors(path.name, record.row):
             found.append(_finished(record))
     if not found:
-        raise RowsError("expected a row for each item, found none; choose VisIT-Bench's table", path.name)
+        raise RowsError(
+            "expected a row for each item, found none; choose VisIT-Bench's table", path.name
+        )
     return found
 
 
@@ -79,25 +79,39 @@ def import_visit(
     if project is None or project.task != TASK:
         wanted = Counter(draft.family for draft in drafts)
         families = [{"name": family, "wanted": number} for family, number in wanted.items()]
-        values = {"name": name, "seat": {"votes": 1, "pay": 0}, "free_pictures": False, "families": families}
+        values = {
+            "name": name,
+            "seat": {"votes": 1, "pay": 0},
+            "free_pictures": False,
+            "families": families,
+        }
         try:
             spec = read_spec(ProjectSpec, values)
         except CampaignError as error:
             raise CampaignError(f"{path.name} makes no project {name[:80]!r}: {error}") from None
         project = campaigns.create(TASK, spec, note, ended="its items came finished")
     if project_of(project.spec).verifiers != 1:
-        raise CampaignError(f"{name} wants three verifiers, and the table has one verdict a row; choose another name")
+        raise CampaignError(
+            f"{name} wants three verifiers, and the table has one verdict a row; choose another name"
+        )
     return project, store.bring(project, drafts)
 
 
 def _finished(record: Record) -> FinishedDraft:
     row = record.values
     require_columns(record, VISIT_COLUMNS)
-    addresses, text = list_in(row, "images"), text_in(row, "instruction")
+    addresses = list_in(row, "images")
+    text = text_in(row, "instruction")
     if len(addresses) > MOST_PICTURES:
-        raise RowsError(f"expected 1 to {MOST_PICTURES} images, found {len(addresses)}; take some out", column="images")
+        raise RowsError(
+            f"expected 1 to {MOST_PICTURES} images, found {len(addresses)}; take some out",
+            column="images",
+        )
     if _flag(row, "is_multiple_images") is not (len(addresses) > 1):
-        raise RowsError(f"is {row['is_multiple_images']}, and images has {len(addresses)}", column="is_multiple_images")
+        raise RowsError(
+            f"is {row['is_multiple_images']}, and images has {len(addresses)}",
+            column="is_multiple_images",
+        )
     instruction = Instruction(
         text=text,
         pictures=tuple(ItemPicture(url=address) for address in addresses),
@@ -106,16 +120,24 @@ def _finished(record: Record) -> FinishedDraft:
     said = _judged(row)
     captions = Captions(texts=tuple(captions_in(row, len(addresses))))
     values: list[AnyValue] = [instruction, captions]
-    values += [DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER), Verification(said=said)]
+    values += [
+        DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER),
+        Verification(said=said),
+    ]
     if said != "correct":
         values.append(Reject(fault=said))  # a fault that returns a draft of ours ended theirs
-    return FinishedDraft(item_key(text, addresses), text_in(row, "instruction_category"), tuple(values))
+    return FinishedDraft(
+        item_key(text, addresses), text_in(row, "instruction_category"), tuple(values)
+    )
 
 
 def _judged(row: Row) -> Judged:
     correct, caption, answer = (_flag(row, column) for column in (_CORRECT, _CAPTION, _ANSWER))
     if correct + caption + answer > 1:
-        raise RowsError(f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row", column=_CORRECT)
+        raise RowsError(
+            f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row",
+            column=_CORRECT,
+        )
     fault: Fault = "caption" if caption else "answer" if answer else "not told"
     return "correct" if correct else fault
 
@@ -135,8 +157,12 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
         raise ValueError(f"item {draft.id} is not verified; it has no row")
-    said, pictures = state.judgements[-1], state.instruction.pictures
-    captions: Sequence[str | float] = [*state.captions, *[nan] * (MOST_PICTURES - len(state.captions))]
+    said = state.judgements[-1]
+    pictures = state.instruction.pictures
+    captions: Sequence[str | float] = [
+        *state.captions,
+        *[nan] * (MOST_PICTURES - len(state.captions)),
+    ]
     values = {
         "instruction_category": draft.family,
         "images": json.dumps([picture.url or picture.name for picture in pictures]),

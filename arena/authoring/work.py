@@ -60,9 +60,13 @@ class OfferedPicture(NamedTuple):
 class Writing:
     """What seats of one database's projects do; `fetcher` asks for pictures at links."""
 
-    def __init__(self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None) -> None:
-        self.store, self.pictures = store, pictures
-        self._fetcher, self._fetches = fetcher, BoundedSemaphore(FETCHES)
+    def __init__(
+        self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None
+    ) -> None:
+        self.store = store
+        self.pictures = pictures
+        self._fetcher = fetcher
+        self._fetches = BoundedSemaphore(FETCHES)
         self._decodes = BoundedSemaphore(DECODES)
 
     def progress(self, seat: Seat) -> SeatProgress:
@@ -110,7 +114,9 @@ class Writing:
         """Keep the picture at a public https link; few at once. Not for a running event loop."""
         self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
         if not self._fetches.acquire(blocking=False):
-            raise DraftError("Other links are being asked for their pictures. Try again in half a minute.")
+            raise DraftError(
+                "Other links are being asked for their pictures. Try again in half a minute."
+            )
         try:
             return self.upload_picture(seat, token, fetch(url.strip(), self._fetcher), url.strip())
         except FetchError as error:
@@ -126,29 +132,46 @@ class Writing:
         self, seat: Seat, token: str, text: str, offered: Sequence[OfferedPicture], answer: str = ""
     ) -> Instruction:
         """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError."""
-        draft, spec = self._at(seat, token, "instruction").draft, project_of_seat(seat)
+        draft = self._at(seat, token, "instruction").draft
+        spec = project_of_seat(seat)
         text = written("text of the instruction", text, "instruction")
         answer = written("text of the answer", answer, "answer") if answer.strip() else ""
         if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= MOST_PICTURES:
-            raise DraftError("An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered))
+            raise DraftError(
+                "An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered)
+            )
         brought = {one.sha256: one for one in self.store.brought(seat, draft.id)}
-        pictures, hashes = [], []
+        pictures = []
+        hashes = []
         for number, one in enumerate(offered, 1):
             if one.sha256 not in brought:
-                raise DraftError("Picture {} is none that you brought; choose its file again.", number)
+                raise DraftError(
+                    "Picture {} is none that you brought; choose its file again.", number
+                )
             check_credit(number, one.credit, spec)
             kept = brought[one.sha256]
-            pictures.append(ItemPicture(sha256=kept.sha256, suffix=kept.suffix, url=kept.url, credit=one.credit))
+            pictures.append(
+                ItemPicture(sha256=kept.sha256, suffix=kept.suffix, url=kept.url, credit=one.credit)
+            )
             hashes.append(kept.hash)
         alike = similar_pictures(hashes, self.store.picture_hashes(draft.id))
-        warnings = [f"Picture {number} looks like one of item {drafts[0]}." for number, drafts in alike.items()]
-        others = (one.state.instruction for one in self.store.drafts(seat.campaign) if one.id != draft.id)
+        warnings = [
+            f"Picture {number} looks like one of item {drafts[0]}."
+            for number, drafts in alike.items()
+        ]
+        others = (
+            one.state.instruction for one in self.store.drafts(seat.campaign) if one.id != draft.id
+        )
         if found := similar_texts(text, (one.text for one in others if one)):
-            line = " ".join(found[0].split())  # as a browser sends it back, whatever line ends it has
+            line = " ".join(
+                found[0].split()
+            )  # as a browser sends it back, whatever line ends it has
             warnings.append(f"The instruction is nearly that of another item: {line[:200]}")
         if names_answer(text, answer):
             warnings.append("The instruction has all the words of its answer, so that it tells it.")
-        return Instruction(text=text, pictures=tuple(pictures), answer=answer, warnings=tuple(warnings))
+        return Instruction(
+            text=text, pictures=tuple(pictures), answer=answer, warnings=tuple(warnings)
+        )
 
     def write(self, seat: Seat, token: str, instruction: Instruction) -> None:
         """Store what `instruction` returned, whether or not it warns. Raises DraftError."""
@@ -162,26 +185,40 @@ class Writing:
         instruction = draft.state.instruction
         assert instruction
         if len(texts) != len(instruction.pictures):
-            raise DraftError("There are {} captions for {} pictures.", len(texts), len(instruction.pictures))
-        captions = [check_caption(number, text, instruction.answer) for number, text in enumerate(texts, 1)]
+            raise DraftError(
+                "There are {} captions for {} pictures.", len(texts), len(instruction.pictures)
+            )
+        captions = [
+            check_caption(number, text, instruction.answer) for number, text in enumerate(texts, 1)
+        ]
         self.store.give(seat, token, Captions(texts=tuple(captions)))
         return draft.id
 
     def answer(self, seat: Seat, token: str, text: str) -> None:
         """Store a person's answer. Raises DraftError."""
         self._at(seat, token, "answer")
-        self.store.give(seat, token, DraftAnswer(text=written("text of the answer", text, "answer")))
+        self.store.give(
+            seat, token, DraftAnswer(text=written("text of the answer", text, "answer"))
+        )
 
-    def verify(self, seat: Seat, token: str, said: str, note: str = "", blind: bool | None = None) -> None:
+    def verify(
+        self, seat: Seat, token: str, said: str, note: str = "", blind: bool | None = None
+    ) -> None:
         """Store a verdict; `blind`: whether the blind answer is correct too, where there is one. Raises DraftError."""
         state = self._at(seat, token, "verify").draft.state
         judged: Judged | None = next((one for one in JUDGED if one == said != "not told"), None)
         if judged is None:
             raise DraftError("Say whether the answer is correct, or where the fault is.")
         if state.blind and judged == "correct" and blind is None:
-            raise DraftError("Say whether the answer that was given without the picture is correct too.")
+            raise DraftError(
+                "Say whether the answer that was given without the picture is correct too."
+            )
         note = written("text of the note", note, "note") if note.strip() else ""
-        self.store.give(seat, token, Verification(said=judged, note=note, blind_correct=blind if state.blind else None))
+        self.store.give(
+            seat,
+            token,
+            Verification(said=judged, note=note, blind_correct=blind if state.blind else None),
+        )
 
     def skip(self, seat: Seat, token: str, reason: str = "") -> None:
         """Leave a draft to others, for good. Raises DraftError."""
@@ -191,5 +228,7 @@ class Writing:
 def credit_of(form: Mapping[str, str]) -> Credit:
     """A credit out of a form's source, creator, licence and statement; a licence that is not known is none."""
     licence: Licence | None = next((one for one in LICENCES if one == form.get("licence")), None)
-    source, creator, statement = (form.get(name, "").strip() for name in ("source", "creator", "statement"))
+    source, creator, statement = (
+        form.get(name, "").strip() for name in ("source", "creator", "statement")
+    )
     return Credit(source=source, creator=creator, licence=licence, statement=statement)

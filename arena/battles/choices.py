@@ -14,9 +14,28 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, FromClause, Row, Select, Table, bindparam, case, func, insert, select
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    case,
+    func,
+    insert,
+    select,
+)
 
-from arena.clock import LAST_OPEN, SECOND, UNDO_GRACE_SECONDS, UNDO_SECONDS, hold_clock, keep_time, tick
+from arena.clock import (
+    LAST_OPEN,
+    SECOND,
+    UNDO_GRACE_SECONDS,
+    UNDO_SECONDS,
+    hold_clock,
+    keep_time,
+    tick,
+)
 from arena.database import Database, now
 from arena.errors import VoterError
 from arena.items.store import MODEL
@@ -29,7 +48,9 @@ class UnknownBattleError(LookupError):
     """No such battle for this voter; another voter's battle and a forged token read the same."""
 
     def __init__(self) -> None:
-        super().__init__("This battle is not yours or does not exist. Press Next, or reload the page.")
+        super().__init__(
+            "This battle is not yours or does not exist. Press Next, or reload the page."
+        )
 
 
 class ChoiceError(VoterError):
@@ -55,7 +76,11 @@ class ChoiceTables:
     def counted_votes(self, *columns) -> Select:
         """A SELECT of columns over the counted votes: the last vote of each battle that is not undone."""
         joined = self.votes.outerjoin(self.undo, self.undo.c.battle_id == self.vote.c.battle_id)
-        return select(*columns).select_from(joined).where((self.vote.c.attempt == 2) | self.undo.c.battle_id.is_(None))
+        return (
+            select(*columns)
+            .select_from(joined)
+            .where((self.vote.c.attempt == 2) | self.undo.c.battle_id.is_(None))
+        )
 
     def final_votes(self, *columns) -> Select:
         """A SELECT of columns over the counted votes that can no longer be undone."""
@@ -67,16 +92,20 @@ class ChoiceTables:
 
     @cached_property
     def _open(self) -> Select:
-        recent, reveal = self.vote.alias("young"), self.reveal.c.battle_id
+        recent = self.vote.alias("young")
+        reveal = self.reveal.c.battle_id
         revealed = select(reveal).where(reveal == recent.c.battle_id).exists()
-        return select(recent.c.id).where(recent.c.attempt == 1, recent.c.tick > LAST_OPEN, ~revealed)
+        return select(recent.c.id).where(
+            recent.c.attempt == 1, recent.c.tick > LAST_OPEN, ~revealed
+        )
 
     def states(self, battles: FromClause, *columns) -> Select:
         """A SELECT of battles, their events, the counted choice, and further columns.
 
         These are `model_a`, `model_b`, `outside` (why the vote counts for no board) and the keys of the win counts.
         """
-        battle, vote = self.battle.c.id, self.vote.c
+        battle = self.battle.c.id
+        vote = self.vote.c
         attempt = case((self.undo.c.battle_id.is_(None), 1), else_=2)
         joined = (
             battles.outerjoin(self.undo, self.undo.c.battle_id == battle)
@@ -105,20 +134,33 @@ class ChoiceStore(Generic[AnyBattle]):
         battle_of: Callable[[Connection, Row], AnyBattle],
     ) -> None:
         """`open_votes` selects the ranked votes that may still be undone, `battle_of` reads a row of the `states`."""
-        self._database, self._tables, self._battle_of = database, tables, battle_of
+        self._database = database
+        self._tables = tables
+        self._battle_of = battle_of
         # Built once: building a statement costs more than running it.
-        battle, wins = tables.battle, tables.wins
+        battle = tables.battle
+        wins = tables.wins
         mine = (battle.c.token == bindparam("name")) & (battle.c.voter_id == bindparam("voter"))
         self._mine = states.where(mine)
         self._lock_mine = select(battle.c.id).where(mine).with_for_update()
         self._of_id = states.where(battle.c.id == bindparam("battle"))
-        self._insert_once = database.insert(tables.vote).on_conflict_do_nothing().returning(tables.vote.c.id)
+        self._insert_once = (
+            database.insert(tables.vote).on_conflict_do_nothing().returning(tables.vote.c.id)
+        )
         added = database.insert(wins)
-        counted = {"n": wins.c.n + added.excluded.n, "left_n": wins.c.left_n + added.excluded.left_n}
+        counted = {
+            "n": wins.c.n + added.excluded.n,
+            "left_n": wins.c.left_n + added.excluded.left_n,
+        }
         counted["change"] = added.excluded.change
-        self._add_to_wins = added.on_conflict_do_update(index_elements=wins.primary_key, set_=counted)
-        self._boards = [column.name for column in wins.primary_key if column.name not in ("winner", "loser")]
-        pair, voted = (wins.c.winner, wins.c.loser), (tables.vote.c.winner, tables.vote.c.loser)
+        self._add_to_wins = added.on_conflict_do_update(
+            index_elements=wins.primary_key, set_=counted
+        )
+        self._boards = [
+            column.name for column in wins.primary_key if column.name not in ("winner", "loser")
+        ]
+        pair = (wins.c.winner, wins.c.loser)
+        voted = (tables.vote.c.winner, tables.vote.c.loser)
         self._pair_votes = select(*pair, func.sum(wins.c.n)).group_by(*pair)
         self._open_pair_votes = open_votes(*voted, func.count()).group_by(*voted)
 
@@ -133,7 +175,9 @@ class ChoiceStore(Generic[AnyBattle]):
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
                 check_undo(connection, row)
-                connection.execute(insert(self._tables.undo).values(battle_id=row.id, undone_at=now()))
+                connection.execute(
+                    insert(self._tables.undo).values(battle_id=row.id, undone_at=now())
+                )
                 if row.outside is None:
                     self._add_to_win_counts(connection, row, row.choice, -1)
             elif not row.undone:
@@ -147,7 +191,9 @@ class ChoiceStore(Generic[AnyBattle]):
             if row.choice is None:
                 raise ChoiceError("Choose A or B first; the names appear after that.")
             values = {"battle_id": row.id, "revealed_at": now()}
-            connection.execute(self._database.insert(self._tables.reveal).values(values).on_conflict_do_nothing())
+            connection.execute(
+                self._database.insert(self._tables.reveal).values(values).on_conflict_do_nothing()
+            )
             return self._stored(connection, row.id)
 
     def names(self, voter: int, token: str) -> Names:
@@ -156,7 +202,9 @@ class ChoiceStore(Generic[AnyBattle]):
             row = self._find(connection, voter, token)
             if not row.revealed:
                 raise ChoiceError("The names appear after your choice.")
-            query = select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_((row.model_a, row.model_b)))
+            query = select(MODEL.c.id, MODEL.c.display).where(
+                MODEL.c.id.in_((row.model_a, row.model_b))
+            )
             display = {model: name for model, name in connection.execute(query)}
         return Names(display[row.model_a], display[row.model_b])
 
@@ -181,17 +229,33 @@ class ChoiceStore(Generic[AnyBattle]):
         return row
 
     def _stored(self, connection: Connection, battle: int) -> AnyBattle:
-        return self._battle_of(connection, connection.execute(self._of_id, {"battle": battle}).one())
+        return self._battle_of(
+            connection, connection.execute(self._of_id, {"battle": battle}).one()
+        )
 
     def _insert(
         self, connection: Connection, row: Row, attempt: int, choice: Side, terms: str, **more: Any
     ) -> datetime | None:
         """Insert a vote and count it; None if that attempt has one. Raises ChoiceError if it was taken back."""
         if attempt == 1 and row.undone:
-            raise ChoiceError("That choice was taken back in another tab; reload the page to choose again.")
+            raise ChoiceError(
+                "That choice was taken back in another tab; reload the page to choose again."
+            )
         winner, loser = _winner_and_loser(row, choice)
-        values = {"battle_id": row.id, "attempt": attempt, "voter_id": row.voter_id, "choice": choice, "terms": terms}
-        values |= {"winner": winner, "loser": loser, "voted_at": now(), "tick": tick(connection), **more}
+        values = {
+            "battle_id": row.id,
+            "attempt": attempt,
+            "voter_id": row.voter_id,
+            "choice": choice,
+            "terms": terms,
+        }
+        values |= {
+            "winner": winner,
+            "loser": loser,
+            "voted_at": now(),
+            "tick": tick(connection),
+            **more,
+        }
         if connection.scalar(self._insert_once, values) is None:
             return None
         if more.get("outside") is None:
@@ -202,7 +266,9 @@ class ChoiceStore(Generic[AnyBattle]):
         """A battle whose choice stands. Raises ChoiceError if it is another one."""
         row = connection.execute(self._of_id, {"battle": battle}).one()
         if row.choice != choice:
-            raise ChoiceError("You already chose {} in this battle; that choice stands.", row.choice.upper())
+            raise ChoiceError(
+                "You already chose {} in this battle; that choice stands.", row.choice.upper()
+            )
         return self._battle_of(connection, row)
 
     def _add_to_win_counts(self, connection: Connection, row: Row, choice: Side, by: int) -> None:
@@ -244,7 +310,9 @@ def check_undo(connection: Connection, row: Row) -> None:
     if row.revealed:
         raise ChoiceError("The names have been shown; the choice is final.")
     if hold_clock(connection) - row.tick > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
-        raise ChoiceError("A choice can be taken back for {} seconds; this one is final.", UNDO_SECONDS)
+        raise ChoiceError(
+            "A choice can be taken back for {} seconds; this one is final.", UNDO_SECONDS
+        )
 
 
 def _winner_and_loser(row: Row, choice: Side) -> tuple[int, int]:

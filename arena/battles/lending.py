@@ -28,8 +28,10 @@ class Lending:
 
     def __init__(self, database: Database, login: bool, campaigns: Collection[str] = ()) -> None:
         self.login = login
-        self._database, self._campaigns = database, campaigns
-        self._days, self._voters = NetworkDays(database), Voters(database)
+        self._database = database
+        self._campaigns = campaigns
+        self._days = NetworkDays(database)
+        self._voters = Voters(database)
 
     def to_cookie(self, cookie_hash: str, network: str | None = None) -> str | None:
         return self.to_voter(self._voters.voter(cookie_hash), network)
@@ -37,7 +39,11 @@ class Lending:
     def to_voter(self, voter: int, network: str | None) -> str | None:
         """Return the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
-        seats = select(SEAT.c.id).where(SEAT.c.voter_id == voter, SEAT.c.campaign.in_(self._campaigns)).limit(1)
+        seats = (
+            select(SEAT.c.id)
+            .where(SEAT.c.voter_id == voter, SEAT.c.campaign.in_(self._campaigns))
+            .limit(1)
+        )
         with self._database.read() as connection:
             if connection.scalar(person) is not None:
                 return None

@@ -32,11 +32,20 @@ _SOURCE_OF = select(SOURCE.c.name).join(ITEM).where(ITEM.c.id == bindparam("item
 _REFERENCE = (
     select(ANSWER.c.id, ANSWER.c.text)
     .join(MODEL, MODEL.c.id == ANSWER.c.model_id)
-    .where(ANSWER.c.item_id == bindparam("item"), MODEL.c.name == REFERENCE, ANSWER.c.withdrawn_at.is_(None))
+    .where(
+        ANSWER.c.item_id == bindparam("item"),
+        MODEL.c.name == REFERENCE,
+        ANSWER.c.withdrawn_at.is_(None),
+    )
 )
-_A, _B, _MODEL_A, _MODEL_B = ANSWER.alias("a"), ANSWER.alias("b"), MODEL.alias("model_a"), MODEL.alias("model_b")
+_A = ANSWER.alias("a")
+_B = ANSWER.alias("b")
+_MODEL_A = MODEL.alias("model_a")
+_MODEL_B = MODEL.alias("model_b")
 _FINISHED = (
-    BANK.final_votes(BATTLE.c.item_id, _A.c.id, _B.c.id, _MODEL_A.c.display, _MODEL_B.c.display, VOTE.c.choice)
+    BANK.final_votes(
+        BATTLE.c.item_id, _A.c.id, _B.c.id, _MODEL_A.c.display, _MODEL_B.c.display, VOTE.c.choice
+    )
     .add_columns(_A.c.text, _B.c.text, VOTE.c.winner)
     .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.id == bindparam("battle"))
     .where(BATTLE.c.answer_a == _A.c.id, BATTLE.c.answer_b == _B.c.id)
@@ -46,7 +55,11 @@ _FINISHED = (
 )
 _MINE = (
     BANK.counted_votes(VOTE.c.winner, VOTE.c.loser)
-    .where(VOTE.c.battle_id == REVEAL.c.battle_id, VOTE.c.battle_id == BATTLE.c.id, VOTE.c.voter_id.in_(_SELVES))
+    .where(
+        VOTE.c.battle_id == REVEAL.c.battle_id,
+        VOTE.c.battle_id == BATTLE.c.id,
+        VOTE.c.voter_id.in_(_SELVES),
+    )
     .where(BATTLE.c.draw.is_distinct_from("check"))
 )
 
@@ -119,12 +132,21 @@ class Outcomes:
         keep_time(self.database, VOTE)
         with self.database.read() as connection:
             found = connection.execute(_FINISHED, asked).first()
-            if found is None or connection.scalar(_SOURCE_OF, {"item": found[0]}) in self.closed(connection):
+            if found is None or connection.scalar(_SOURCE_OF, {"item": found[0]}) in self.closed(
+                connection
+            ):
                 return None
             item, a, b, name_a, name_b, choice, text_a, text_b, winner = found
             votes = dict(connection.execute(_EVERYBODY, asked).all())
             reference = _reference(connection, item, (a, b))
-        shown = (Names(name_a, name_b), (text_a, text_b), choice, votes[winner], sum(votes.values()), reference)
+        shown = (
+            Names(name_a, name_b),
+            (text_a, text_b),
+            choice,
+            votes[winner],
+            sum(votes.values()),
+            reference,
+        )
         return FinishedBattle(asked["battle"], item, *shown)
 
     def preferences(self, voter: int) -> Sequence[Preference]:
@@ -135,7 +157,11 @@ class Outcomes:
             for winner, loser in connection.execute(_MINE, {"voter": voter}):
                 wins[winner] += 1
                 battles.update((winner, loser))
-            names = dict(connection.execute(select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_(battles))).all())
+            names = dict(
+                connection.execute(
+                    select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_(battles))
+                ).all()
+            )
         found = [Preference(names[model], wins[model], n) for model, n in battles.items()]
         return sorted(found, key=lambda one: (-one.wins / one.battles, -one.battles, one.model))
 

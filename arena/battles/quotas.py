@@ -21,7 +21,12 @@ from arena.items.store import model_names
 from arena.network import client_address, public_network
 from arena.settings import VoteLimits
 
-NETWORK_KEY = Table("network_key", METADATA, Column("day", Text, primary_key=True), Column("key", Text, nullable=False))
+NETWORK_KEY = Table(
+    "network_key",
+    METADATA,
+    Column("day", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+)
 """`day`: 2026-11-24, or 2026-11 for the codes of voters."""
 NETWORK_DAY = Table(
     "network_day",
@@ -35,8 +40,12 @@ Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "vote
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
-_OF_BANK = select(func.count()).where(BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~SKIPPED)
-_LIVE = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE)
+_OF_BANK = select(func.count()).where(
+    BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~SKIPPED
+)
+_LIVE = select(func.count()).where(
+    LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE
+)
 _SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
 """The battles a voter was served since a time; built once, since building it costs more than running it."""
 LIMITS = VoteLimits()
@@ -55,15 +64,23 @@ class NetworkDays:
 
     def more(self, connection: Connection, network: str, what: Kind) -> int:
         """Add one to the network's count and return today's count."""
-        values = {"network": self.code(connection, network, what), "day": f"{now():%Y-%m-%d}", "dealt": 1}
+        values = {
+            "network": self.code(connection, network, what),
+            "day": f"{now():%Y-%m-%d}",
+            "dealt": 1,
+        }
         fresh = self._database.insert(NETWORK_DAY).values(values)
-        more = fresh.on_conflict_do_update(index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1})
+        more = fresh.on_conflict_do_update(
+            index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1}
+        )
         return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
 
     def note(self, connection: Connection, network: str, voter: int) -> None:
         """Remember that a voter came from a network: votes of one network are weighed together."""
         values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
-        connection.execute(self._database.insert(VOTER_NETWORK).values(values).on_conflict_do_nothing())
+        connection.execute(
+            self._database.insert(VOTER_NETWORK).values(values).on_conflict_do_nothing()
+        )
 
     def code(self, connection: Connection, network: str, what: Kind) -> str:
         """Return the network's code of today, another one for each kind; that of voters lasts for a month."""
@@ -73,7 +90,9 @@ class NetworkDays:
         if secret is None:
             self.forget(connection)
             values = {"day": day, "key": secrets.token_hex(32)}
-            connection.execute(self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing())
+            connection.execute(
+                self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing()
+            )
             secret = connection.execute(key).scalar_one()
         return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
 
@@ -81,7 +100,9 @@ class NetworkDays:
         """Delete the counts of the days before, and the keys of days and months before."""
         today = f"{now():%Y-%m-%d}"
         connection.execute(delete(NETWORK_DAY).where(NETWORK_DAY.c.day < today))
-        connection.execute(delete(NETWORK_KEY).where(NETWORK_KEY.c.day < today, NETWORK_KEY.c.day != today[:7]))
+        connection.execute(
+            delete(NETWORK_KEY).where(NETWORK_KEY.c.day < today, NETWORK_KEY.c.day != today[:7])
+        )
 
 
 class Quotas:
@@ -97,30 +118,45 @@ class Quotas:
         self.check_voter(connection, voter)
         if network is not None:
             if self._days.more(connection, network, "battles") > self._limits.network_day:
-                raise LimitError("Your network has had its battles for today. There are more from midnight (UTC).")
+                raise LimitError(
+                    "Your network has had its battles for today. There are more from midnight (UTC)."
+                )
             self._days.note(connection, network, voter)
 
     def check_voter(self, connection: Connection, voter: int) -> None:
         """Raise LimitError if a voter has had today's battles."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-        if connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one() >= self._limits.voter_day:
+        if (
+            connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one()
+            >= self._limits.voter_day
+        ):
             raise LimitError(
                 "That was the last battle for today: one voter has at most {} a day. Thank you! "
                 "There are more from midnight (UTC).",
                 self._limits.voter_day,
             )
 
-    def count_live_battle(self, connection: Connection, voter: int, item: int | None, network: str | None) -> None:
+    def count_live_battle(
+        self, connection: Connection, voter: int, item: int | None, network: str | None
+    ) -> None:
         """Count one more live battle, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
         self.count_battle(connection, voter, network)
-        about = select(func.count()).where(LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item)
+        about = select(func.count()).where(
+            LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item
+        )
         if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
-            raise LimitError("You have had as many battles about this item as one voter may; take another item.")
+            raise LimitError(
+                "You have had as many battles about this item as one voter may; take another item."
+            )
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
         """The pairs of models, by name, that a voter has had in live battles as often as allowed."""
-        first = select(LIVE_TURN.c.model_a, LIVE_TURN.c.model_b).join(LIVE_BATTLE).where(LIVE_TURN.c.number == 1)
+        first = (
+            select(LIVE_TURN.c.model_a, LIVE_TURN.c.model_b)
+            .join(LIVE_BATTLE)
+            .where(LIVE_TURN.c.number == 1)
+        )
         with self._database.read() as connection:
             name = model_names(connection)
             rows = connection.execute(first.where(LIVE_BATTLE.c.voter_id.in_(selves(voter))))
@@ -141,4 +177,6 @@ class Networks:
     def of(self, request: Any) -> str | None:
         """The network of a Starlette or Gradio request; None for a private address, which identifies none."""
         peer = request.client.host if request.client else ""
-        return public_network(client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops))
+        return public_network(
+            client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops)
+        )

@@ -36,8 +36,12 @@ class NoBattle(Enum):
     """Why there is no battle to show, in words for the voter."""
 
     EMPTY = "There are no items yet. Bring some in: python -m arena items folder DIR"
-    IMAGES_MISSING = "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS."
-    FEWER_THAN_TWO = "No item has answers of two models yet. Bring more in: python -m arena items answers FILE"
+    IMAGES_MISSING = (
+        "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS."
+    )
+    FEWER_THAN_TWO = (
+        "No item has answers of two models yet. Bring more in: python -m arena items answers FILE"
+    )
     NO_SUCH_ITEM = "There is no such item here, or it has no two answers to compare."
     ALL_SEEN = "You have compared everything there is here. Thank you!"
 
@@ -50,7 +54,9 @@ class BattleRequest:
     family: str | None = None
 
     def fits(self, item: Item) -> bool:
-        return item.key == self.item if self.item is not None else self.family in (None, item.family)
+        return (
+            item.key == self.item if self.item is not None else self.family in (None, item.family)
+        )
 
 
 class PairSampler:
@@ -66,7 +72,10 @@ class PairSampler:
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
-        self._store, self._items, self._campaigns, self._limits = store, items, campaigns, limits
+        self._store = store
+        self._items = items
+        self._campaigns = campaigns
+        self._limits = limits
         self._demo_bank: DemoBank = demo_bank
         self._coin = random.SystemRandom()
         self._pair_votes: Mapping[Pair, int] = {}
@@ -85,7 +94,11 @@ class PairSampler:
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
 
     def next_battle(
-        self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None, network: str | None = None
+        self,
+        voter: int,
+        request: BattleRequest,
+        seat: UnsignedSeat | None = None,
+        network: str | None = None,
     ) -> Battle | NoBattle:
         """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
@@ -97,7 +110,9 @@ class PairSampler:
         self._count_votes()
         battle = self._store.serve(
             voter,
-            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
+            choose=lambda taken: self._maybe_check_item(
+                self._draw(wanted, taken, seat), taken, kind
+            ),
             comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
             item=linked,
             seat=seat.id if seat else None,
@@ -106,7 +121,9 @@ class PairSampler:
         )
         return battle or self._why_none(items, wanted)
 
-    def hold(self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None) -> Held | None:
+    def hold(
+        self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None
+    ) -> Held | None:
         """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
@@ -117,12 +134,16 @@ class PairSampler:
         self._count_votes()
         return self._store.hold(
             voter,
-            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken, seat), taken, kind),
+            choose=lambda taken: self._maybe_check_item(
+                self._draw(wanted, taken, seat), taken, kind
+            ),
             stands=lambda held, taken: self._stands(held, items, taken, seat),
             seat=seat.id if seat else None,
         )
 
-    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None) -> bool:
+    def _stands(
+        self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None
+    ) -> bool:
         """Whether a held draw could be drawn now: its answers are in use, and nobody took its place meanwhile."""
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
@@ -136,10 +157,14 @@ class PairSampler:
         """Whether an unfinished battle can be shown and has kept its place in the campaign."""
         if battle.item not in self._items.bank().items:
             return False
-        lapsed = seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
+        lapsed = (
+            seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
+        )
         return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
 
-    def _maybe_check_item(self, found: Draw | None, taken: frozenset[Seen], kind: DrawKind) -> Draw | None:
+    def _maybe_check_item(
+        self, found: Draw | None, taken: frozenset[Seen], kind: DrawKind
+    ) -> Draw | None:
         """Now and then, replace a drawn battle by one on a new check item, unless its item was asked for."""
         found = found and found.by(kind)
         if found is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
@@ -147,7 +172,9 @@ class PairSampler:
         check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
         return check.by("check") if check else found
 
-    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None) -> Draw | None:
+    def _draw(
+        self, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None
+    ) -> Draw | None:
         """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
         begun, full = self._campaigns.collected(seat) if seat else Collected()
         items = Counter(seen.item for seen in taken)
@@ -155,10 +182,21 @@ class PairSampler:
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
-        found = _begun(grid, (one for one in begun if (one.low, one.high) not in closed), taken | full, self._coin)
+        found = _begun(
+            grid,
+            (one for one in begun if (one.low, one.high) not in closed),
+            taken | full,
+            self._coin,
+        )
         found = found or draw(grid, self._pair_votes, taken | full, self._coin, closed)
-        if found is None and wanted and (closed or max(items.values(), default=0) >= self._limits.voter_item):
-            raise LimitError("You have compared these items and models as often as one voter may here. Thank you!")
+        if (
+            found is None
+            and wanted
+            and (closed or max(items.values(), default=0) >= self._limits.voter_item)
+        ):
+            raise LimitError(
+                "You have compared these items and models as often as one voter may here. Thank you!"
+            )
         return found
 
     def _grid(self, wanted: Sequence[Item]) -> "PairGrid":
@@ -215,7 +253,9 @@ class PairGrid:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.items = tuple(items)
-        self.answers = {item.id: {one.model: one for one in item.contestants} for item in self.items}
+        self.answers = {
+            item.id: {one.model: one for one in item.contestants} for item in self.items
+        }
         self.models = sorted({model for of in self.answers.values() for model in of})
         self.place = {model: number for number, model in enumerate(self.models)}
         self.has = np.zeros((len(self.models), len(self.items)), bool)
@@ -245,7 +285,8 @@ def draw(
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
     """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
-    left, place = grid.shared.copy(), grid.place
+    left = grid.shared.copy()
+    place = grid.place
     for item, low, high in taken:
         if low in (answers := grid.answers.get(item, {})) and high in answers:
             left[place[low], place[high]] -= 1
@@ -262,17 +303,23 @@ def draw(
     new = [item for at in both if Seen(item := grid.items[at].id, low, high) not in taken]
     item = coin.choice(new)
     answers = grid.answers[item]
-    return _sided(item, answers[low], answers[high], coin)._replace(probability=float(chances[drawn]) / len(new))
+    return _sided(item, answers[low], answers[high], coin)._replace(
+        probability=float(chances[drawn]) / len(new)
+    )
 
 
 def pair_chances(votes: npt.ArrayLike) -> Floats:
     """Chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
     cast = np.asarray(votes, float)
-    shares = 1 / (1 + cast / (cast.mean() + 1))  # at least half a share on the average, since this is convex
+    shares = 1 / (
+        1 + cast / (cast.mean() + 1)
+    )  # at least half a share on the average, since this is convex
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 
-def _begun(grid: PairGrid, begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random) -> Draw | None:
+def _begun(
+    grid: PairGrid, begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random
+) -> Draw | None:
     """The (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
     for seen in begun:
         answers = grid.answers.get(seen.item, {})

@@ -54,8 +54,12 @@ class BoardRecord(NamedTuple):
 
 def read_record(connection: Connection, board: str) -> BoardRecord:
     models = connection.scalars(select(BOARD_MODEL.c.model_id).where(BOARD_MODEL.c.board == board))
-    rows = select(SETTLEMENT.c.above, SETTLEMENT.c.below, SETTLEMENT.c.votes).where(SETTLEMENT.c.board == board)
-    return BoardRecord(frozenset(models), {(row.above, row.below): row.votes for row in connection.execute(rows)})
+    rows = select(SETTLEMENT.c.above, SETTLEMENT.c.below, SETTLEMENT.c.votes).where(
+        SETTLEMENT.c.board == board
+    )
+    return BoardRecord(
+        frozenset(models), {(row.above, row.below): row.votes for row in connection.execute(rows)}
+    )
 
 
 def extend_record(
@@ -66,11 +70,18 @@ def extend_record(
     Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
     """
     known = record.among({code: place for place, code in enumerate(codes)})
-    fresh, moment = recorded(seen, known)[len(known) :] if seen else (), now()
+    fresh = recorded(seen, known)[len(known) :] if seen else ()
+    moment = now()
     newcomers = [code for code in codes if code not in record.models] if seen else []
     models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]
     rows = [
-        {"board": board, "above": codes[one.above], "below": codes[one.below], "votes": one.votes, "settled_at": moment}
+        {
+            "board": board,
+            "above": codes[one.above],
+            "below": codes[one.below],
+            "votes": one.votes,
+            "settled_at": moment,
+        }
         for one in fresh
     ]
     if not models and not rows:

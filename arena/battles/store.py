@@ -6,7 +6,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Literal, NamedTuple, get_args
 
-from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, func, insert, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+)
 
 from arena.battles.choices import (
     ChoiceError,
@@ -92,7 +102,9 @@ class BattleStore(ChoiceStore[Battle]):
     """Battles of stored answers: serving them, and taking votes and skips."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        super().__init__(database, BANK, BATTLE_STATES, BANK.open_votes, lambda _, row: _battle(row))
+        super().__init__(
+            database, BANK, BATTLE_STATES, BANK.open_votes, lambda _, row: _battle(row)
+        )
         self.voter = Voters(database).voter
         self._quotas = Quotas(database, limits)
 
@@ -116,7 +128,8 @@ class BattleStore(ChoiceStore[Battle]):
             for row in connection.execute(unfinished(voter, seat, item)).all():
                 if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
                     return _battle(row)
-            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            taken = _seen(connection, voter)
+            held = _held(connection, voter, seat)
             if held is None or not stands(held.draw, taken):
                 held = _drawn(choose(taken))
             if held is None:
@@ -129,10 +142,14 @@ class BattleStore(ChoiceStore[Battle]):
             values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
             values |= {"draw": draw.kind, "draw_probability": draw.probability}
             connection.execute(delete(HELD).where(HELD.c.token == token))
-            battle = connection.execute(insert(BATTLE).values(values).returning(BATTLE.c.id)).scalar_one()
+            battle = connection.execute(
+                insert(BATTLE).values(values).returning(BATTLE.c.id)
+            ).scalar_one()
             return self._stored(connection, battle)
 
-    def hold(self, voter: int, choose: Choose, stands: Stands, seat: int | None = None) -> Held | None:
+    def hold(
+        self, voter: int, choose: Choose, stands: Stands, seat: int | None = None
+    ) -> Held | None:
         """Draw the voter's next battle, to be sent ahead; None if one is unfinished or held elsewhere, or none is left.
 
         `serve` serves it, and `hold` holds no other while it `stands`, under a seat for HELD_SECONDS, nor as long one
@@ -144,7 +161,8 @@ class BattleStore(ChoiceStore[Battle]):
             if connection.execute(unfinished(voter, seat, None)).first() is not None:
                 return None
             self._quotas.check_voter(connection, voter)
-            taken, held = _seen(connection, voter), _held(connection, voter, seat)
+            taken = _seen(connection, voter)
+            held = _held(connection, voter, seat)
             if held and stands(held.draw, taken):
                 return held
             held = None if _is_held_elsewhere(connection, voter, seat) else _drawn(choose(taken))
@@ -152,9 +170,19 @@ class BattleStore(ChoiceStore[Battle]):
                 return None
             token, draw = held
             connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
-            values = {"voter_id": voter, "token": token, "seat_id": seat, "held_at": now(), "item_id": draw.item}
+            values = {
+                "voter_id": voter,
+                "token": token,
+                "seat_id": seat,
+                "held_at": now(),
+                "item_id": draw.item,
+            }
             values |= {"model_a": draw.model_a, "model_b": draw.model_b, "draw": draw.kind}
-            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "draw_probability": draw.probability}
+            values |= {
+                "answer_a": draw.answer_a,
+                "answer_b": draw.answer_b,
+                "draw_probability": draw.probability,
+            }
             connection.execute(insert(HELD).values(values))
             return held
 
@@ -185,7 +213,10 @@ class BattleStore(ChoiceStore[Battle]):
             for vote_request in vote_requests:
                 try:
                     outcomes.append(self._cast(connection, vote_request))
-                except (ChoiceError, UnknownBattleError) as error:  # raised before anything of this vote is written
+                except (
+                    ChoiceError,
+                    UnknownBattleError,
+                ) as error:  # raised before anything of this vote is written
                     outcomes.append(error)
         return outcomes
 
@@ -204,7 +235,9 @@ class BattleStore(ChoiceStore[Battle]):
             if not row.skipped:
                 _check_skips_left(connection, voter, reason)
                 values = {"battle_id": row.id, "reason": reason, "skipped_at": now()}
-                connection.execute(self._database.insert(SKIP).values(values).on_conflict_do_nothing())
+                connection.execute(
+                    self._database.insert(SKIP).values(values).on_conflict_do_nothing()
+                )
             return self._stored(connection, row.id)
 
     def votes_of(self, voter: int) -> int:
@@ -255,7 +288,15 @@ def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
 
 def _battle(row: Row) -> Battle:
     attempt = 2 if row.undone else 1
-    served = (row.id, f"{row.token}.{attempt}", row.item_id, row.answer_a, row.answer_b, row.seat_id, row.served_at)
+    served = (
+        row.id,
+        f"{row.token}.{attempt}",
+        row.item_id,
+        row.answer_a,
+        row.answer_b,
+        row.seat_id,
+        row.served_at,
+    )
     state = Phase.SKIPPED if row.skipped else phase(row)
     return Battle(*served, state, row.choice, attempt, row.voted_at)
 
@@ -271,5 +312,6 @@ def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) ->
     allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(
-            "You have used today's {} skips. Please choose the better answer, even if it is close.", allowed
+            "You have used today's {} skips. Please choose the better answer, even if it is close.",
+            allowed,
         )

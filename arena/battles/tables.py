@@ -98,13 +98,17 @@ HELD = Table(
 
 def event_table(battle: Table, name: str, *columns: Column) -> Table:
     """A table of what may happen to a battle once."""
-    return Table(name, METADATA, Column("battle_id", ForeignKey(battle.c.id), primary_key=True), *columns)
+    return Table(
+        name, METADATA, Column("battle_id", ForeignKey(battle.c.id), primary_key=True), *columns
+    )
 
 
 UNDO = event_table(BATTLE, "undo", Column("undone_at", Moment, nullable=False))
 
 
-def vote_table(battle: Table, name: str, undo: list[Column], more: list[Column], check: str) -> Table:
+def vote_table(
+    battle: Table, name: str, undo: list[Column], more: list[Column], check: str
+) -> Table:
     """The votes in battles of one kind, with columns of their own; `tick` is a vote's time by the database's clock."""
     votes = Table(
         name,
@@ -131,10 +135,17 @@ def vote_table(battle: Table, name: str, undo: list[Column], more: list[Column],
 
 
 _UNDONE_FIRST = "(attempt = 1 AND undo_id IS NULL) OR (attempt = 2 AND undo_id IS NOT NULL AND undo_id = battle_id)"
-VOTE = vote_table(BATTLE, "vote", [Column("undo_id", ForeignKey(UNDO.c.battle_id))], [], _UNDONE_FIRST)
+VOTE = vote_table(
+    BATTLE, "vote", [Column("undo_id", ForeignKey(UNDO.c.battle_id))], [], _UNDONE_FIRST
+)
 LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
 REVEAL = event_table(BATTLE, "reveal", Column("revealed_at", Moment, nullable=False))
-SKIP = event_table(BATTLE, "skip", Column("reason", Text, nullable=False), Column("skipped_at", Moment, nullable=False))
+SKIP = event_table(
+    BATTLE,
+    "skip",
+    Column("reason", Text, nullable=False),
+    Column("skipped_at", Moment, nullable=False),
+)
 WINS = Table(
     "wins",
     METADATA,
@@ -145,13 +156,17 @@ WINS = Table(
     Column("loser", ForeignKey("model.id"), primary_key=True),
     Column("n", Integer, nullable=False),
     Column("left_n", Integer, nullable=False, server_default="0"),
-    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"),
+    Column(
+        "change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"
+    ),
 )
 Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
 
 BANK = ChoiceTables(BATTLE, UNDO, VOTE, REVEAL, WINS, VOTE)
 BATTLE_STATES = BANK.states(
-    BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id).outerjoin(SKIP, SKIP.c.battle_id == BATTLE.c.id),
+    BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id).outerjoin(
+        SKIP, SKIP.c.battle_id == BATTLE.c.id
+    ),
     ITEM.c.source_id,
     ITEM.c.multi,
     ITEM.c.family_id,
@@ -162,7 +177,12 @@ BATTLE_STATES = BANK.states(
 )
 """Battles with their item's codes, their events and the counted choice."""
 
-CHOSEN = BANK.counted_votes(VOTE.c.battle_id).where(VOTE.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
+CHOSEN = (
+    BANK.counted_votes(VOTE.c.battle_id)
+    .where(VOTE.c.battle_id == BATTLE.c.id)
+    .correlate(BATTLE)
+    .exists()
+)
 SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
 """Whether a battle has a choice that counts; whether it was skipped."""
 
@@ -221,7 +241,10 @@ LIVE_TURN = Table(
     CheckConstraint("model_a <> model_b"),
 )
 LIVE_VOID = event_table(
-    LIVE_BATTLE, "live_void", Column("reason", Text, nullable=False), Column("ended_at", Moment, nullable=False)
+    LIVE_BATTLE,
+    "live_void",
+    Column("reason", Text, nullable=False),
+    Column("ended_at", Moment, nullable=False),
 )
 LIVE_UNDO = event_table(LIVE_BATTLE, "live_undo", Column("undone_at", Moment, nullable=False))
 LIVE_VOTE = vote_table(
@@ -256,7 +279,9 @@ LIVE_FAILURE = Table(
     Column("failed_at", Moment, nullable=False),
 )
 
-LIVE = ChoiceTables(LIVE_BATTLE, LIVE_UNDO, LIVE_VOTE, LIVE_REVEAL, LIVE_WINS, LIVE_VOTE.join(LIVE_BATTLE))
+LIVE = ChoiceTables(
+    LIVE_BATTLE, LIVE_UNDO, LIVE_VOTE, LIVE_REVEAL, LIVE_WINS, LIVE_VOTE.join(LIVE_BATTLE)
+)
 _FIRST = (LIVE_TURN.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_TURN.c.number == 1)
 
 
@@ -271,12 +296,16 @@ def open_ranked_votes(*columns) -> Select:
 
 
 def _number_of(table: FromClause):
-    query = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.battle_id == LIVE_BATTLE.c.id)
+    query = select(func.coalesce(func.max(table.c.number), 0)).where(
+        table.c.battle_id == LIVE_BATTLE.c.id
+    )
     return query.correlate(LIVE_BATTLE).scalar_subquery()
 
 
 LIVE_BATTLE_STATES = LIVE.states(
-    LIVE_BATTLE.outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id).outerjoin(LIVE_TURN, _FIRST),
+    LIVE_BATTLE.outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id).outerjoin(
+        LIVE_TURN, _FIRST
+    ),
     _number_of(LIVE_QUESTION).label("asked"),
     _number_of(LIVE_TURN.alias()).label("answered"),
     LIVE_TURN.c.model_a,

@@ -53,7 +53,13 @@ class Collected(NamedTuple):
 
 
 _OF_SEAT = (BATTLE.c.id == VOTE.c.battle_id, BATTLE.c.seat_id == SEAT.c.id)
-_VOTES = BANK.counted_votes(func.count()).where(*_OF_SEAT).correlate(SEAT).scalar_subquery().label("votes")
+_VOTES = (
+    BANK.counted_votes(func.count())
+    .where(*_OF_SEAT)
+    .correlate(SEAT)
+    .scalar_subquery()
+    .label("votes")
+)
 
 
 class UnsignedLinks:
@@ -63,32 +69,50 @@ class UnsignedLinks:
     """
 
     def __init__(
-        self, database: Database, voters_per_pair: int, is_signed: Callable[[str], bool] = lambda campaign: False
+        self,
+        database: Database,
+        voters_per_pair: int,
+        is_signed: Callable[[str], bool] = lambda campaign: False,
     ) -> None:
         self._database = database
         self._is_signed = is_signed
         self._voters_per_pair = voters_per_pair
         self._days = NetworkDays(database)
 
-    def seat(self, voter: int, campaign: str, worker: str, wanted: str, network: str | None = None) -> UnsignedSeat:
+    def seat(
+        self, voter: int, campaign: str, worker: str, wanted: str, network: str | None = None
+    ) -> UnsignedSeat:
         """The voter's seat under a link, created at the first visit. Raises UnsignedLinkError."""
         if not (_NAME.fullmatch(campaign) and _NAME.fullmatch(worker)):
             raise UnsignedLinkError(
                 "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _"
             )
         if self._is_signed(campaign):
-            raise UnsignedLinkError("This campaign has links of its own. Open the one that you were sent.")
-        if not (wanted.isascii() and wanted.isdigit() and len(wanted) <= 4 and 1 <= int(wanted) <= MOST_VOTES):
-            raise UnsignedLinkError("The link must hold n=, a whole number from 1 to {}", MOST_VOTES)
+            raise UnsignedLinkError(
+                "This campaign has links of its own. Open the one that you were sent."
+            )
+        if not (
+            wanted.isascii()
+            and wanted.isdigit()
+            and len(wanted) <= 4
+            and 1 <= int(wanted) <= MOST_VOTES
+        ):
+            raise UnsignedLinkError(
+                "The link must hold n=, a whole number from 1 to {}", MOST_VOTES
+            )
         values = {"campaign": campaign, "worker": worker, "voter_id": voter, "wanted": int(wanted)}
         values |= {"code": secrets.token_hex(5).upper(), "since": now()}
-        taken = (SEAT.c.campaign == campaign) & ((SEAT.c.worker == worker) | (SEAT.c.voter_id == voter))
+        taken = (SEAT.c.campaign == campaign) & (
+            (SEAT.c.worker == worker) | (SEAT.c.voter_id == voter)
+        )
         with self._database.write() as connection:
             lock(connection, voter)
             seats = connection.execute(select(SEAT).where(taken)).all()
             if not seats:
                 self._count(connection, voter, network)
-                connection.execute(self._database.insert(SEAT).values(values).on_conflict_do_nothing())
+                connection.execute(
+                    self._database.insert(SEAT).values(values).on_conflict_do_nothing()
+                )
                 seats = connection.execute(select(SEAT).where(taken)).all()
         if len(seats) != 1 or seats[0].voter_id != voter or seats[0].worker != worker:
             raise UnsignedLinkError(
@@ -100,7 +124,9 @@ class UnsignedLinks:
     def _count(self, connection: Connection, voter: int, network: str | None) -> None:
         """Count one more seat of a voter, who is locked, and of a network. Raises UnsignedLinkError."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-        begun = select(func.count()).where(SEAT.c.voter_id.in_(selves(voter)), SEAT.c.since >= today)
+        begun = select(func.count()).where(
+            SEAT.c.voter_id.in_(selves(voter)), SEAT.c.since >= today
+        )
         if connection.execute(begun).scalar_one() >= MOST_OF_VOTER:
             raise UnsignedLinkError(
                 "You have begun {} campaigns today, the most for one person. Go on under a link that you opened "
@@ -133,7 +159,9 @@ class UnsignedLinks:
         with self._database.read() as connection:
             rows = [(Seen(*row[:3]), row.voters) for row in connection.execute(query)]
         begun = tuple(seen for seen, voters in rows if voters < self._voters_per_pair)
-        return Collected(begun, frozenset(seen for seen, voters in rows if voters >= self._voters_per_pair))
+        return Collected(
+            begun, frozenset(seen for seen, voters in rows if voters >= self._voters_per_pair)
+        )
 
     def report(self, campaign: str) -> Sequence[Row]:
         """The seats of a campaign in order of arrival, each with its votes."""

@@ -103,12 +103,16 @@ class Voters:
         """When a cookie's voter came, or its login was; None if nobody has used it."""
         of_login = select(LOGIN.c.since).where(LOGIN.c.cookie_hash == cookie_hash)
         with self._database.read() as connection:
-            of_voter = connection.scalar(select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash))
+            of_voter = connection.scalar(
+                select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash)
+            )
             return of_voter or connection.scalar(of_login)
 
     def account(self, cookie_hash: str) -> tuple[str, str] | None:
         """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
-        mine = select(PERSON.c.subject, LOGIN.c.name).join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
+        mine = select(PERSON.c.subject, LOGIN.c.name).join(
+            LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id
+        )
         with self._database.read() as connection:
             found = connection.execute(mine.where(_holds(cookie_hash))).first()
             return found and (found.subject, found.name)
@@ -126,9 +130,16 @@ class Voters:
             guest = connection.scalar(_of_guest(before))
             if guest is not None:
                 values = {"guest": guest, "person": person, "until": now()}
-                connection.execute(self._database.insert(ADOPTION).values(values).on_conflict_do_nothing())
+                connection.execute(
+                    self._database.insert(ADOPTION).values(values).on_conflict_do_nothing()
+                )
             _end(connection, before)
-            values = {"cookie_hash": fresh, "voter_id": person, "name": account.name, "since": now()}
+            values = {
+                "cookie_hash": fresh,
+                "voter_id": person,
+                "name": account.name,
+                "since": now(),
+            }
             connection.execute(LOGIN.insert().values(values))
         return person
 
@@ -163,7 +174,11 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
 
 
 def _holds(cookie_hash: str) -> ColumnElement[bool]:
-    return (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
+    return (
+        (LOGIN.c.cookie_hash == cookie_hash)
+        & LOGIN.c.ended_at.is_(None)
+        & (LOGIN.c.since > now() - LOGIN_AGE)
+    )
 
 
 def _end(connection: Connection, cookie_hash: str) -> None:

@@ -30,9 +30,12 @@ class WriteBatch:
 
     async def _flush(self) -> None:
         while self._pending:
-            cast, self._pending = self._pending, []
+            cast = self._pending
+            self._pending = []
             try:
-                outcomes = await asyncio.to_thread(self._store.vote_all, [vote_request for vote_request, _ in cast])
+                outcomes = await asyncio.to_thread(
+                    self._store.vote_all, [vote_request for vote_request, _ in cast]
+                )
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):

@@ -55,10 +55,15 @@ class VoteRow(NamedTuple):
 def quality_table(found: Quality) -> Rows:
     """A row of all workers, then one of each."""
     rho = found.correlations
-    correlations = (rho.within_tuple, rho.within_item, rho.within_worker) if rho else (None, None, None)
+    correlations = (
+        (rho.within_tuple, rho.within_item, rho.within_worker) if rho else (None, None, None)
+    )
     everyone = QualityRow(
         *("all workers", sum(one.votes for one in found.workers)),
-        *(sum(one.checks.hits for one in found.workers), sum(one.checks.n for one in found.workers)),
+        *(
+            sum(one.checks.hits for one in found.workers),
+            sum(one.checks.n for one in found.workers),
+        ),
         agreement=_digits(found.agreement),
         shared_tuples=found.tuples,
         correlation_within_tuple=_digits(correlations[0]),
@@ -67,25 +72,33 @@ def quality_table(found: Quality) -> Rows:
     )
     workers = []
     for one in found.workers:
-        checks, agreement = one.checks, one.agreed / one.others if one.others else None
+        checks = one.checks
+        agreement = one.agreed / one.others if one.others else None
         confusion = (*(one.confusion or (None, None)), one.accuracy)
         given = (one.person, one.votes, checks.hits, checks.n)
         passed = map(_digits, (checks.value, checks.low, checks.high))
         alike = (one.agreed, one.others, _digits(agreement), one.shared)
-        workers.append(QualityRow._make((*given, *passed, *alike, *map(_digits, confusion), "", "", "")))
+        workers.append(
+            QualityRow._make((*given, *passed, *alike, *map(_digits, confusion), "", "", ""))
+        )
     return [QualityRow._fields, everyone, *workers]
 
 
-def votes_table(given: Iterable[Judgement], seats: Mapping[int, Seat], left_out: frozenset[int]) -> Rows:
+def votes_table(
+    given: Iterable[Judgement], seats: Mapping[int, Seat], left_out: frozenset[int]
+) -> Rows:
     """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
     rows = []
     for one in given:
-        who, seconds = seats[one.seat], round((one.voted_at - one.shown_at).total_seconds(), 1)
+        who = seats[one.seat]
+        seconds = round((one.voted_at - one.shown_at).total_seconds(), 1)
         battle = (one.item, one.family, one.model_a, one.model_b, one.choice, seconds)
         passed = ("yes" if one.is_right else "no") if one.is_check else ""
         counts = "no" if one.is_check or one.seat in left_out else "yes"
         kind = ("check" if one.is_check else "work", passed, one.probability, counts)
-        rows.append(VoteRow(one.voted_at.isoformat(), who.person, who.session, one.seat, *battle, *kind))
+        rows.append(
+            VoteRow(one.voted_at.isoformat(), who.person, who.session, one.seat, *battle, *kind)
+        )
     return [VoteRow._fields, *rows]
 
 

@@ -26,7 +26,9 @@ PAIR_SHARE = 0.1
 _COIN = random.SystemRandom()
 
 
-def drawn_check(checks: Sequence[Item], given: SeatProgress, taken: frozenset[Seen], spec: CampaignSpec) -> Draw | None:
+def drawn_check(
+    checks: Sequence[Item], given: SeatProgress, taken: frozenset[Seen], spec: CampaignSpec
+) -> Draw | None:
     """A check, if the seat's next piece is one."""
     votes = spec.seat.votes
     left = wanted_checks(spec.checks, votes, len(checks)) - given.checks
@@ -35,7 +37,9 @@ def drawn_check(checks: Sequence[Item], given: SeatProgress, taken: frozenset[Se
     if left <= 0 or not new or not is_check_due(max(0, votes - given.votes), left, _COIN):
         return None
     item = _COIN.choice(new)
-    return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(kind=CHECK, probability=None)
+    return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(
+        kind=CHECK, probability=None
+    )
 
 
 def drawn_battle(
@@ -47,7 +51,8 @@ def drawn_battle(
     coin: np.random.Generator,
 ) -> Draw | None:
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
-    spec, layout = battle_spec(seat.campaign), state.layout
+    spec = battle_spec(seat.campaign)
+    layout = state.layout
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
     served = _for_worker(state.served, layout, taken, spec)
@@ -90,7 +95,9 @@ def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> 
     return bool(open_.tuples_left([one for one in had if one]).any())
 
 
-def _for_worker(served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec) -> Served:
+def _for_worker(
+    served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec
+) -> Served:
     """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
     places = [place for seen in taken if (place := layout.place(*seen))]
     if not places:

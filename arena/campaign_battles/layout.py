@@ -55,9 +55,13 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     who = [{one.model for one in item.contestants} for item in items]
     there = {model for answering in who for model in answering}
     _check_known("models", spec.models, {names[model] for model in there})
-    models = tuple(sorted(model for model in there if not spec.models or names[model] in spec.models))
+    models = tuple(
+        sorted(model for model in there if not spec.models or names[model] in spec.models)
+    )
     if len(models) < 2:
-        raise CampaignError(f"{spec.source!r} has answers of {len(models)} of these models; a battle takes two")
+        raise CampaignError(
+            f"{spec.source!r} has answers of {len(models)} of these models; a battle takes two"
+        )
     answered = np.array([[model in answering for answering in who] for model in models])
     low, high = np.triu_indices(len(models), 1)
     both = answered[low] & answered[high]
@@ -77,14 +81,20 @@ def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
         there = ", ".join(one.name for one in bank.sources) or "none"
         raise CampaignError(f"source is {spec.source!r}; there are: {there}")
     if source.kind == "check":
-        raise CampaignError(f"source is {spec.source!r}, which holds check items; name it in checks.items")
+        raise CampaignError(
+            f"source is {spec.source!r}, which holds check items; name it in checks.items"
+        )
     of_source = [item for item in bank.items.values() if item.source == source.id]
     _check_known("families", spec.families, {item.family for item in of_source})
     return tuple(item for item in of_source if not spec.families or item.family in spec.families)
 
 
 def _fixed(
-    spec: BattleSpec, models: tuple[int, ...], items: tuple[Item, ...], both: np.ndarray, names: Mapping[int, str]
+    spec: BattleSpec,
+    models: tuple[int, ...],
+    items: tuple[Item, ...],
+    both: np.ndarray,
+    names: Mapping[int, str],
 ) -> Layout:
     code = {names[model]: number for number, model in enumerate(models)}
     column = {item.key: number for number, item in enumerate(items)}
@@ -94,7 +104,9 @@ def _fixed(
         _check_known(f"the item of tuple {number}", (one.item,), column)
         _check_known(f"a model of tuple {number}", (one.model_a, one.model_b), code)
         if one.model_a == one.model_b:
-            raise CampaignError(f"tuple {number} names {one.model_a!r} twice; a battle takes two models")
+            raise CampaignError(
+                f"tuple {number} names {one.model_a!r} twice; a battle takes two models"
+            )
         low, high = sorted((code[one.model_a], code[one.model_b]))
         row = pair_number(low, high, len(models))
         if not both[row, column[one.item]]:
@@ -108,4 +120,6 @@ def _check_known(what: str, given: tuple[str, ...], there) -> None:
     for name in given:
         if name not in there:
             some = ", ".join(sorted(there)[:20])
-            raise CampaignError(f"{what}: {name[:80]!r} is none of this source's; there are: {some}")
+            raise CampaignError(
+                f"{what}: {name[:80]!r} is none of this source's; there are: {some}"
+            )

@@ -27,7 +27,8 @@ from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.types import UNRELATED, grouped
 
-_A, _B = ANSWER.alias("said_a"), ANSWER.alias("said_b")
+_A = ANSWER.alias("said_a")
+_B = ANSWER.alias("said_b")
 _UNKNOWN = Correlations(nan, nan, nan)
 
 
@@ -80,38 +81,57 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
         words_in(_A.c.text) + words_in(_B.c.text),
     ).where(
         *(_A.c.id == BATTLE.c.answer_a, _B.c.id == BATTLE.c.answer_b),
-        *(BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, FAMILY.c.id == ITEM.c.family_id),
+        *(
+            BATTLE.c.id == VOTE.c.battle_id,
+            ITEM.c.id == BATTLE.c.item_id,
+            FAMILY.c.id == ITEM.c.family_id,
+        ),
         *(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id),
     )
     found = []
-    for seat, item, family, winner, loser, choice, *rest in connection.execute(query.order_by(VOTE.c.id)):
+    for seat, item, family, winner, loser, choice, *rest in connection.execute(
+        query.order_by(VOTE.c.id)
+    ):
         sides = (names[winner], names[loser]) if choice == "a" else (names[loser], names[winner])
         found.append(Judgement(seat, item, family, *sides, choice, *rest))
     return found
 
 
-def seat_work(connection: Connection, campaign: Campaign, seats: Sequence[Seat]) -> dict[int, SeatWork]:
+def seat_work(
+    connection: Connection, campaign: Campaign, seats: Sequence[Seat]
+) -> dict[int, SeatWork]:
     """What each seat gave, for the pay sheet."""
     given = judgements(connection, campaign)
     withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
     agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
     mine = {seat.id: [] for seat in seats} | grouped((one.seat, one) for one in given)
-    flags, last = flags_in_words(connection), last_answers(connection, campaign)
+    flags = flags_in_words(connection)
+    last = last_answers(connection, campaign)
     skipped = skipped_checks(connection, campaign)
     found = {}
     for seat in seats:
         checks = [one.is_right for one in mine[seat.id] if one.is_check]
         counts = (len(mine[seat.id]) - len(checks), len(checks), checks.count(False))
         agreed = agreement.get(seat.id, (0, 0))
-        told = (flags.get(seat.voter, ()), skipped.get(seat.id, 0), sum(one.is_hasty for one in mine[seat.id]))
+        told = (
+            flags.get(seat.voter, ()),
+            skipped.get(seat.id, 0),
+            sum(one.is_hasty for one in mine[seat.id]),
+        )
         found[seat.id] = SeatWork(*counts, last.get(seat.id), *agreed, *told)
     return found
 
 
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
     """How many checks each seat skipped."""
-    checks = select(BATTLE.c.seat_id, func.count()).select_from(BATTLE.join(SKIP)).where(BATTLE.c.draw == CHECK)
-    mine = checks.where(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id)
+    checks = (
+        select(BATTLE.c.seat_id, func.count())
+        .select_from(BATTLE.join(SKIP))
+        .where(BATTLE.c.draw == CHECK)
+    )
+    mine = checks.where(
+        SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id
+    )
     return {seat: number for seat, number in connection.execute(mine.group_by(BATTLE.c.seat_id))}
 
 
@@ -119,7 +139,9 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     """When each seat gave its last answer, in the qualification too."""
     mine = SEAT_ENTRY.c.campaign_id == campaign.id
     tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
-    votes = BANK.counted_votes(BATTLE.c.seat_id, func.max(VOTE.c.voted_at)).group_by(BATTLE.c.seat_id)
+    votes = BANK.counted_votes(BATTLE.c.seat_id, func.max(VOTE.c.voted_at)).group_by(
+        BATTLE.c.seat_id
+    )
     asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
     of_seat = (BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id)
     given = connection.execute(votes.where(*of_seat, mine))
@@ -131,9 +153,13 @@ def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
-        query = query.where(flags.c.reason != Suspicion.HASTY.name).order_by(flags.c.voter_id, flags.c.reason)
+        query = query.where(flags.c.reason != Suspicion.HASTY.name).order_by(
+            flags.c.voter_id, flags.c.reason
+        )
         for voter, reason, model in connection.execute(query):
-            found[voter][f"{Suspicion[reason]}: {model}" if model else str(Suspicion[reason])] = None
+            found[voter][f"{Suspicion[reason]}: {model}" if model else str(Suspicion[reason])] = (
+                None
+            )
     return {voter: tuple(reasons) for voter, reasons in found.items()}
 
 
@@ -167,13 +193,16 @@ class Quality:
     """Of the votes that count, NaN where no two votes tell; None while there are none."""
 
 
-def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], layout: Layout | None) -> Quality:
+def quality(
+    connection: Connection, campaign: Campaign, seats: Sequence[Seat], layout: Layout | None
+) -> Quality:
     """How far a campaign's workers agree and pass its checks; those who took consent back are left out."""
     people = [seat for seat in seats if seat.end != "withdrew"]
     code = {seat.id: number for number, seat in enumerate(people)}
     given = [one for one in judgements(connection, campaign) if one.seat in code]
     out = left_out_seats(connection, campaign)
-    mine, answers = {seat: [] for seat in code} | grouped((one.seat, one) for one in given), _answers(given)
+    mine = {seat: [] for seat in code} | grouped((one.seat, one) for one in given)
+    answers = _answers(given)
     several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}
     agreement = agreement_with_rest(answers)
     rows = [
@@ -182,17 +211,27 @@ def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], l
         for seat, winner in chosen
     ]
     worker, task, first = np.array(rows, np.int64).reshape(-1, 3).T
-    fitted, shared = dawid_skene(worker, task, first), np.bincount(worker, minlength=len(people))
+    fitted = dawid_skene(worker, task, first)
+    shared = np.bincount(worker, minlength=len(people))
     checks = {seat: [one.is_right for one in mine[seat] if one.is_check] for seat in code}
-    passed = shares(np.array([sum(checks[seat]) for seat in code]), np.array([len(checks[seat]) for seat in code]))
+    passed = shares(
+        np.array([sum(checks[seat]) for seat in code]),
+        np.array([len(checks[seat]) for seat in code]),
+    )
     told = []
     for number, seat in enumerate(people):
         knows = shared[number] > 0
-        says = (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0])) if knows else None
+        says = (
+            (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0])) if knows else None
+        )
         accuracy = float(fitted.accuracy[number]) if knows else None
         votes = len(mine[seat.id]) - len(checks[seat.id])
         agreed = agreement.get(seat.id, (0, 0))
-        told.append(WorkerQuality(seat.person, votes, passed[number], *agreed, int(shared[number]), says, accuracy))
+        told.append(
+            WorkerQuality(
+                seat.person, votes, passed[number], *agreed, int(shared[number]), says, accuracy
+            )
+        )
     counted = [[one for one in chosen if one[0] not in out] for chosen in several.values()]
     votes = counted_votes(connection, campaign, layout, out) if layout else None
     rho = measured_correlations(votes, _UNKNOWN) if votes and len(votes) else None
@@ -202,4 +241,7 @@ def quality(connection: Connection, campaign: Campaign, seats: Sequence[Seat], l
 def _answers(given: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:
     """(worker, winner) by tuple, without checks."""
     work = sorted((one for one in given if not one.is_check), key=lambda one: one.tuple_of)
-    return {of: [(one.seat, one.winner) for one in mine] for of, mine in groupby(work, lambda one: one.tuple_of)}
+    return {
+        of: [(one.seat, one.winner) for one in mine]
+        for of, mine in groupby(work, lambda one: one.tuple_of)
+    }

@@ -53,7 +53,9 @@ class BattleSpec(CampaignSpec):
         if self.design == "fixed" and not self.tuples:
             return "design is 'fixed', and there are no tuples: name a file of them (--tuples FILE)"
         if self.tuples and self.design != "fixed":
-            return f"design is {self.design!r}, and tuples are given; they belong to design = 'fixed'"
+            return (
+                f"design is {self.design!r}, and tuples are given; they belong to design = 'fixed'"
+            )
         return super().mistake()
 
 

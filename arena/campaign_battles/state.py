@@ -94,9 +94,16 @@ class CampaignStates:
     """
 
     def __init__(
-        self, database: Database, items: ItemBank, campaigns: CampaignStore, flags: FlagService | None = None
+        self,
+        database: Database,
+        items: ItemBank,
+        campaigns: CampaignStore,
+        flags: FlagService | None = None,
     ) -> None:
-        self._database, self._items, self._campaigns, self._flags = database, items, campaigns, flags
+        self._database = database
+        self._items = items
+        self._campaigns = campaigns
+        self._flags = flags
         self._states: dict[int, CampaignState] = {}
         self._reading: dict[int, Future] = {}
         self._lock = Lock()
@@ -125,16 +132,20 @@ class CampaignStates:
             return running
 
     def _state(self, campaign: Campaign) -> None:
-        begun, spec = time.monotonic(), battle_spec(campaign)
+        begun = time.monotonic()
+        spec = battle_spec(campaign)
         bank = self._items.bank()
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
             if known is None or known.bank != bank.version:
-                known, layout = None, layout_of(spec, bank, model_names(connection))  # what was seen has other codes
+                # what was seen has other codes
+                known = None
+                layout = layout_of(spec, bank, model_names(connection))
             else:
                 layout = known.layout
             held, voted, out = collected(connection, campaign, layout)
-            votes, before = int(voted.sum()), known.looked if known else None
+            votes = int(voted.sum())
+            before = known.looked if known else None
         looked = before
         if votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0):
             if self._flags:
@@ -145,22 +156,34 @@ class CampaignStates:
             looked = self._look(campaign, layout, cast, before)
         served = Served(len(layout.models), held, held < layout.wanted)
         ended = time.monotonic()
-        state = CampaignState(bank.version, layout, served, voted, out, looked, ended, ended - begun)
+        state = CampaignState(
+            bank.version, layout, served, voted, out, looked, ended, ended - begun
+        )
         self._states[campaign.id] = state
         if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
             self._campaigns.end(campaign, why)
 
-    def _look(self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None) -> Looked:
-        start = before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
+    def _look(
+        self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None
+    ) -> Looked:
+        start = (
+            before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
+        )
         fit = bradley_terry(win_matrix(votes), start=start)
-        found, board = intervals(fit, votes, "item"), f"campaign {campaign.name}"
+        found = intervals(fit, votes, "item")
+        board = f"campaign {campaign.name}"
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
         seen = look(fit, found, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
         record = extend_record(self._database, board, record, layout.models, seen)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        return Looked(len(votes), fit, found, neighbouring_orders(seen, standings, record.among(layout.model_code)))
+        return Looked(
+            len(votes),
+            fit,
+            found,
+            neighbouring_orders(seen, standings, record.among(layout.model_code)),
+        )
 
 
 def _log_error(reading: Future) -> None:
@@ -170,14 +193,19 @@ def _log_error(reading: Future) -> None:
 
 def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:
     """Why a campaign is over; empty while it is not."""
-    stop, votes = spec.stop, int(voted.sum())
+    stop = spec.stop
+    votes = int(voted.sum())
     if votes >= stop.votes:
         return f"{votes:,} votes of {stop.votes:,} are there"
     if bool((voted >= layout.wanted).all()):
         return "every tuple has its votes"
     if looked is None:
         return ""
-    if stop.settled is not None and looked.orders and all(one.state == "settled" for one in looked.orders):
+    if (
+        stop.settled is not None
+        and looked.orders
+        and all(one.state == "settled" for one in looked.orders)
+    ):
         return f"every two neighbours are settled after {looked.votes:,} votes"
     if stop.width is not None and looked.half_width <= stop.width:
         return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"

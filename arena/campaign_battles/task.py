@@ -22,8 +22,12 @@ from arena.types import SIDES, UNRELATED, Battle, Item, Phase
 class BattleWork:
     """Battles under the seats of one database's campaigns."""
 
-    def __init__(self, database: Database, store: BattleStore, items: ItemBank, states: CampaignStates) -> None:
-        self.store, self.states, self.items = store, states, items
+    def __init__(
+        self, database: Database, store: BattleStore, items: ItemBank, states: CampaignStates
+    ) -> None:
+        self.store = store
+        self.states = states
+        self.items = items
         self._database = database
         self._coin = np.random.default_rng()
 
@@ -37,12 +41,16 @@ class BattleWork:
         A battle that was shown before the campaign ended, or the seat was full, is finished first: it counts. Raises
         LimitError, and CampaignError where the bank lacks what the campaign needs.
         """
-        state, spec, checks = self.states.of(seat.campaign), seat.campaign.spec, self._checks(seat)
+        state = self.states.of(seat.campaign)
+        spec = seat.campaign.spec
+        checks = self._checks(seat)
 
         def choose(taken: frozenset[Seen]) -> Draw | None:
             if seat.campaign.ended_at is not None:
                 return None
-            with self._database.read() as connection:  # now that the seat is locked: two tabs draw one after the other
+            with (
+                self._database.read() as connection
+            ):  # now that the seat is locked: two tabs draw one after the other
                 given = given_by(connection, seat.id)
                 check = drawn_check(checks, given, taken, spec)
                 if check is not None or given.votes >= spec.seat.votes:
@@ -52,20 +60,26 @@ class BattleWork:
         def comes_back(battle: Battle, seen: Seen) -> bool:
             return battle.item in self.items.bank().items and self._keeps(seat, state, battle, seen)
 
-        return self.store.serve(seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network)
+        return self.store.serve(
+            seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network
+        )
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
         the campaign ended.
         """
-        place, minutes = state.layout.place(*seen), seat.campaign.spec.seat.minutes
+        place = state.layout.place(*seen)
+        minutes = seat.campaign.spec.seat.minutes
         away = now() - battle.served_at
         if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):
             return True
         if seat.campaign.ended_at is not None:
             return False
         with self._database.read() as connection:
-            return holders(connection, seat.campaign, seen, state.left_out) < state.layout.wanted[place]
+            return (
+                holders(connection, seat.campaign, seen, state.left_out)
+                < state.layout.wanted[place]
+            )
 
     def waits(self, seat: Seat) -> bool:
         """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""
@@ -81,8 +95,12 @@ class BattleWork:
         model = {one.answer: one.model for one in item.contestants} if item else {}
         if battle.answer_a in model and battle.answer_b in model:
             low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
-            if not self._keeps(seat, self.states.of(seat.campaign), battle, Seen(battle.item, low, high)):
-                raise ChoiceError("You were away for long, and others were asked this meanwhile. Here is another.")
+            if not self._keeps(
+                seat, self.states.of(seat.campaign), battle, Seen(battle.item, low, high)
+            ):
+                raise ChoiceError(
+                    "You were away for long, and others were asked this meanwhile. Here is another."
+                )
         self.store.vote(seat.voter, token, "a" if choice == "a" else "b", terms)
 
     def mine(self, seat: Seat, token: str) -> Battle:
@@ -100,7 +118,9 @@ class BattleWork:
     def _checks(self, seat: Seat) -> list[Item]:
         """The check items that a seat may get: those that its qualification did not ask."""
         with self._database.read() as connection:
-            asked = connection.scalars(select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)).all()
+            asked = connection.scalars(
+                select(SEAT_TRY.c.question).where(SEAT_TRY.c.seat_id == seat.id)
+            ).all()
         checks = self.items.bank().checks(seat.campaign.spec.checks.items)
         return [item for item in checks if item.key not in asked]
 

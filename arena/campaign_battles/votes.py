@@ -31,7 +31,9 @@ _GIVEN = BANK.counted_votes(
     BATTLE.c.seat_id,
     func.sum(case((_IS_WORK, 1), else_=0)).label("votes"),
     func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
-    func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label("failed"),
+    func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label(
+        "failed"
+    ),
     func.max(VOTE.c.voted_at).label("last"),
 ).where(BATTLE.c.id == VOTE.c.battle_id, MODEL.c.id == VOTE.c.winner)
 
@@ -48,7 +50,9 @@ class CollectedVotes(NamedTuple):
 
 
 def given_by(connection: Connection, seat: int) -> SeatProgress:
-    row = connection.execute(_GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)).one_or_none()
+    row = connection.execute(
+        _GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
+    ).one_or_none()
     skips = select(func.count()).select_from(SKIP.join(BATTLE)).where(BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
     if row is None:
@@ -58,10 +62,16 @@ def given_by(connection: Connection, seat: int) -> SeatProgress:
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
     """Seats that failed their checks, whose worker is flagged, or who took consent back."""
-    given = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(BATTLE.c.seat_id)
-    failed = {row.seat_id for row in connection.execute(given) if row.failed >= campaign.spec.checks.fail}
+    given = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(
+        BATTLE.c.seat_id
+    )
+    failed = {
+        row.seat_id for row in connection.execute(given) if row.failed >= campaign.spec.checks.fail
+    }
     mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
-    flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(flagged_voters(COUNTED_FLAG))
+    flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(
+        flagged_voters(COUNTED_FLAG)
+    )
     left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
     out = connection.scalars(mine.where(flagged | SEAT_ENTRY.c.seat_id.in_(left)))
     return frozenset({*failed, *out})
@@ -70,11 +80,14 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
     """Count what each tuple has."""
     out = left_out_seats(connection, campaign)
-    held, voted = np.zeros(layout.wanted.shape, np.int32), np.zeros(layout.wanted.shape, np.int32)
+    held = np.zeros(layout.wanted.shape, np.int32)
+    voted = np.zeros(layout.wanted.shape, np.int32)
     query = select(
         *(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.seat_id),
         case((CHOSEN, 1), else_=0),
-    ).where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign))
+    ).where(
+        _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
+    )
     for item, low, high, seat, chosen in connection.execute(query):
         place = layout.place(item, low, high)
         if place and seat not in out:
@@ -89,19 +102,37 @@ def judged(voter: int) -> Select:
     return select(*columns).where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
 
 
-def holders(connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]) -> int:
+def holders(
+    connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]
+) -> int:
     """How many seats have or hold one tuple now."""
     query = select(func.count()).where(
-        *(BATTLE.c.item_id == seen.item, BATTLE.c.model_low == seen.low, BATTLE.c.model_high == seen.high),
-        *(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)),
+        *(
+            BATTLE.c.item_id == seen.item,
+            BATTLE.c.model_low == seen.low,
+            BATTLE.c.model_high == seen.high,
+        ),
+        *(
+            _OF_SEATS,
+            SEAT_ENTRY.c.campaign_id == campaign.id,
+            _IS_WORK,
+            CHOSEN | _is_fresh(campaign),
+        ),
     )
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
 
-def counted_votes(connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]) -> Votes:
+def counted_votes(
+    connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]
+) -> Votes:
     """The votes that count, by the layout's codes: the winner is side a."""
-    query = BANK.counted_votes(VOTE.c.winner, VOTE.c.loser, BATTLE.c.item_id, VOTE.c.voter_id, BATTLE.c.seat_id).where(
-        BATTLE.c.id == VOTE.c.battle_id, _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK
+    query = BANK.counted_votes(
+        VOTE.c.winner, VOTE.c.loser, BATTLE.c.item_id, VOTE.c.voter_id, BATTLE.c.seat_id
+    ).where(
+        BATTLE.c.id == VOTE.c.battle_id,
+        _OF_SEATS,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        _IS_WORK,
     )
     rows = integers(connection.execute(query.order_by(VOTE.c.id)), 5)
     rows = rows[~np.isin(rows[:, 4], list(left_out))]

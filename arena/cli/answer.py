@@ -32,11 +32,19 @@ def answer(
     card = models.catalogue.card(model)
     kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
     with closing(Database(settings.database_url)) as database:
-        bank, ingest, pictures = ItemBank(database), Ingest(database), PictureStore(settings.pictures_dir)
+        bank = ItemBank(database)
+        ingest = Ingest(database)
+        pictures = PictureStore(settings.pictures_dir)
         answered = bank.answered_by(card.name)
         items = [item for item in in_draw(bank.bank(), "on") if item.id not in answered]
-        ready = [item for item in items if all(image.sha256 and pictures.has(image.sha256) for image in item.images)]
-        ingest.add_answers(card.name, "", {})  # before any request, reports a name that belongs to another model
+        ready = [
+            item
+            for item in items
+            if all(image.sha256 and pictures.has(image.sha256) for image in item.images)
+        ]
+        ingest.add_answers(
+            card.name, "", {}
+        )  # before any request, reports a name that belongs to another model
         with AnswerFile(kept, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
             outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)

@@ -35,7 +35,8 @@ class CampaignCommands(TyperGroup):
         return super().resolve_command(ctx, args if known else ["unsigned", *args])
 
 
-app, campaign = Typer(rich_markup_mode=None), Typer(cls=CampaignCommands)
+app = Typer(rich_markup_mode=None)
+campaign = Typer(cls=CampaignCommands)
 app.add_typer(campaign, name="campaign")
 
 
@@ -43,7 +44,8 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
     """What operators do with campaigns of battles, and with projects."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
-    bank, pictures = ItemBank(database, settings.image_hosts), PictureStore(settings.pictures_dir)
+    bank = ItemBank(database, settings.image_hosts)
+    pictures = PictureStore(settings.pictures_dir)
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
     projects = WritingSetup(settings, database, bank, pictures, models).admin
     return CampaignAdmin(settings, database, bank), projects
@@ -58,7 +60,9 @@ def _admin_of(name: str) -> CampaignAdmin | ProjectAdmin:
 def _address(given: str | None) -> str:
     settings = Settings.from_env()
     space = settings.oauth.host if settings.oauth else ""
-    return (given or (f"https://{space}" if space else f"http://127.0.0.1:{settings.port}")).rstrip("/")
+    return (given or (f"https://{space}" if space else f"http://127.0.0.1:{settings.port}")).rstrip(
+        "/"
+    )
 
 
 @contextmanager
@@ -85,20 +89,27 @@ def printed(rows: Rows) -> Iterator[str]:
 
 
 Address = Annotated[
-    str | None, Option(help="where workers reach this arena, as in https://arena.example.org; left out: this machine")
+    str | None,
+    Option(
+        help="where workers reach this arena, as in https://arena.example.org; left out: this machine"
+    ),
 ]
 
 
 @campaign.command()
 def new(
     file: Path,
-    tuples: Annotated[Path | None, Option(help="of design = 'fixed': a table of item (key), model_a, model_b")] = None,
+    tuples: Annotated[
+        Path | None, Option(help="of design = 'fixed': a table of item (key), model_a, model_b")
+    ] = None,
     address: Address = None,
 ) -> Iterator[str]:
     """Make a campaign of a TOML file."""
     admin, _ = admins()
     with named_spec(file), row_errors(tuples.name if tuples else None):
-        made = admin.make(COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None)
+        made = admin.make(
+            COMMAND_LINE, file.read_bytes(), read_records(tuples, ANY_LENGTH) if tuples else None
+        )
     yield from admin.summary(made)
     if made.spec.platform.kind == "plain":
         yield f"Links: python -m arena campaign links {made.name} --workers FILE"
@@ -109,12 +120,15 @@ def new(
 @campaign.command()
 def links(
     name: str,
-    workers: Annotated[Path | None, Option(help="of a plain campaign: a worker's name on each line")] = None,
+    workers: Annotated[
+        Path | None, Option(help="of a plain campaign: a worker's name on each line")
+    ] = None,
     address: Address = None,
 ) -> Iterator[str]:
     """Its signed links: a CSV of one for each worker; or the one for all who log in, for Prolific or for MTurk."""
     admin = _admin_of(name)
-    found, here = admin.store.get(name), _address(address)
+    found = admin.store.get(name)
+    here = _address(address)
     if found.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(f"{name} has one link for all its workers; leave out --workers")
@@ -136,12 +150,15 @@ def list_campaigns() -> Iterator[str]:
         votes = f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
         yield _standing(one, one.problem or votes)
     for project in projects.standings():
-        accepted, wanted = (sum(getattr(row, name) for row in project.families) for name in ("accepted", "wanted"))
+        accepted, wanted = (
+            sum(getattr(row, name) for row in project.families) for name in ("accepted", "wanted")
+        )
         yield _standing(project, f"{accepted:,} of {wanted:,} items accepted")
 
 
 def _standing(one: CampaignStanding | ProjectStanding, numbers: str) -> str:
-    made, people = one.campaign, ", ".join(f"{number} {state}" for state, number in one.states.items())
+    made = one.campaign
+    people = ", ".join(f"{number} {state}" for state, number in one.states.items())
     stands = f"ended: {made.why_ended}" if made.ended_at else "running"
     return f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
 
@@ -184,7 +201,10 @@ def unsigned(name: str) -> Iterator[str]:
     rows: Rows = [("worker", "votes", "wanted", "complete", "code", "since")]
     seats = UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name)
     if not seats:
-        typer.echo(f"Nobody has opened an unsigned link of {name!r}; for all commands: campaign --help", err=True)
+        typer.echo(
+            f"Nobody has opened an unsigned link of {name!r}; for all commands: campaign --help",
+            err=True,
+        )
     for row in seats:
         complete = "yes" if row.votes >= row.wanted else "no"
         rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))

@@ -40,9 +40,15 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def deploy(
-    space: Annotated[str, Option(metavar="USER/NAME", help="the Space, made where it is not there")],
-    private: Annotated[bool, Option("--private", help="make it private; one that is there stays as it is")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="only say what would be done; nothing is sent")] = False,
+    space: Annotated[
+        str, Option(metavar="USER/NAME", help="the Space, made where it is not there")
+    ],
+    private: Annotated[
+        bool, Option("--private", help="make it private; one that is there stays as it is")
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="only say what would be done; nothing is sent")
+    ] = False,
 ) -> Iterator[str]:
     """Upload this folder as a Hugging Face Space; running it again after a failure is safe."""
     if not _NAME.fullmatch(space):
@@ -55,7 +61,9 @@ def deploy(
         yield from files
     else:
         if get_token() is None:
-            raise DeployError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
+            raise DeployError(
+                "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN"
+            )
         logging.set_verbosity_error()  # it would report every attempt
         send_again()
         write(HfApi(), space, copy, private)
@@ -71,10 +79,20 @@ def deploy(
 
 def shipped(folder: Path) -> list[str]:
     """The relative paths of the files that make up a Space; no links, nothing hidden."""
-    inside = [path for name in _FOLDERS for path in (folder / name).rglob("*") if path.suffix in _KINDS]
-    there = [path for path in (*(folder / name for name in _TOP), *inside) if path.is_file() and not path.is_symlink()]
+    inside = [
+        path for name in _FOLDERS for path in (folder / name).rglob("*") if path.suffix in _KINDS
+    ]
+    there = [
+        path
+        for path in (*(folder / name for name in _TOP), *inside)
+        if path.is_file() and not path.is_symlink()
+    ]
     names = [path.relative_to(folder).as_posix() for path in there]
-    return sorted(name for name in names if not any(part.startswith((".", "__pycache__")) for part in name.split("/")))
+    return sorted(
+        name
+        for name in names
+        if not any(part.startswith((".", "__pycache__")) for part in name.split("/"))
+    )
 
 
 def _check_card(readme: Path) -> None:
@@ -82,7 +100,9 @@ def _check_card(readme: Path) -> None:
     try:
         card = SpaceCard.load(readme).data.to_dict()
     except (OSError, ValueError) as error:
-        raise DeployError(f"{readme} has no front matter that can be read; it must begin with ---") from error
+        raise DeployError(
+            f"{readme} has no front matter that can be read; it must begin with ---"
+        ) from error
     missing = [name for name in ("sdk_version", "python_version", "app_file") if not card.get(name)]
     if card.get("sdk") != "gradio" or missing:
         wrong = "sdk: gradio" if card.get("sdk") != "gradio" else missing[0]
@@ -95,22 +115,32 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         there = _files_of(api, space)
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
-            raise DeployError(f"The dataset {copy} is public; make it private, votes and workers stand in it")
+            raise DeployError(
+                f"The dataset {copy} is public; make it private, votes and workers stand in it"
+            )
         if not there:
-            api.create_repo(space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
+            api.create_repo(
+                space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
+            )
         api.add_space_variable(space, "MIRROR", copy)
         repeat(lambda: _update(api, space))
     except ValueError as error:
-        raise DeployError(f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}") from error
+        raise DeployError(
+            f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}"
+        ) from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         raise DeployError(_error_text(error, space)) from error
 
 
 def _update(api: HfApi, space: str) -> None:
     """Update a Space's files in one commit; unchanged files are not sent."""
-    there, names = frozenset(api.list_repo_files(space, repo_type="space")), shipped(ROOT)
+    there = frozenset(api.list_repo_files(space, repo_type="space"))
+    names = shipped(ROOT)
     gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _FOLDERS)
-    changes = [*(CommitOperationAdd(name, ROOT / name) for name in names), *map(CommitOperationDelete, gone)]
+    changes = [
+        *(CommitOperationAdd(name, ROOT / name) for name in names),
+        *map(CommitOperationDelete, gone),
+    ]
     api.create_commit(space, changes, commit_message="Stereoscope", repo_type="space")
 
 
@@ -121,7 +151,9 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
     except RepositoryNotFoundError:
         return frozenset()
     if "app.py" in files and _MARK not in files:
-        raise DeployError(f"{space} holds another app; choose another name, or empty that Space first")
+        raise DeployError(
+            f"{space} holds another app; choose another name, or empty that Space first"
+        )
     return files
 
 
@@ -133,7 +165,9 @@ def _error_text(error: Exception, space: str) -> str:
     if status == 401:
         return "The Hub does not know this token; run `hf auth login`, or set HF_TOKEN to one that may write"
     if status in (402, 403):
-        return f"The Hub refused to write {space} (status {status}): the token may not do so. {_FREE}"
+        return (
+            f"The Hub refused to write {space} (status {status}): the token may not do so. {_FREE}"
+        )
     if status:
         return f"The Hub answered {status}; please try again, what was done is kept"
     return f"The Hub cannot be reached ({type(error).__name__}); please try again, what was done is kept"

@@ -23,7 +23,9 @@ from arena.server.hub_upload import upload_dataset
 from arena.settings import Settings
 from arena.templates import plural
 
-app, drafts, brought = Typer(rich_markup_mode=None), Typer(), Typer()
+app = Typer(rich_markup_mode=None)
+drafts = Typer()
+brought = Typer()
 app.add_typer(drafts, name="drafts")
 drafts.add_typer(brought, name="import", help="Finished items of elsewhere.")
 
@@ -34,7 +36,8 @@ class OpenProjects:
     def __init__(self) -> None:
         settings = Settings.from_env()
         database = Database(settings.database_url)
-        self.campaigns, self.drafts = CampaignStore(database, KINDS), DraftStore(database)
+        self.campaigns = CampaignStore(database, KINDS)
+        self.drafts = DraftStore(database)
         self.pictures = PictureStore(settings.pictures_dir)
 
 
@@ -43,7 +46,9 @@ def new(file: Path) -> Iterator[str]:
     """Make a project of a TOML file; its examples' pictures lie beside it."""
     _, admin = admins()
     with named_spec(file):
-        made = admin.make(COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes())
+        made = admin.make(
+            COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes()
+        )
     yield from admin.summary(made)
     workers = " --workers FILE" if made.spec.platform.kind == "plain" else ""
     yield f"Links: python -m arena campaign links {made.name}{workers}"
@@ -56,7 +61,9 @@ def board(project: str) -> Iterator[str]:
     found = admin.standing(admin.store.get(project))
     yield from _table(found.families)
     yield ""
-    yields = [(row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in found.yields]
+    yields = [
+        (row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in found.yields
+    ]
     yield from printed([("first judgement", "all", "one image", "several images"), *yields])
     yield ""
     yield from _table(found.minutes)
@@ -64,7 +71,9 @@ def board(project: str) -> Iterator[str]:
     yield from _table([row._replace(accepted=percent(row.accepted)) for row in found.persons])
     told = found.agreement
     yield (
-        f"Verifiers of one answer agree in {told:.1%} of pairs." if told is not None else "No answer has two verdicts."
+        f"Verifiers of one answer agree in {told:.1%} of pairs."
+        if told is not None
+        else "No answer has two verdicts."
     )
 
 
@@ -76,7 +85,9 @@ def _table(rows: Sequence[NamedTuple]) -> Iterator[str]:
 def reject(
     project: str,
     item: int,
-    fault: Annotated[Fault, Option(help="what is wrong with it; picture: also a licence that was withdrawn")],
+    fault: Annotated[
+        Fault, Option(help="what is wrong with it; picture: also a licence that was withdrawn")
+    ],
     why: Annotated[str, Option(help="a note for operators")],
 ) -> Iterator[str]:
     """Take an item out, also one that was accepted; what was written stays stored."""
@@ -99,14 +110,25 @@ def import_finished(
 @drafts.command()
 def export(
     project: str,
-    form: Annotated[Form, Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV")],
+    form: Annotated[
+        Form,
+        Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV"),
+    ],
     out: Annotated[Path, Option(metavar="DIR", callback=output_folder, help="a new folder")],
     texts: Annotated[
-        bool, Option("--with-texts", help="also a sealed project's captions and references; keep them private")
+        bool,
+        Option(
+            "--with-texts",
+            help="also a sealed project's captions and references; keep them private",
+        ),
     ] = False,
     language: Annotated[str, Option(help="of --as hub: the items' language, as en")] = "",
-    contact: Annotated[str, Option(help="of --as hub: an e-mail address or page for who wants a picture out")] = "",
-    push: Annotated[str | None, Option(metavar="OWNER/NAME", help="of --as hub: the dataset to make or renew")] = None,
+    contact: Annotated[
+        str, Option(help="of --as hub: an e-mail address or page for who wants a picture out")
+    ] = "",
+    push: Annotated[
+        str | None, Option(metavar="OWNER/NAME", help="of --as hub: the dataset to make or renew")
+    ] = None,
     private: Annotated[bool, Option("--private/--public", help="of --push")] = True,
 ) -> Iterator[str]:
     """Its accepted items: for this arena's bank, for the Hub, or as VisIT-Bench's table."""

@@ -31,13 +31,20 @@ class OpenBank:
     def __init__(self) -> None:
         settings = Settings.from_env()
         database = Database(settings.database_url)
-        self.items, self.ingest = ItemBank(database, settings.image_hosts), Ingest(database)
-        self._importer = ItemImporter(self.ingest, self.items, PictureStore(settings.pictures_dir), _bar)
+        self.items = ItemBank(database, settings.image_hosts)
+        self.ingest = Ingest(database)
+        self._importer = ItemImporter(
+            self.ingest, self.items, PictureStore(settings.pictures_dir), _bar
+        )
 
-    def bring_in(self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out") -> Iterator[str]:
+    def bring_in(
+        self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out"
+    ) -> Iterator[str]:
         report = bring(self._importer)
         changes = report.changes
-        corrected = f"; {changes.items_corrected} items corrected" if changes.items_corrected else ""
+        corrected = (
+            f"; {changes.items_corrected} items corrected" if changes.items_corrected else ""
+        )
         yield (
             f"{changes.items_new} new items, {changes.items_known} known; {changes.answers_new} new answers, "
             f"{changes.answers_known} known; {changes.pictures_new} new pictures{corrected}."
@@ -65,28 +72,38 @@ def demo() -> Iterator[str]:
 def visit(
     file: Path,
     name: Annotated[str, Option(help="name of the source and its board")] = "VisIT-Bench",
-    fetch: Annotated[bool, Option("--fetch-images", help="download the images (https, public addresses)")] = False,
+    fetch: Annotated[
+        bool, Option("--fetch-images", help="download the images (https, public addresses)")
+    ] = False,
 ) -> Iterator[str]:
     """VisIT-Bench's CSV, single- or multi-image."""
-    return OpenBank().bring_in(lambda importer: importer.visit(file, name, fetch), "rated incorrect, left out")
+    return OpenBank().bring_in(
+        lambda importer: importer.visit(file, name, fetch), "rated incorrect, left out"
+    )
 
 
 @items.command("folder")
 def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
     """A folder with items.jsonl and images, or a dataset of the Hub with data/*.parquet."""
-    return OpenBank().bring_in(lambda importer: importer.folder(folder, name or folder.resolve().name))
+    return OpenBank().bring_in(
+        lambda importer: importer.folder(folder, name or folder.resolve().name)
+    )
 
 
 @items.command()
 def checks(folder: Path, name: FolderName = None) -> Iterator[str]:
     """A folder of attention tests, each with a right and an unrelated answer."""
-    return OpenBank().bring_in(lambda importer: importer.folder(folder, name or folder.resolve().name, "check"))
+    return OpenBank().bring_in(
+        lambda importer: importer.folder(folder, name or folder.resolve().name, "check")
+    )
 
 
 @items.command()
 def answers(
     file: Path,
-    model: Annotated[str | None, Option(help='the model, where no column is named "<model name> prediction"')] = None,
+    model: Annotated[
+        str | None, Option(help='the model, where no column is named "<model name> prediction"')
+    ] = None,
 ) -> Iterator[str]:
     """One model's predictions file."""
     left_out = "rows of items not in the bank, left out"
@@ -96,7 +113,9 @@ def answers(
 @items.command()
 def withdraw(
     file: Path,
-    model: Annotated[str | None, Option(help="whose file, where files of several models have this name")] = None,
+    model: Annotated[
+        str | None, Option(help="whose file, where files of several models have this name")
+    ] = None,
 ) -> Iterator[str]:
     """Take a predictions file back; votes stay."""
     yield f"{OpenBank().ingest.withdraw(file.name, model)} answers withdrawn; votes on them stay."

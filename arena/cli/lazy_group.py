@@ -23,9 +23,13 @@ class LazyGroup(TyperGroup):
     """Commands that `--help` and a suggestion for a mistyped word know by name alone."""
 
     def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
-        known: dict[str, Any] = {word: TyperCommand(word, short_help=one.help) for word, one in commands.items()}
+        known: dict[str, Any] = {
+            word: TyperCommand(word, short_help=one.help) for word, one in commands.items()
+        }
         settings = {"help_option_names": ["--help", "-h"]}
-        super().__init__(name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings)
+        super().__init__(
+            name=name, help=help, commands=known, rich_markup_mode=None, context_settings=settings
+        )
         self._modules = {word: command.module for word, command in commands.items()}
 
     def run(self, words: Sequence[str] | None) -> int:
@@ -50,7 +54,9 @@ class LazyGroup(TyperGroup):
         except BrokenPipeError:  # whoever reads the lines, as `head` does, has enough of them
             raise
         except Exception as error:
-            if not isinstance(error, OSError) and not type(error).__module__.startswith(("arena.", "scoring.")):
+            if not isinstance(error, OSError) and not type(error).__module__.startswith(
+                ("arena.", "scoring.")
+            ):
                 raise
             typer.echo(_sentence(error), err=True)
             raise typer.Exit(getattr(error, "exit_code", 2)) from error

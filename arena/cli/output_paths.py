@@ -15,7 +15,9 @@ def check_unread(written: Iterable[Path], *read: Path | None) -> None:
     there = [one for one in read if one and one.exists()]
     for path in written:
         if path.exists() and any(path.samefile(one) for one in there):
-            raise OutputError(f"{path} is read by this command, and would be written over; choose another place for it")
+            raise OutputError(
+                f"{path} is read by this command, and would be written over; choose another place for it"
+            )
 
 
 def output_folder(path: Path) -> Path:
@@ -31,5 +33,7 @@ def output_file(path: Path | None) -> Path | None:
     if path and path.is_dir():
         raise BadParameter(f"{path} is a folder; name a file in it")
     if path and not path.parent.is_dir():
-        raise BadParameter(f"{path.parent} is no folder; make it, or choose another place for {path.name}")
+        raise BadParameter(
+            f"{path.parent} is no folder; make it, or choose another place for {path.name}"
+        )
     return path

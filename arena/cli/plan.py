@@ -14,19 +14,29 @@ from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import ELO, VotesError
 
 app = Typer(rich_markup_mode=None)
-Correlation = Annotated[float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")]
-COLUMNS, WIDTH = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width"), 10
+Correlation = Annotated[
+    float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")
+]
+COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
+WIDTH = 10
 
 
 @app.command()
 def plan(
     models: Annotated[int, Option(min=2, max=300, help="to be compared")],
     items: Annotated[int, Option(min=1, max=1_000_000, help="that all models answered")],
-    half_width: Annotated[float | None, Option(min=0.1, help="mean of the 95% intervals, in points")] = None,
-    gap: Annotated[float | None, Option(min=0.1, help="of two neighbours, in points, that shall be settled")] = None,
-    each: Annotated[list[int], Option(min=1, max=100, help="votes per tuple; may be given again")] = [1, 5],  # noqa: B006
+    half_width: Annotated[
+        float | None, Option(min=0.1, help="mean of the 95% intervals, in points")
+    ] = None,
+    gap: Annotated[
+        float | None, Option(min=0.1, help="of two neighbours, in points, that shall be settled")
+    ] = None,
+    each: Annotated[
+        list[int], Option(min=1, max=100, help="votes per tuple; may be given again")
+    ] = [1, 5],  # noqa: B006
     votes: Annotated[
-        Path | None, Option(help="own votes: their correlations, and how far their models lie apart")
+        Path | None,
+        Option(help="own votes: their correlations, and how far their models lie apart"),
     ] = None,
     within_tuple: Correlation = None,
     within_item: Correlation = None,
@@ -34,15 +44,25 @@ def plan(
     seat: Annotated[int, Option(min=1, max=10_000, help="votes of a worker")] = 20,
     seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = 60,
     pay: Annotated[float, Option(min=0, max=1e6, help="of an hour")] = 12,
-    fee: Annotated[float, Option(min=0, max=10, help="of the platform, as a share of the pay")] = 0.428,
+    fee: Annotated[
+        float, Option(min=0, max=10, help="of the platform, as a share of the pay")
+    ] = 0.428,
 ) -> Iterator[str]:
-    spread, rho = planner.SPREAD, planner.Correlations()
+    spread = planner.SPREAD
+    rho = planner.Correlations()
     if votes:
         report = rating_report(read(votes), RatingOrder("bt", bootstrap=0))
         if not len(report.votes):
-            raise VotesError(f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes")
-        rho, spread = planner.measured_correlations(report.votes), float(np.std(report.fit.strengths)) * ELO.points
-    given = {"within_tuple": within_tuple, "within_item": within_item, "within_worker": within_worker}
+            raise VotesError(
+                f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes"
+            )
+        rho = planner.measured_correlations(report.votes)
+        spread = float(np.std(report.fit.strengths)) * ELO.points
+    given = {
+        "within_tuple": within_tuple,
+        "within_item": within_item,
+        "within_worker": within_worker,
+    }
     rho = replace(rho, **{name: value for name, value in given.items() if value is not None})
     strengths = planner.expected_strengths(models, spread)
     planned = planner.Plan(strengths, items, half_width, gap, rho, seat, seconds, pay, fee)

@@ -10,7 +10,14 @@ from arena.cli.output_paths import check_unread, output_folder
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
-from arena.ratings.report import FILES, ClusterChoice, Method, RatingOrder, rating_report, write_report
+from arena.ratings.report import (
+    FILES,
+    ClusterChoice,
+    Method,
+    RatingOrder,
+    rating_report,
+    write_report,
+)
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
@@ -32,10 +39,17 @@ def rate(
     out: Annotated[Path, Option(metavar="DIR", callback=output_folder)],
     format: FileFormat = None,
     method: Method = "all",
-    bootstrap: Annotated[int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")] = 1000,
+    bootstrap: Annotated[
+        int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")
+    ] = 1000,
     cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "item",
     prior: Annotated[
-        float, Option(parser=_prior, metavar="NUMBER", help="tied games with a mean model; 0: maximum likelihood")
+        float,
+        Option(
+            parser=_prior,
+            metavar="NUMBER",
+            help="tied games with a mean model; 0: maximum likelihood",
+        ),
     ] = PRIOR,
     both_bad: CountBothBad = "half",
     seed: Annotated[int, Option(min=0)] = 0,

@@ -21,7 +21,8 @@ from arena.settings import Settings
 
 COMMAND_LINE = "the command line"
 """Actor recorded for actions taken here."""
-app, votes = Typer(rich_markup_mode=None), Typer()
+app = Typer(rich_markup_mode=None)
+votes = Typer()
 app.add_typer(votes, name="votes")
 
 
@@ -29,7 +30,9 @@ app.add_typer(votes, name="votes")
 def import_votes(
     file: Path,
     format: FileFormat = None,
-    source: Annotated[str | None, Option(help="the name of its boards; the file's if left out")] = None,
+    source: Annotated[
+        str | None, Option(help="the name of its boards; the file's if left out")
+    ] = None,
     into_live: Annotated[
         bool, Option("--into-live", help="count votes on this arena's items beside its own too")
     ] = False,
@@ -48,7 +51,10 @@ def export_votes(
     out: Annotated[Path, Option(callback=output_file)],
     file: Annotated[Path | None, Argument(help="left out: the votes of this arena")] = None,
     source: Annotated[
-        str | None, Option(help="the bank or the import that the votes are of; may be left out if there is one")
+        str | None,
+        Option(
+            help="the bank or the import that the votes are of; may be left out if there is one"
+        ),
     ] = None,
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
@@ -77,7 +83,9 @@ def forget(
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
     there = [name for name in FILES if (out / name).exists()]
     if there and len(there) < len(FILES):
-        raise OutputError(f"{out / there[0]} is there, and no export wrote it; choose a folder of its own")
+        raise OutputError(
+            f"{out / there[0]} is there, and no export wrote it; choose a folder of its own"
+        )
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

@@ -105,7 +105,9 @@ def flag(row: Row, column: str) -> bool | None:
         return value if isinstance(value, bool) else None
     if isinstance(value, str) and value.lower() in _FLAGS:
         return _FLAGS[value.lower()]
-    raise RowsError(f"expected true or false, found {shown(value)}; write one of them", column=column)
+    raise RowsError(
+        f"expected true or false, found {shown(value)}; write one of them", column=column
+    )
 
 
 def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
@@ -114,7 +116,9 @@ def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
     if isinstance(value, str) and value in spellings:
         return spellings[value]
     known = ", ".join(map(repr, spellings))
-    raise RowsError(f"expected one of {known}, found {shown(value)}; write one of them", column=column)
+    raise RowsError(
+        f"expected one of {known}, found {shown(value)}; write one of them", column=column
+    )
 
 
 def shown(value: object) -> str:

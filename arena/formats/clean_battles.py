@@ -10,7 +10,12 @@ from arena.formats import cells
 from arena.formats.base import Format, Row, Vote, Winner
 from arena.formats.three_columns import WINNERS
 
-SPELLINGS: dict[Winner, str] = {"a": "model_a", "b": "model_b", "tie": "tie", "both_bad": "tie (bothbad)"}
+SPELLINGS: dict[Winner, str] = {
+    "a": "model_a",
+    "b": "model_b",
+    "tie": "tie",
+    "both_bad": "tie (bothbad)",
+}
 _MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "question_id"}
 
 
@@ -62,6 +67,8 @@ CLEAN_BATTLES = Format(
     fits=lambda columns: {"model_a", "model_b", "winner"} <= columns and bool(_MARKS & columns),
     vote=_vote,
     row=row_of,
-    holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "language", "turns", "blind"}),
+    holds=frozenset(
+        {"model_a", "model_b", "winner", "voter", "time", "language", "turns", "blind"}
+    ),
     suffixes=(".json", ".jsonl", ".parquet"),
 )

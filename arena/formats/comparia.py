@@ -10,7 +10,8 @@ _NAMES = ("model_a_name", "model_b_name", "chosen_model_name")
 
 
 def _vote(row: Row) -> Vote:
-    model_a, model_b = cells.name(row, "model_a_name"), cells.name(row, "model_b_name")
+    model_a = cells.name(row, "model_a_name")
+    model_b = cells.name(row, "model_b_name")
     return Vote(
         model_a=model_a,
         model_b=model_b,
@@ -24,14 +25,17 @@ def _vote(row: Row) -> Vote:
 
 
 def _winner(row: Row, model_a: str, model_b: str) -> Winner:
-    chosen, equal = cells.text(row, "chosen_model_name"), cells.flag(row, "both_equal")
+    chosen = cells.text(row, "chosen_model_name")
+    equal = cells.flag(row, "both_equal")
     if (chosen is None) != bool(equal) or (chosen is not None and model_a == model_b):
         problem = f"expected a chosen model or both_equal, found {cells.shown(chosen)} and {equal}; mend the row"
         raise RowsError(problem, column="chosen_model_name")
     if chosen is None:
         return "tie"
     sides: dict[str, Winner] = {model_a: "a", model_b: "b"}
-    return cells.choice({"chosen_model_name": cells.name(row, "chosen_model_name")}, "chosen_model_name", sides)
+    return cells.choice(
+        {"chosen_model_name": cells.name(row, "chosen_model_name")}, "chosen_model_name", sides
+    )
 
 
 def _row(vote: Vote) -> dict[str, Any]:

@@ -23,7 +23,9 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if "models" not in row or kind == "share":
         return SkippedRow(f"of type {kind!r}, no battle vote")
     models = _models(row)
-    states = [state if isinstance(state, dict) else {} for state in cells.two(row, "states") or ({}, {})]
+    states = [
+        state if isinstance(state, dict) else {} for state in cells.two(row, "states") or ({}, {})
+    ]
     if None in models:
         return SkippedRow("null for a name on the page")
     shown = list(map(_shown_name, models))
@@ -51,7 +53,10 @@ def _models(row: Row) -> list[Any]:
     """What the page showed above each side; FastChat's cleaner skips null."""
     models = cells.two(row, "models")
     if models is None or not all(isinstance(name, str | None) for name in models):
-        raise RowsError(f"expected a list of two names, found {cells.shown(row['models'])}; mend it", column="models")
+        raise RowsError(
+            f"expected a list of two names, found {cells.shown(row['models'])}; mend it",
+            column="models",
+        )
     return models
 
 
@@ -63,8 +68,11 @@ def _shown_name(name: str) -> str:
 
 def _messages(state: dict[str, Any]) -> list[Any]:
     """Messages of the conversation, without the examples that its template begins with."""
-    messages, offset = state.get("messages"), state.get("offset")
-    return messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
+    messages = state.get("messages")
+    offset = state.get("offset")
+    return (
+        messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
+    )
 
 
 def _question(state: dict[str, Any]) -> cells.TurnCell:
@@ -76,17 +84,30 @@ def _row(vote: Vote) -> dict[str, Any]:
     spelling = {winner: kind for kind, winner in reversed(_TYPES.items())}
     shown = ["", ""] if vote.blind else [vote.model_a, vote.model_b]
     names = (vote.model_a, vote.model_b)
-    states = [{"messages": [], "offset": 0, "conv_id": vote.conversation, "model_name": name} for name in names]
-    return {"tstamp": vote.time, "type": spelling[vote.winner], "models": shown, "states": states, "ip": vote.voter}
+    states = [
+        {"messages": [], "offset": 0, "conv_id": vote.conversation, "model_name": name}
+        for name in names
+    ]
+    return {
+        "tstamp": vote.time,
+        "type": spelling[vote.winner],
+        "models": shown,
+        "states": states,
+        "ip": vote.voter,
+    }
 
 
 def _losses(vote: Vote) -> list[str]:
-    return ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
+    return (
+        ["that blind is unknown (written as with the names in view)"] if vote.blind is None else []
+    )
 
 
 FASTCHAT_LOG = Format(
     name="fastchat-log",
-    fits=lambda columns: {"tstamp", "type"} <= columns and bool({"models", "model", "states", "state"} & columns),
+    fits=lambda columns: (
+        {"tstamp", "type"} <= columns and bool({"models", "model", "states", "state"} & columns)
+    ),
     vote=_vote,
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "conversation", "blind"}),

@@ -9,7 +9,8 @@ from arena.formats import cells
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 WINNERS: dict[str, Winner] = {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"}
-ORIGIN, ORIGIN_ROW = "origin", "origin_row"
+ORIGIN = "origin"
+ORIGIN_ROW = "origin_row"
 """Columns for the format in which a vote first came in, and for its row there."""
 
 
@@ -33,7 +34,9 @@ def _vote(row: Row) -> Vote | SkippedRow:
     )
 
 
-def native_row(vote: Vote | None, origin: str | None = None, origin_row: str | None = None) -> dict[str, Any]:
+def native_row(
+    vote: Vote | None, origin: str | None = None, origin_row: str | None = None
+) -> dict[str, Any]:
     """Row of a vote, None for a row that is no vote, with its first format and its row there as JSON text."""
     told = dict.fromkeys(Vote._fields) if vote is None else vote._asdict()
     return {**told, ORIGIN: origin, ORIGIN_ROW: origin_row}

@@ -27,7 +27,9 @@ def _pyarrow() -> tuple[Any, Any]:
 
         return pyarrow, pyarrow.parquet
     except ImportError as error:
-        raise RowsError("is Parquet, which pyarrow reads and writes; install pyarrow, or use JSONL") from error
+        raise RowsError(
+            "is Parquet, which pyarrow reads and writes; install pyarrow, or use JSONL"
+        ) from error
 
 
 def read_rows(path: Path) -> Iterator[Record]:
@@ -44,7 +46,9 @@ def read_rows(path: Path) -> Iterator[Record]:
     except RowsError as error:
         raise error.at(file=path.name) from error
     except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise RowsError(f"is no readable Parquet ({error}); export it anew", file=path.name) from error
+        raise RowsError(
+            f"is no readable Parquet ({error}); export it anew", file=path.name
+        ) from error
 
 
 def _finite(value: Any, row: int, column: str) -> Any:
@@ -54,7 +58,9 @@ def _finite(value: Any, row: int, column: str) -> Any:
     if isinstance(value, dict):
         return {key: _finite(inner, row, column) for key, inner in value.items()}
     if isinstance(value, float) and math.isinf(value):
-        raise RowsError(f"expected a finite number, found {value}; write null", row=row, column=column)
+        raise RowsError(
+            f"expected a finite number, found {value}; write null", row=row, column=column
+        )
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -63,17 +69,27 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     arrow, parquet = _pyarrow()
     try:
         arrays = {name: arrow.array(column) for name, column in columns.items()}
-        texts = {name: array.cast(arrow.string()) for name, array in arrays.items() if array.type == arrow.null()}
+        texts = {
+            name: array.cast(arrow.string())
+            for name, array in arrays.items()
+            if array.type == arrow.null()
+        }
         parquet.write_table(arrow.table({**arrays, **texts}), path)
     except arrow.ArrowException as error:
-        raise RowsError(f"cannot be written as Parquet ({error}); write JSONL", file=path.name) from error
+        raise RowsError(
+            f"cannot be written as Parquet ({error}); write JSONL", file=path.name
+        ) from error
 
 
-def write_dataset(path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+def write_dataset(
+    path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> None:
     """Write rows as the Hub's library `datasets` reads them, pictures too; `features` are its own words for columns."""
     arrow, parquet = _pyarrow()
     told = json.dumps({"info": {"features": features}})
-    schema = arrow.schema([(name, _type(arrow, of)) for name, of in features.items()], {"huggingface": told})
+    schema = arrow.schema(
+        [(name, _type(arrow, of)) for name, of in features.items()], {"huggingface": told}
+    )
     left = iter(rows)
     with parquet.ParquetWriter(path, schema) as file:
         while batch := list(islice(left, _AT_ONCE)):

@@ -14,7 +14,17 @@ from typing import Any, get_args
 from uuid import UUID
 
 from arena.formats import parquet
-from arena.formats.base import Battles, Columns, Format, FormatName, OtherRow, Row, Vote, columns_of, joined
+from arena.formats.base import (
+    Battles,
+    Columns,
+    Format,
+    FormatName,
+    OtherRow,
+    Row,
+    Vote,
+    columns_of,
+    joined,
+)
 from arena.formats.clean_battles import CLEAN_BATTLES
 from arena.formats.comparia import COMPARIA
 from arena.formats.fastchat_log import FASTCHAT_LOG
@@ -42,7 +52,8 @@ FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
 """Conversations may hold pictures as text."""
-_BOM, _BLANK = b"\xef\xbb\xbf", b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
 _HEAD = 4096
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -62,14 +73,22 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     records = _records(path, notices)
     first = next(records, None)
     if first is None:
-        return Battles(name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes"))
+        return Battles(
+            name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes")
+        )
     form = _BY_NAME[name] if name else _form_of(first, path.name)
     found = _SortedRows()
     columns = joined(_parts(form, itertools.chain([first], records), path.name, found))
     notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
     if not found.rows:
         notices.append(f"{path.name} holds no votes")
-    return Battles(form.name, *columns, rows=tuple(found.rows), others=tuple(found.others), notices=tuple(notices))
+    return Battles(
+        form.name,
+        *columns,
+        rows=tuple(found.rows),
+        others=tuple(found.others),
+        notices=tuple(notices),
+    )
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
@@ -81,12 +100,18 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
     if suffix not in form.suffixes:
-        raise RowsError(f"{name} is written to files that end in {', '.join(form.suffixes)}; name one", file=path.name)
+        raise RowsError(
+            f"{name} is written to files that end in {', '.join(form.suffixes)}; name one",
+            file=path.name,
+        )
     lost: Counter[str] = Counter()
     with row_errors(path.name):
         rows = list(_rows_out(battles, form, lost))
     _write_rows(path, rows, form)
-    return tuple(f"left out, since {name} has no place for it, {column}: {count:,}" for column, count in lost.items())
+    return tuple(
+        f"left out, since {name} has no place for it, {column}: {count:,}"
+        for column, count in lost.items()
+    )
 
 
 def _records(path: Path, notices: list[str]) -> Iterator[Record]:
@@ -95,7 +120,9 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
             blocks = iter(lambda: file.read(_HEAD), b"")
             head = next(filter(None, (block.removeprefix(_BOM).lstrip() for block in blocks)), b"")
     except OSError as error:
-        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", file=path.name or str(path)) from error
+        raise RowsError(
+            f"cannot be opened ({error.strerror}); choose it again", file=path.name or str(path)
+        ) from error
     if head.startswith(parquet.MAGIC):
         yield from parquet.read_rows(path)
     elif head.startswith(b"{"):
@@ -129,7 +156,9 @@ def _form_of(record: Record, file: str) -> Format:
     for form in FORMATS:
         if form.fits(columns):
             return form
-    found = ", ".join(map(repr, list(columns)[:_SHOWN_COLUMNS])) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+    found = ", ".join(map(repr, list(columns)[:_SHOWN_COLUMNS])) + (
+        ", ..." if len(columns) > _SHOWN_COLUMNS else ""
+    )
     problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {found}; rename the columns"
     raise RowsError(problem, file=file, row=record.row)
 
@@ -144,7 +173,9 @@ class _SortedRows:
     """Counts of the reasons why the others are no votes."""
 
 
-def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRows) -> Iterator[Columns]:
+def _parts(
+    form: Format, records: Iterator[Record], file: str, found: _SortedRows
+) -> Iterator[Columns]:
     """Yield the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
@@ -156,7 +187,9 @@ def _parts(form: Format, records: Iterator[Record], file: str, found: _SortedRow
         yield columns
 
 
-def _votes(form: Format, records: Iterable[Record], file: str, found: _SortedRows) -> Iterator[Vote]:
+def _votes(
+    form: Format, records: Iterable[Record], file: str, found: _SortedRows
+) -> Iterator[Vote]:
     for number, row in records:
         try:
             vote = form.vote(row)
@@ -189,7 +222,11 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
 def _without_place(vote: Vote | None, form: Format) -> list[str]:
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
-    without = [column for column in Vote._fields if column not in form.holds and getattr(vote, column) is not None]
+    without = [
+        column
+        for column in Vote._fields
+        if column not in form.holds and getattr(vote, column) is not None
+    ]
     return [*without, *form.losses(vote)]
 
 
@@ -214,13 +251,21 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
     columns = dict.fromkeys(column for row in rows for column in row)
     columns = columns or dict.fromkeys(form.row(Vote("", "", "a")))
     if suffix == ".parquet":
-        parquet.write_columns(path, {column: [row.get(column) for row in rows] for column in columns})
+        parquet.write_columns(
+            path, {column: [row.get(column) for row in rows] for column in columns}
+        )
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if suffix in (".csv", ".tsv"):
             cells = ([_cell(row.get(column)) for column in columns] for row in rows)
             delimiter = "\t" if suffix == ".tsv" else ","
-            write_csv(file, itertools.chain([columns], cells), exact=True, delimiter=delimiter, lineterminator="\r\n")
+            write_csv(
+                file,
+                itertools.chain([columns], cells),
+                exact=True,
+                delimiter=delimiter,
+                lineterminator="\r\n",
+            )
         elif suffix == ".json" and not form.lines:
             json.dump(rows, file, indent=2, ensure_ascii=False, default=_plain)
         else:

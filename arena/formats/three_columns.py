@@ -15,12 +15,16 @@ WINNERS: dict[str, Winner] = {
 
 
 def _vote(row: Row) -> Vote:
-    return Vote(cells.name(row, "model_a"), cells.name(row, "model_b"), cells.choice(row, "winner", WINNERS))
+    return Vote(
+        cells.name(row, "model_a"), cells.name(row, "model_b"), cells.choice(row, "winner", WINNERS)
+    )
 
 
 def _columns(rows: Sequence[Row]) -> Columns | None:
     try:
-        model_a, model_b, spelled = ([row[column] for row in rows] for column in ("model_a", "model_b", "winner"))
+        model_a, model_b, spelled = (
+            [row[column] for row in rows] for column in ("model_a", "model_b", "winner")
+        )
         winner = [WINNERS[spelling] for spelling in spelled]
         names = {*model_a, *model_b}
     except (KeyError, TypeError):

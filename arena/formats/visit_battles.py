@@ -14,7 +14,8 @@ from arena.formats import cells
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 from arena.io.strict_json import RowsError
 
-RESULTS, _REPLIES = "auto_evaluation_result", "auto_evaluation_cot"
+RESULTS = "auto_evaluation_result"
+_REPLIES = "auto_evaluation_cot"
 Result = Literal["a", "b", "tie"]
 _RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
 _SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
@@ -45,8 +46,13 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _judge(row: Row) -> str | None:
-    engine, backed = cells.text(row, "engine"), cells.flag(row, "evaluated_with_reference")
-    return engine if engine is None or backed is None else f"{engine}, reference-{'backed' if backed else 'free'}"
+    engine = cells.text(row, "engine")
+    backed = cells.flag(row, "evaluated_with_reference")
+    return (
+        engine
+        if engine is None or backed is None
+        else f"{engine}, reference-{'backed' if backed else 'free'}"
+    )
 
 
 def results(row: Row) -> tuple[Result | None, Result | None]:
@@ -64,7 +70,8 @@ def _said(row: Row) -> list[Result | None]:
     verdicts = map(_SAID.search, _texts(row, _REPLIES))
     shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
     return [
-        sides.get((one if said[1].upper() == "A" else other).strip(" ")) if said else None for said, one, other in shown
+        sides.get((one if said[1].upper() == "A" else other).strip(" ")) if said else None
+        for said, one, other in shown
     ]
 
 
@@ -81,9 +88,13 @@ def _winner(result: Any, row: Row) -> Result | None:
     if result is None:
         return None
     sides = _sides(row)
-    known = isinstance(result, str) and (_RESULTS.get(result.strip().lower()) or sides.get(result.strip(" ")))
+    known = isinstance(result, str) and (
+        _RESULTS.get(result.strip().lower()) or sides.get(result.strip(" "))
+    )
     if not known:
-        raise RowsError(f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS)
+        raise RowsError(
+            f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS
+        )
     return known
 
 

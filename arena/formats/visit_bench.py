@@ -29,7 +29,9 @@ def _vote(row: Row) -> Vote:
 
 def _row(vote: Vote) -> dict[str, Any]:
     if vote.winner not in _CHOSEN:
-        raise RowsError(f"VisIT-Bench's choice is forced, and this vote is {vote.winner!r}; export to another format")
+        raise RowsError(
+            f"VisIT-Bench's choice is forced, and this vote is {vote.winner!r}; export to another format"
+        )
     texts = dict.fromkeys(_COLUMNS, "")
     chosen = {column: side == vote.winner for side, column in _CHOSEN.items()}
     return {**texts, "A_model": vote.model_a, "B_model": vote.model_b, **chosen}

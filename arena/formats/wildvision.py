@@ -13,7 +13,9 @@ from arena.io.strict_json import RowsError
 
 def _vote(row: Row) -> Vote:
     if "image" not in row:
-        problem = "expected this column, null where there is no image; add it, or name another format"
+        problem = (
+            "expected this column, null where there is no image; add it, or name another format"
+        )
         raise RowsError(problem, column="image")
     image = row["image"]
     return vote_of(row, [image] if image else None)._replace(category=cells.text(row, "domain"))

@@ -51,14 +51,22 @@ class Cohort(NamedTuple):
     voters: Codes
 
 
-def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], out: Codes) -> tuple[Flag, ...]:
+def in_cohorts(
+    choices: VoterChoices, models: int, cohorts: Sequence[Cohort], out: Codes
+) -> tuple[Flag, ...]:
     """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside."""
     found: dict[int, Flag] = {}
     for _ in range(_PASSES):
         left = choices.take(~np.isin(choices.voter, [*out, *found]))
-        won, lost = np.where(left.chose_a, left.a, left.b), np.where(left.chose_a, left.b, left.a)
-        wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
-        fit, places = bradley_terry(wins), dict(by_voter(left.voter))
+        won = np.where(left.chose_a, left.a, left.b)
+        lost = np.where(left.chose_a, left.b, left.a)
+        wins = (
+            np.bincount(won * models + lost, minlength=models * models)
+            .reshape(models, models)
+            .astype(np.float64)
+        )
+        fit = bradley_terry(wins)
+        places = dict(by_voter(left.voter))
         taste = cache(partial(taste_of_voters, left, fit.strengths))
         more = [flag for cohort in cohorts for flag in _flags(left, places, cohort, fit, taste)]
         found |= {flag.voter: flag for flag in reversed(more)}
@@ -68,7 +76,11 @@ def in_cohorts(choices: VoterChoices, models: int, cohorts: Sequence[Cohort], ou
 
 
 def _flags(
-    choices: VoterChoices, places: Mapping[int, Codes], cohort: Cohort, fit: Strengths, taste: Callable[[], float]
+    choices: VoterChoices,
+    places: Mapping[int, Codes],
+    cohort: Cohort,
+    fit: Strengths,
+    taste: Callable[[], float],
 ) -> Iterator[Flag]:
     """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
@@ -77,10 +89,13 @@ def _flags(
     own = choices.take(np.concatenate([places[voter] for voter in present.tolist()]))
     if len(choices.a) - len(own.a) < OTHERS * len(own.a):
         return
-    won, lost = np.where(own.chose_a, own.a, own.b), np.where(own.chose_a, own.b, own.a)
+    won = np.where(own.chose_a, own.a, own.b)
+    lost = np.where(own.chose_a, own.b, own.a)
     odds = odds_of(own, without(fit, won, lost))
     there = np.unique(np.concatenate([own.a, own.b]))
-    strength, pattern, chances = 0.0, 0, np.zeros(0)
+    strength = 0.0
+    pattern = 0
+    chances = np.zeros(0)
     for weighed in (False, True):
         strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:
@@ -107,7 +122,9 @@ def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Flo
 def _evidence(sums: Floats) -> tuple[float, int, Floats]:
     """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
     sums = sums.clip(-_MOST, _MOST)
-    logs = np.array([np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES])
+    logs = np.array(
+        [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES]
+    )
     mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
     share, pattern = np.unravel_index(logs.argmax(), logs.shape)
     odds = np.log(_SHARES[share] / (1 - _SHARES[share])) + sums[pattern]

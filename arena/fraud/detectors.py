@@ -36,7 +36,8 @@ _AT_A_TIME = 1000
 """Choices of one voter weighed at once, so that a voter with a million takes no more memory."""
 _TASTES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 """Deviations of tastes in log odds, one of which is taken for all voters; a larger one would hide every rigger."""
-_ASKED, _ASKED_EACH = 4000, 200
+_ASKED = 4000
+_ASKED_EACH = 200
 """Choices, and choices of one voter, that tell how much tastes differ."""
 _STEPS = 4
 """Newton's steps to the mode of a taste after a choice: the last is below 1e-3."""
@@ -74,7 +75,8 @@ _BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
 """Standard errors within which a fair coin's share lies in 99.9% of cases."""
 _HABIT = 10
 """Least number of choices for haste to be a habit."""
-CHECKS, FAILED = 10, 3
+CHECKS = 10
+FAILED = 3
 """Failing this many of the last check items flags a voter: a coin is flagged with 95%, an error rate of 1 in 20 with
 1%.
 """
@@ -112,19 +114,31 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
     Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes, and what
     others leave open, are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
     """
-    won, lost = np.where(choices.chose_a, choices.a, choices.b), np.where(choices.chose_a, choices.b, choices.a)
-    wins = np.bincount(won * models + lost, minlength=models * models).reshape(models, models).astype(np.float64)
-    fit, found = bradley_terry(wins), []
+    won = np.where(choices.chose_a, choices.a, choices.b)
+    lost = np.where(choices.chose_a, choices.b, choices.a)
+    wins = (
+        np.bincount(won * models + lost, minlength=models * models)
+        .reshape(models, models)
+        .astype(np.float64)
+    )
+    fit = bradley_terry(wins)
+    found = []
     taste = cache(partial(taste_of_voters, choices, fit.strengths))
     for voter, places in by_voter(choices.voter):
         if len(won) - len(places) < OTHERS * len(places):
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
-        one, met = choices.take(places), (won[places], lost[places])
+        one = choices.take(places)
+        met = (won[places], lost[places])
         odds = odds_of(one, without(fit, *met))
         flag = _peak(voter, one, odds, [odds])
         if flag.strength >= ENOUGH:
-            flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))])
+            flag = _peak(
+                voter,
+                one,
+                odds,
+                [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))],
+            )
         found.append(flag)
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 
@@ -139,7 +153,8 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     order = np.random.default_rng(0).permutation(len(voters))
     before = np.cumsum([0, *(len(voters[number]) for number in order)])[:-1]
     asked = [choices.take(voters[number]) for number in order[before < _ASKED]]
-    likely, best = 0.0, -np.inf
+    likely = 0.0
+    best = -np.inf
     for taste in _TASTES:
         log = 0.0
         for one in asked:
@@ -152,7 +167,9 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
     return likely
 
 
-def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0) -> Floats:
+def odds_with_taste(
+    choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0
+) -> Floats:
     """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
 
     The taste is normal with deviation `taste` on each model, and everybody's strengths with covariance `spread`, of the
@@ -163,24 +180,38 @@ def odds_with_taste(choices: VoterChoices, odds: Floats, taste: float, spread: F
     if not (taste or np.any(spread)):
         return odds
     there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
-    mean, covariance, told = np.zeros(len(there)), taste**2 * np.eye(len(there)) + spread, np.empty(len(odds))
+    mean = np.zeros(len(there))
+    covariance = taste**2 * np.eye(len(there)) + spread
+    told = np.empty(len(odds))
     a_side, b_side = place.reshape(2, -1)
     first = slice(_LEARNT)
     signs = np.where(choices.chose_a[first], 1, -1)
-    sides = zip(odds[first].tolist(), a_side[first].tolist(), b_side[first].tolist(), signs.tolist(), strict=True)
+    sides = zip(
+        odds[first].tolist(),
+        a_side[first].tolist(),
+        b_side[first].tolist(),
+        signs.tolist(),
+        strict=True,
+    )
     for number, (everybody, a, b, sign) in enumerate(sides):
         column = covariance[a] - covariance[b]
-        apart, expected = float(column[a] - column[b]), everybody + float(mean[a] - mean[b])
+        apart = float(column[a] - column[b])
+        expected = everybody + float(mean[a] - mean[b])
         told[number] = expected / math.sqrt(1 + math.pi * apart / 8)
-        mode, missed = expected, 0.0
+        mode = expected
+        missed = 0.0
         for _ in range(_STEPS):
             missed = 1 / (1 + math.exp(sign * mode))
-            mode += (sign * missed - (mode - expected) / apart) / (missed * (1 - missed) + 1 / apart)
+            mode += (sign * missed - (mode - expected) / apart) / (
+                missed * (1 - missed) + 1 / apart
+            )
         mean += column * ((mode - expected) / apart)
         missed = 1 / (1 + math.exp(sign * mode))
         bent = missed * (1 - missed)
         covariance -= np.outer(column, column) * (bent / (1 + apart * bent))
-    a, b, own = a_side[_LEARNT:], b_side[_LEARNT:], covariance.diagonal()
+    a = a_side[_LEARNT:]
+    b = b_side[_LEARNT:]
+    own = covariance.diagonal()
     apart = own[a] + own[b] - 2 * covariance[a, b]
     told[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * apart / 8)
     return told
@@ -190,7 +221,9 @@ def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
-    for code, start, end in zip(codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True):
+    for code, start, end in zip(
+        codes.tolist(), starts, np.append(starts, len(order))[1:], strict=True
+    ):
         yield code, order[start:end]
 
 
@@ -204,7 +237,8 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     winner, loser = place.reshape(2, -1)
     strengths = fit.strengths.copy()
     missed = 1 / (1 + np.exp(strengths[won] - strengths[lost]))
-    slope, told = np.zeros(len(there)), np.zeros((len(there), len(there)))
+    slope = np.zeros(len(there))
+    told = np.zeros((len(there), len(there)))
     for one, other, sign in ((winner, loser, 1.0), (loser, winner, -1.0)):
         np.add.at(slope, one, sign * missed)
         np.add.at(told, (one, one), missed * (1 - missed))
@@ -227,7 +261,8 @@ def spread_without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
 
 def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
     """Fit again without a voter's choices, only the models that are linked with those the voter met."""
-    others, strengths = fit.wins.copy(), fit.strengths.copy()
+    others = fit.wins.copy()
+    strengths = fit.strengths.copy()
     np.subtract.at(others, (won, lost), 1.0)
     near = np.flatnonzero(fit.comparable[there].any(axis=0))
     strengths[near] = bradley_terry(others[np.ix_(near, near)], start=strengths[near]).strengths
@@ -239,7 +274,8 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, *PATTERNS)
     sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
-    peak, suspect = -np.inf, 0
+    peak = -np.inf
+    suspect = 0
     for start in range(0, len(choices.a), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
         ratios = [log_ratios(choices.take(some), odds[some], null[some], there) for null in nulls]
@@ -248,7 +284,8 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
         weakest = mixed.min(axis=0)
         at = int(weakest.argmax())
         if weakest[at] > peak:
-            peak, suspect = float(weakest[at]), int(paths[mixed[:, at].argmin(), :, at].argmax())
+            peak = float(weakest[at])
+            suspect = int(paths[mixed[:, at].argmin(), :, at].argmax())
         sums = paths[:, :, -1:]
     about = None if suspect < len(names) else int(there[(suspect - len(names)) % len(there)])
     of_model = Suspicion.FOR if suspect < len(names) + len(there) else Suspicion.AGAINST
@@ -258,13 +295,25 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
 
 def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
     """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
-    a, b, chose_a = choices.a, choices.b, choices.chose_a
-    honest, contrary = 1 / (1 + np.exp(-null)), 1 / (1 + np.exp(odds))  # chances that A is chosen
-    for_model = np.where(there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest))
-    against = np.where(there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest))
+    a = choices.a
+    b = choices.b
+    chose_a = choices.chose_a
+    # chances that A is chosen
+    honest = 1 / (1 + np.exp(-null))
+    contrary = 1 / (1 + np.exp(odds))
+    for_model = np.where(
+        there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest)
+    )
+    against = np.where(
+        there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest)
+    )
     steady = np.full((1, len(a)), _STEADY)
-    chances = np.vstack([np.full((1, len(a)), 0.5), contrary[None], steady, 1 - steady, for_model, against])
-    return np.where(chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest))
+    chances = np.vstack(
+        [np.full((1, len(a)), 0.5), contrary[None], steady, 1 - steady, for_model, against]
+    )
+    return np.where(
+        chose_a, np.log(chances) - np.log(honest), np.log1p(-chances) - np.log1p(-honest)
+    )
 
 
 # Habits.
@@ -296,6 +345,8 @@ def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 
 
-def _habits(voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion) -> list[Flag]:
+def _habits(
+    voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion
+) -> list[Flag]:
     found = zip(voters[has].tolist(), strength[has].tolist(), strict=True)
     return [Flag(voter, habit, None, extent) for voter, extent in found]

@@ -37,11 +37,15 @@ OFFICIAL = Table(
 MOST_GUESTS = 3
 """Browsers of a person whose votes before a login count: more would let one account bring in any number of cookies."""
 _EARLIER = ADOPTION.alias("earlier")
-_NTH = select(func.count()).where(_EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until)
+_NTH = select(func.count()).where(
+    _EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until
+)
 
 
 def counting_voters(
-    who: CountSettings, voter: ColumnElement[int] = VOTE.c.voter_id, voted_at: ColumnElement = VOTE.c.voted_at
+    who: CountSettings,
+    voter: ColumnElement[int] = VOTE.c.voter_id,
+    voted_at: ColumnElement = VOTE.c.voted_at,
 ) -> ColumnElement[bool]:
     """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
 
@@ -64,7 +68,9 @@ class VoteEligibility:
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
         self.rule = who.rule
-        self._counts = counting_voters(who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment))
+        self._counts = counting_voters(
+            who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment)
+        )
 
     def counts(self, voter: int) -> bool:
         with self._database.read() as connection:
@@ -90,6 +96,9 @@ def settle_official(database: Database, who: CountSettings, on_new: BoardVoters)
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:
-            is_old = any(connection.scalar(select(exists().where(table.c.id > 0))) for table in (VOTE, LIVE_VOTE))
+            is_old = any(
+                connection.scalar(select(exists().where(table.c.id > 0)))
+                for table in (VOTE, LIVE_VOTE)
+            )
             first = who.official or ("everyone" if is_old else on_new)
             connection.execute(insert(OFFICIAL).values(id=1, voters=first, since=now()))

@@ -28,11 +28,31 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, SEAT, VOTE, VOTER, VOTER_NETWORK, ranked_votes
+from arena.battles.tables import (
+    BANK,
+    BATTLE,
+    LIVE_BATTLE,
+    LIVE_VOTE,
+    SEAT,
+    VOTE,
+    VOTER,
+    VOTER_NETWORK,
+    ranked_votes,
+)
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.fraud.cohorts import Cohort, in_cohorts
-from arena.fraud.detectors import ENOUGH, WEAK, Flag, Suspicion, VoterChoices, evidence, hasty, inattentive, one_sided
+from arena.fraud.detectors import (
+    ENOUGH,
+    WEAK,
+    Flag,
+    Suspicion,
+    VoterChoices,
+    evidence,
+    hasty,
+    inattentive,
+    one_sided,
+)
 from arena.fraud.eligibility import counting_voters
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.ratings.votes import Codes, integers
@@ -61,7 +81,8 @@ FLAGS_VERSION = "flags"
 """Counter that is bumped when flags are raised or lifted, so that boards see it."""
 GROWTH = 0.01
 """Share by which the votes must grow before all are reviewed again."""
-_HALF, _WHOLE = 1, 2
+_HALF = 1
+_WHOLE = 2
 
 
 @dataclass(frozen=True)
@@ -119,7 +140,9 @@ class FlagService:
                 raised_at=row.raised_at,
                 left_out=row.voter_id in out,
             )
-            for row in connection.execute(flags.order_by(self._flags.c.voter_id, self._flags.c.reason))
+            for row in connection.execute(
+                flags.order_by(self._flags.c.voter_id, self._flags.c.reason)
+            )
         )
 
     def look(self) -> None:
@@ -128,7 +151,9 @@ class FlagService:
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
         with self._database.read() as connection:
-            cast = sum(connection.scalar(select(func.max(table.c.id))) or 0 for table in (VOTE, LIVE_VOTE))
+            cast = sum(
+                connection.scalar(select(func.max(table.c.id))) or 0 for table in (VOTE, LIVE_VOTE)
+            )
             if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
                 return
             flags = frozenset(self._found(connection))
@@ -139,15 +164,19 @@ class FlagService:
 
     def _found(self, connection: Connection) -> Iterator[Flag]:
         """Yield the flags that all votes give rise to, their strengths to three decimals."""
-        bank, live = integers(connection.execute(self._bank), 9), integers(connection.execute(self._live), 6)
+        bank = integers(connection.execute(self._bank), 9)
+        live = integers(connection.execute(self._live), 6)
         self._count_words(connection)
         votes = np.concatenate([bank[:, :6], live])
         votes = votes[np.argsort(votes[:, 0], kind="stable")]
         models = len(votes) and int(votes[:, 2:4].max()) + 1
         codes, place = np.unique(votes[:, 1:2] * models + votes[:, 2:4], return_inverse=True)
         winner, loser = place.reshape(-1, 2).T
-        chose_a, voter = votes[:, 4] > 0, votes[:, 5]
-        choices = VoterChoices(np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter)
+        chose_a = votes[:, 4] > 0
+        voter = votes[:, 5]
+        choices = VoterChoices(
+            np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter
+        )
         alone = [one for one in evidence(choices, len(codes)) if one.strength >= ENOUGH]
         out = np.array([one.voter for one in alone], np.int64)
         for one in (*alone, *in_cohorts(choices, len(codes), _cohorts(connection), out)):
@@ -178,7 +207,9 @@ class FlagService:
             known = frozenset(self._stored(connection))
             raised = {row[:2]: row.raised_at for row in connection.execute(select(self._flags))}
             for flag in known - flags:
-                mine = (self._flags.c.voter_id == flag.voter) & (self._flags.c.reason == flag.reason.name)
+                mine = (self._flags.c.voter_id == flag.voter) & (
+                    self._flags.c.reason == flag.reason.name
+                )
                 connection.execute(delete(self._flags).where(mine))
             rows = [
                 {
@@ -209,10 +240,16 @@ def _cohorts(connection: Connection) -> list[Cohort]:
     return cohorts
 
 
-_IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(select(SEAT.c.voter_id))
+_IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
+    select(SEAT.c.voter_id)
+)
 _BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
 _BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
-_JOINED = (BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id, SOURCE.c.id == ITEM.c.source_id)
+_JOINED = (
+    BATTLE.c.id == VOTE.c.battle_id,
+    ITEM.c.id == BATTLE.c.item_id,
+    SOURCE.c.id == ITEM.c.source_id,
+)
 # Microseconds, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also when they were served,
 # and both answers.
 _BANK = BANK.final_votes(
@@ -228,7 +265,8 @@ _BANK = BANK.final_votes(
 ).where(*_JOINED, SOURCE.c.kind != "check")
 _LIVE = ranked_votes(
     type_coerce(LIVE_VOTE.c.voted_at, BigInteger),
-    case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5) + case((LIVE_BATTLE.c.images > 1, 2), else_=0),
+    case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5)
+    + case((LIVE_BATTLE.c.images > 1, 2), else_=0),
     LIVE_VOTE.c.winner,
     LIVE_VOTE.c.loser,
     case((LIVE_VOTE.c.choice == "a", 1), else_=0),

@@ -21,7 +21,14 @@ from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE
 from arena.formats.registry import row_text
 from arena.formats.visit_bench import VISIT_BENCH
 from arena.imports.poll_files import bank_name
-from arena.imports.tables import AS_TOLD, IMPORTED_ITEM, IMPORTED_ROW, IMPORTED_SOURCE, IMPORTED_VOTE, IMPORTED_VOTER
+from arena.imports.tables import (
+    AS_TOLD,
+    IMPORTED_ITEM,
+    IMPORTED_ROW,
+    IMPORTED_SOURCE,
+    IMPORTED_VOTE,
+    IMPORTED_VOTER,
+)
 from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 
 PORTION = 1000
@@ -84,9 +91,18 @@ class VoteImporter:
                 take_turn(connection, SOURCE)
                 writer.store(connection, portion, done)
         with self._database.write() as connection:
-            last = select(func.max(IMPORTED_ROW.c.id)).where(IMPORTED_ROW.c.source_id == source).scalar_subquery()
+            last = (
+                select(func.max(IMPORTED_ROW.c.id))
+                .where(IMPORTED_ROW.c.source_id == source)
+                .scalar_subquery()
+            )
             told = update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source)
-            told = told.values(into_live=order.into_live, both_bad=order.both_bad, imported_at=now(), counted_to=last)
+            told = told.values(
+                into_live=order.into_live,
+                both_bad=order.both_bad,
+                imported_at=now(),
+                counted_to=last,
+            )
             connection.execute(told)
             bump_counter(connection, BANK_VERSION)
         return done
@@ -97,17 +113,25 @@ def _source(connection: Connection, battles: Battles, order: ImportRequest) -> i
     told = {order.judge if told is None else told for told in battles.judge}
     judge = _one_kind(told, "a judge's with people's", order)
     judges = set(battles.voter) if judge else set()
-    demo = _one_kind(_on_demo_items(connection, battles.item), "those on demo items with others", order)
+    demo = _one_kind(
+        _on_demo_items(connection, battles.item), "those on demo items with others", order
+    )
     _check(connection, order, judge=judge, demo=demo)
-    known = connection.execute(select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)).one_or_none()
+    known = connection.execute(
+        select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
+    ).one_or_none()
     if known is not None:
         _one_kind({judge, known.judge}, "a judge's with people's", order)
         _one_kind({demo, known.demo}, "those on demo items with others", order)
         _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
         return known.id
     _one_judge(judges)
-    made = insert(IMPORTED_SOURCE).values(name=order.source, judge=judge, demo=demo, both_bad=order.both_bad)
-    made = made.values(into_live=False, counted_to=0, imported_at=now()).returning(IMPORTED_SOURCE.c.id)
+    made = insert(IMPORTED_SOURCE).values(
+        name=order.source, judge=judge, demo=demo, both_bad=order.both_bad
+    )
+    made = made.values(into_live=False, counted_to=0, imported_at=now()).returning(
+        IMPORTED_SOURCE.c.id
+    )
     return connection.execute(made).scalar_one()
 
 
@@ -132,13 +156,23 @@ def _one_judge(judges: Collection[str | None]) -> None:
 
 def _voters(connection: Connection, source: int) -> set[str | None]:
     """Return the voters of a source's votes, None for an unnamed one."""
-    joined = IMPORTED_VOTE.outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id)
+    joined = IMPORTED_VOTE.outerjoin(
+        IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id
+    )
     of_source = IMPORTED_VOTE.c.source_id == source
-    return set(connection.scalars(select(IMPORTED_VOTER.c.name).select_from(joined).where(of_source).distinct()))
+    return set(
+        connection.scalars(
+            select(IMPORTED_VOTER.c.name).select_from(joined).where(of_source).distinct()
+        )
+    )
 
 
 def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[bool]:
-    keys = select(ITEM.c.key).join(SOURCE, SOURCE.c.id == ITEM.c.source_id).where(SOURCE.c.kind == "demo")
+    keys = (
+        select(ITEM.c.key)
+        .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        .where(SOURCE.c.kind == "demo")
+    )
     demo = set(connection.scalars(keys))
     return {item in demo for item in items}
 
@@ -151,7 +185,9 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
         raise ImportedVotesError(f"The name {order.source!r:.80} {problem}")
     if order.into_live and (judge or demo):
         kind = "a judge's" if judge else "on demo items"
-        raise ImportedVotesError(f"These votes are {kind}: they never count beside live ones; leave --into-live out")
+        raise ImportedVotesError(
+            f"These votes are {kind}: they never count beside live ones; leave --into-live out"
+        )
 
 
 @dataclass(frozen=True)
@@ -170,7 +206,9 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
     for row, vote in battles.lines():
         form, text = _origin(battles, row)
         tells = vote is None or vote.conversation is not None or vote.time is not None
-        digest = hashlib.sha256("\n".join([form, text, *([] if tells else [file])]).encode()).hexdigest()[:32]
+        digest = hashlib.sha256(
+            "\n".join([form, text, *([] if tells else [file])]).encode()
+        ).hexdigest()[:32]
         seen[digest] += 1
         nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
         yield _Draft(f"{digest}{nth}", form, text, vote, next(at) if vote else None)
@@ -197,7 +235,9 @@ def _moments(battles: Battles) -> list[datetime | None]:
         try:
             moments.append(None if time is None else EPOCH + timedelta(seconds=time))
         except (OverflowError, ValueError) as error:
-            problem = f"Vote {number} has the time {time!r}, which is not in seconds since 1970; mend it"
+            problem = (
+                f"Vote {number} has the time {time!r}, which is not in seconds since 1970; mend it"
+            )
             raise ImportedVotesError(problem) from error
     return moments
 
@@ -206,7 +246,8 @@ class _RowWriter:
     """Storing the rows of one import by portions; names get their integer codes once."""
 
     def __init__(self, source: int, order: ImportRequest) -> None:
-        self._source, self._order = source, order
+        self._source = source
+        self._order = order
         self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _Names(FAMILY, (FAMILY.c.name,), {})
         self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
@@ -219,10 +260,18 @@ class _RowWriter:
         fresh = [draft for draft in portion if draft.digest not in known]
         last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
         rows = [
-            {"id": code, "source_id": self._source, "digest": one.digest, "format": one.format, "row": one.text}
+            {
+                "id": code,
+                "source_id": self._source,
+                "digest": one.digest,
+                "format": one.format,
+                "row": one.text,
+            }
             for code, one in enumerate(fresh, last + 1)
         ]
-        votes = self._vote_rows(connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote})
+        votes = self._vote_rows(
+            connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote}
+        )
         for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
             if values:
                 connection.execute(insert(table), values)
@@ -230,7 +279,9 @@ class _RowWriter:
         done.votes += len(votes)
         done.others += len(rows) - len(votes)
 
-    def _vote_rows(self, connection: Connection, drafts: Mapping[int, _Draft]) -> list[dict[str, Any]]:
+    def _vote_rows(
+        self, connection: Connection, drafts: Mapping[int, _Draft]
+    ) -> list[dict[str, Any]]:
         votes = [draft.vote for draft in drafts.values() if draft.vote]
         named = [(side, one.format) for one in drafts.values() if one.vote for side in one.vote[:2]]
         sides = [bank_name(side) if form == VISIT_BENCH.name else side for side, form in named]
@@ -240,7 +291,9 @@ class _RowWriter:
         voters = self._voters.codes(connection, [vote.voter for vote in votes])
         rows = []
         for place, (code, draft) in enumerate(drafts.items()):
-            vote, a, b = votes[place], models[2 * place], models[2 * place + 1]
+            vote = votes[place]
+            a = models[2 * place]
+            b = models[2 * place + 1]
             rows.append(
                 {
                     "id": code,
@@ -262,16 +315,24 @@ class _RowWriter:
 class _Names:
     """The integer codes of names in one table; a new name gets the next."""
 
-    def __init__(self, table: Table, columns: Sequence[Column[str]], scope: Mapping[str, int]) -> None:
-        self._table, self._columns, self._scope = table, columns, scope
+    def __init__(
+        self, table: Table, columns: Sequence[Column[str]], scope: Mapping[str, int]
+    ) -> None:
+        self._table = table
+        self._columns = columns
+        self._scope = scope
         self._known: dict[str | None, int | None] = {None: None}
 
     def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:
         """Return the codes of names, in their order; None for None."""
-        self._look_up(connection, [name for name in dict.fromkeys(names) if name not in self._known])
+        self._look_up(
+            connection, [name for name in dict.fromkeys(names) if name not in self._known]
+        )
         fresh = [name for name in dict.fromkeys(names) if name not in self._known]
         if fresh:
-            rows = [{**self._scope, **{column.name: name for column in self._columns}} for name in fresh]
+            rows = [
+                {**self._scope, **{column.name: name for column in self._columns}} for name in fresh
+            ]
             connection.execute(insert(self._table), rows)
             self._look_up(connection, fresh)
         return [self._known[name] for name in names]
@@ -280,5 +341,7 @@ class _Names:
         """Read the codes of existing names; where both columns match, the last one's code counts."""
         within = [self._table.c[name] == value for name, value in self._scope.items()]
         for column in self._columns if names else ():
-            rows = connection.execute(select(column, self._table.c.id).where(column.in_(names), *within))
+            rows = connection.execute(
+                select(column, self._table.c.id).where(column.in_(names), *within)
+            )
             self._known.update({row[0]: row[1] for row in rows})

@@ -46,7 +46,9 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
             if (contest, judge) in verdicts:
                 counts[f"verdicts {again}"] += 1
             winner = "tie" if vote.winner == "both_bad" else vote.winner
-            verdicts[contest, judge] = Verdict(contest.item, vote.model_a, vote.model_b, winner, judge)
+            verdicts[contest, judge] = Verdict(
+                contest.item, vote.model_a, vote.model_b, winner, judge
+            )
         elif model is None:
             counts["votes left out, neither answer was chosen"] += 1
         elif vote.voter is None:
@@ -68,10 +70,17 @@ def _contested(
     parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
 ) -> Iterator[tuple[Contest, Vote]]:
     """Yield the votes between two models of the bank's names, and collect the answers that their rows hold."""
-    for vote, row in (line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)):
-        one, other = bank_name(vote.model_a), bank_name(vote.model_b)
+    for vote, row in (
+        line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)
+    ):
+        one = bank_name(vote.model_a)
+        other = bank_name(vote.model_b)
         if vote.item is None or one == other:
-            what = "the item they are on is not known" if vote.item is None else "both answers are one model's"
+            what = (
+                "the item they are on is not known"
+                if vote.item is None
+                else "both answers are one model's"
+            )
             counts[f"votes left out, {what}"] += 1
             continue
         for model, text in zip((one, other), _texts(row), strict=False):

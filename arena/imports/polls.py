@@ -18,7 +18,8 @@ from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ANSWER, ITEM, SOURCE, model_names
 from arena.ratings.agreement import Contest, Poll, contest_of
 
-_A, _B = ANSWER.alias("answer_of_a"), ANSWER.alias("answer_of_b")
+_A = ANSWER.alias("answer_of_a")
+_B = ANSWER.alias("answer_of_b")
 _IN_USE = and_(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
 
 
@@ -35,7 +36,9 @@ class Polls:
         """
         with self._database.read() as connection:
             is_open = SOURCE.c.name.not_in(closed_sources(connection))
-            shown = select(SOURCE.c.name).where(SOURCE.c.kind != "check", is_open).order_by(SOURCE.c.id)
+            shown = (
+                select(SOURCE.c.name).where(SOURCE.c.kind != "check", is_open).order_by(SOURCE.c.id)
+            )
             own = connection.scalars(shown).all()
             imported = [one.label for one in imported_sources(connection) if not one.judge]
         return (*imported, *own)
@@ -50,14 +53,22 @@ class Polls:
         with self._database.read() as connection:
             sources = imported_sources(connection)
             people = next((one for one in sources if one.label == source and not one.judge), None)
-            poll = gather_poll([imported_battles(connection, people)]) if people else _own(connection, source)
+            poll = (
+                gather_poll([imported_battles(connection, people)])
+                if people
+                else _own(connection, source)
+            )
             verdicts = [
                 verdict._replace(judge=f"{verdict.judge} ({judge.name})")
                 for judge in sources
                 if judge.judge
                 for verdict in gather_poll([imported_battles(connection, judge)]).verdicts
             ]
-        on_them = [one for one in verdicts if contest_of(one.item, one.model_a, one.model_b) in poll.choices]
+        on_them = [
+            one
+            for one in verdicts
+            if contest_of(one.item, one.model_a, one.model_b) in poll.choices
+        ]
         return replace(poll, verdicts=(*poll.verdicts, *on_them))
 
 
@@ -82,10 +93,14 @@ def _own(connection: Connection, source: str) -> Poll:
     votes: Counter[tuple[Contest, str]] = Counter()
     for row in rows:
         if row.in_use:
-            votes[contest_of(row.key, names[row.winner], names[row.loser]), names[row.winner]] += row.n
+            votes[contest_of(row.key, names[row.winner], names[row.loser]), names[row.winner]] += (
+                row.n
+            )
     left_out = sum(row.n for row in rows if not row.in_use)
     return Poll(
         choices=choices_of(votes),
         answers={(row.key, names[row.model_id]): row.text for row in connection.execute(texts)},
-        notices=(f"votes left out, on answers that were withdrawn since: {left_out:,}",) if left_out else (),
+        notices=(f"votes left out, on answers that were withdrawn since: {left_out:,}",)
+        if left_out
+        else (),
     )

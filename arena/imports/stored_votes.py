@@ -62,13 +62,21 @@ def _votes(connection: Connection, source: str | None) -> Battles:
     models = model_names(connection)
     if name in bank:
         rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
-        return _battles(exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows)
+        return _battles(
+            exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows
+        )
     if name in live:
         code = live[name].code
-        outside = sum(sum(live_outside(connection, code, multi).values()) for multi in (False, True))
+        outside = sum(
+            sum(live_outside(connection, code, multi).values()) for multi in (False, True)
+        )
         rows = connection.execute(live_votes().where(of_source(code)))
-        votes = (exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows)
-        return _battles(votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ())
+        votes = (
+            exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows
+        )
+        return _battles(
+            votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ()
+        )
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"name the source of the votes with --source; there are: {listed}")
 
@@ -76,4 +84,6 @@ def _votes(connection: Connection, source: str | None) -> Battles:
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
     found = list(votes)
     told = notices if found else ("there are no votes yet", *notices)
-    return Battles(STEREOSCOPE.name, *columns_of(found), rows=tuple(map(STEREOSCOPE.row, found)), notices=told)
+    return Battles(
+        STEREOSCOPE.name, *columns_of(found), rows=tuple(map(STEREOSCOPE.row, found)), notices=told
+    )

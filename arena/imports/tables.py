@@ -135,7 +135,14 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
 
 def _rows_of(source: ImportedSource) -> Select:
     vote = IMPORTED_VOTE.c
-    said = (vote.choice, vote.winner, vote.loser, vote.voted_at, vote.judge, *(vote[name] for name in AS_TOLD))
+    said = (
+        vote.choice,
+        vote.winner,
+        vote.loser,
+        vote.voted_at,
+        vote.judge,
+        *(vote[name] for name in AS_TOLD),
+    )
     named = (FAMILY.c.name.label("category"), IMPORTED_VOTER.c.name.label("voter"))
     joined = (
         IMPORTED_ROW.join(IMPORTED_SOURCE)
@@ -145,7 +152,9 @@ def _rows_of(source: ImportedSource) -> Select:
         .outerjoin(FAMILY, FAMILY.c.id == vote.family_id)
     )
     query = select(IMPORTED_ROW.c.format, IMPORTED_ROW.c.row, *said, IMPORTED_ITEM.c.key, *named)
-    counted = (IMPORTED_ROW.c.source_id == source.id) & (IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to)
+    counted = (IMPORTED_ROW.c.source_id == source.id) & (
+        IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to
+    )
     return query.select_from(joined).where(counted).order_by(IMPORTED_ROW.c.id)
 
 

@@ -89,7 +89,9 @@ class AdapterTrainer:
             }
             for one in samples
         ]
-        return _LEARNED.validate_python(self._asked({"samples": sent, "folder": str(folder.resolve())}))
+        return _LEARNED.validate_python(
+            self._asked({"samples": sent, "folder": str(folder.resolve())})
+        )
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout

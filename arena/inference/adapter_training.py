@@ -15,7 +15,15 @@ from typing import Any
 
 import torch
 
-from arena.inference.local_model import BROKEN, JSON_LINE, LoadError, LocalModel, first_line, line_to_parent, messages
+from arena.inference.local_model import (
+    BROKEN,
+    JSON_LINE,
+    LoadError,
+    LocalModel,
+    first_line,
+    line_to_parent,
+    messages,
+)
 
 _NO_LOSS = -100
 """Label of a token that is not learned."""
@@ -26,11 +34,15 @@ class Learner(LocalModel):
 
     def __init__(self, settings: JSON_LINE) -> None:
         """Load the base and add the adapter. Raises LoadError."""
-        dtype = "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
+        dtype = (
+            "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
+        )
         super().__init__(settings["base"], settings["revision"], dtype, settings["device"])
         self._settings = settings
         self._peft = _with_adapter(self._model, settings)
-        self._learned = {name: one for name, one in self._peft.named_parameters() if one.requires_grad}
+        self._learned = {
+            name: one for name, one in self._peft.named_parameters() if one.requires_grad
+        }
         self._fresh = {name: one.detach().clone() for name, one in self._learned.items()}
 
     @property
@@ -42,12 +54,15 @@ class Learner(LocalModel):
         """Train on samples and save the adapter. Raises LoadError, or one of `BROKEN`."""
         inputs = [one for one in map(self._inputs, samples) if one is not None]
         if not inputs:
-            raise LoadError(f"none of its {len(samples)} samples fits into the model's {self._room} tokens")
+            raise LoadError(
+                f"none of its {len(samples)} samples fits into the model's {self._room} tokens"
+            )
         with torch.no_grad():
             for name, one in self._learned.items():
                 one.copy_(self._fresh[name])
         torch.manual_seed(self._settings["seed"])
-        order, losses = random.Random(self._settings["seed"]), []
+        order = random.Random(self._settings["seed"])
+        losses = []
         optimizer = torch.optim.AdamW(self._learned.values(), lr=self._settings["rate"])
         self._peft.train()
         for _ in range(self._settings["epochs"]):
@@ -73,7 +88,8 @@ class Learner(LocalModel):
         found = self._templated(messages(asked))
         said = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*said, self._tokenizer.eos_token_id]])
-        asked_shape, more = found["input_ids"].shape, answer.shape[1]
+        asked_shape = found["input_ids"].shape
+        more = answer.shape[1]
         if self._room is not None and asked_shape[1] + more > self._room:
             return None
         added = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
@@ -82,7 +98,11 @@ class Learner(LocalModel):
             for name, one in found.items()
             if one.shape == asked_shape
         }
-        return {**found, **longer, "labels": torch.cat([torch.full(asked_shape, _NO_LOSS), answer], dim=1)}
+        return {
+            **found,
+            **longer,
+            "labels": torch.cat([torch.full(asked_shape, _NO_LOSS), answer], dim=1),
+        }
 
 
 def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
@@ -90,7 +110,9 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise LoadError("peft is not installed: pip install -r requirements-task-map.txt") from error
+        raise LoadError(
+            "peft is not installed: pip install -r requirements-task-map.txt"
+        ) from error
     decoder = model.get_decoder()
     prefix = next((name for name, one in model.named_modules() if one is decoder), "")
     layers = None if settings["layers"] is None else {str(number) for number in settings["layers"]}
@@ -98,11 +120,20 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
         name
         for name, one in model.named_modules()
         if isinstance(one, torch.nn.Linear) and name.startswith(f"{prefix}.")
-        if name.rpartition(".")[2] in settings["modules"] and (layers is None or layers & set(name.split(".")))
+        if name.rpartition(".")[2] in settings["modules"]
+        and (layers is None or layers & set(name.split(".")))
     ]
     if not chosen:
-        names = sorted({n.rpartition(".")[2] for n, one in decoder.named_modules() if isinstance(one, torch.nn.Linear)})
-        raise LoadError(f"the base has no such modules in these layers; its text model has {', '.join(names)}")
+        names = sorted(
+            {
+                n.rpartition(".")[2]
+                for n, one in decoder.named_modules()
+                if isinstance(one, torch.nn.Linear)
+            }
+        )
+        raise LoadError(
+            f"the base has no such modules in these layers; its text model has {', '.join(names)}"
+        )
     torch.manual_seed(settings["seed"])
     config = LoraConfig(
         r=settings["rank"],
@@ -124,7 +155,8 @@ def main() -> None:
         say(kind="failed", text=str(error))
         return
     for line in sys.stdin:
-        request, begun = json.loads(line), time.monotonic()
+        request = json.loads(line)
+        begun = time.monotonic()
         try:
             said = learner.learn(request["samples"], Path(request["folder"]))
             say(kind="learned", seconds=time.monotonic() - begun, **said)

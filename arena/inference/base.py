@@ -10,7 +10,9 @@ from arena.inference.local_process import ProcessPool
 from arena.types import VLM, Generation, ModelCard, Price, Secret
 from arena.validation import must_be, number, whole
 
-Stripped: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True), must_be("text in quotes")]
+Stripped: TypeAlias = Annotated[
+    str, StringConstraints(strip_whitespace=True), must_be("text in quotes")
+]
 Text: TypeAlias = Annotated[Stripped, must_be("text in quotes", bool)]
 _Dollars: TypeAlias = Annotated[float, number(0, 1_000_000)]
 
@@ -41,7 +43,9 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
     def _check_prices(self) -> Self:
         if (self.prompt_price is None) != (self.completion_price is None):
             missing = "prompt_price" if self.prompt_price is None else "completion_price"
-            raise ValueError(f"{missing} is missing; it must be US dollars for a million tokens, as the other price")
+            raise ValueError(
+                f"{missing} is missing; it must be US dollars for a million tokens, as the other price"
+            )
         return self
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
@@ -56,7 +60,9 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
         if self.prompt_price is not None and self.completion_price is not None:
             price = Price(self.prompt_price, self.completion_price)
         generation = Generation(self.max_tokens, self.temperature, self.top_p, self.seed)
-        return self.card_type(**{**same, "generation": generation, "price": price, **self.own(secret)})
+        return self.card_type(
+            **{**same, "generation": generation, "price": price, **self.own(secret)}
+        )
 
 
 class ModelKind(NamedTuple):

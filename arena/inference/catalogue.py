@@ -37,7 +37,9 @@ class Catalogue:
         for card in self.cards:
             if card.name == name:
                 return card
-        there = ", ".join(repr(card.name) for card in self.cards) or "none; set MODELS to a catalogue"
+        there = (
+            ", ".join(repr(card.name) for card in self.cards) or "none; set MODELS to a catalogue"
+        )
         raise CatalogueError(f"There is no model named {name!r}; there are: {there}")
 
 
@@ -45,31 +47,48 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     """Read a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
     if path is None:
         return Catalogue(())
-    cards = tuple(_card(path, number, table, secret) for number, table in enumerate(_tables(path), 1))
+    cards = tuple(
+        _card(path, number, table, secret) for number, table in enumerate(_tables(path), 1)
+    )
     for number, card in enumerate(cards):
         if card.name in [other.name for other in cards[:number]]:
-            raise CatalogueError(f"{path.name}: two models are named {card.name!r}; give one another name")
+            raise CatalogueError(
+                f"{path.name}: two models are named {card.name!r}; give one another name"
+            )
     return Catalogue(cards)
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise CatalogueError(f"{path.name} has over {MAX_BYTES:,} bytes; it is no catalogue of models")
+            raise CatalogueError(
+                f"{path.name} has over {MAX_BYTES:,} bytes; it is no catalogue of models"
+            )
         content = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
-        raise CatalogueError(f"{path} cannot be read ({error.strerror}); set MODELS to a TOML file") from error
+        raise CatalogueError(
+            f"{path} cannot be read ({error.strerror}); set MODELS to a TOML file"
+        ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogueError(f"{path.name} is no TOML: {error}") from error
     tables = content.pop("models", None)
-    if content or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if (
+        content
+        or not isinstance(tables, list)
+        or not all(isinstance(table, dict) for table in tables)
+    ):
         found = ", ".join(content) or "none"
-        raise CatalogueError(f"{path.name}: expected tables [[models]] and nothing else, found others: {found}")
+        raise CatalogueError(
+            f"{path.name}: expected tables [[models]] and nothing else, found others: {found}"
+        )
     return tables
 
 
-def _card(path: Path, number: int, table: dict[str, Any], secret: Callable[[str], Secret]) -> ModelCard:
-    name, kind = table.get("name"), str(table.get("kind"))
+def _card(
+    path: Path, number: int, table: dict[str, Any], secret: Callable[[str], Secret]
+) -> ModelCard:
+    name = table.get("name")
+    kind = str(table.get("kind"))
     where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if kind not in KINDS:
         found = repr(kind[:60]) if "kind" in table else "missing"

@@ -12,7 +12,9 @@ import httpx2
 from arena.types import Secret
 
 _FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
-_INNER = frozenset("arpa corp home internal intranet invalid lan local localdomain localhost private test".split())
+_INNER = frozenset(
+    "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
+)
 """Last parts of names that mean something on an own network alone."""
 _KEY = re.compile(r"[!-~]{0,2000}")
 _SHORTEST = 8
@@ -38,11 +40,17 @@ class Endpoint:
             problem = "the address must look like https://api.example.org/v1, without user, password or query"
             raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
         if not _KEY.fullmatch(self.key.reveal()):
-            raise EndpointError("the key holds characters that no key has, such as spaces; copy it anew")
+            raise EndpointError(
+                "the key holds characters that no key has, such as spaces; copy it anew"
+            )
         if self.owner is not None and url.scheme != "https":
-            raise EndpointError("the address begins with http:, which shows your key; give an https one")
+            raise EndpointError(
+                "the address begins with http:, which shows your key; give an https one"
+            )
         if self.owner is not None and url.port not in (None, 443):
-            raise EndpointError(f"the address names port {url.port}; only the default port 443 is asked")
+            raise EndpointError(
+                f"the address names port {url.port}; only the default port 443 is asked"
+            )
 
     @property
     def shown(self) -> str:
@@ -67,7 +75,11 @@ def place_of(base_url: str) -> str:
     Services open to all have https, its usual port, and a global address or a name under a public ending.
     """
     url = _url(base_url) if _FORM.fullmatch(base_url) else None
-    host = url.raw_host.decode().rstrip(".") if url and url.scheme == "https" and url.port in (None, 443) else ""
+    host = (
+        url.raw_host.decode().rstrip(".")
+        if url and url.scheme == "https" and url.port in (None, 443)
+        else ""
+    )
     return host if _is_public(host) else "the operator's own server"
 
 
@@ -76,7 +88,9 @@ def _is_public(host: str) -> bool:
         return ipaddress.ip_address(host).is_global
     except ValueError:
         _, dot, ending = host.rpartition(".")
-        return bool(dot) and ending not in _INNER and (ending.isalpha() or ending.startswith("xn--"))
+        return (
+            bool(dot) and ending not in _INNER and (ending.isalpha() or ending.startswith("xn--"))
+        )
 
 
 def _url(text: str) -> httpx2.URL | None:
@@ -89,7 +103,13 @@ def _url(text: str) -> httpx2.URL | None:
 
 def spellings(secret: str) -> tuple[str, ...]:
     """How a text may spell a secret: as it is, quoted, in percent encoding, in hex, and in base64."""
-    plain = (secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1], secret.encode().hex())
+    plain = (
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        repr(secret)[1:-1],
+        secret.encode().hex(),
+    )
     return tuple(dict.fromkeys([*plain, *sorted(_base64_cores(secret.encode()))]))
 
 
@@ -119,6 +139,9 @@ class KeyRedaction:
         for trace in self._traces:
             text = text.replace(trace, "[key]")
         ends = range(max(0, len(text) - self._longest), len(text))
-        end = next((at for at in ends if any(trace.startswith(text[at:]) for trace in self._traces)), len(text))
+        end = next(
+            (at for at in ends if any(trace.startswith(text[at:]) for trace in self._traces)),
+            len(text),
+        )
         self.rest = text[end:]
         return text[:end]

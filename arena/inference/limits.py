@@ -16,10 +16,13 @@ def check_limits(card: ModelCard, turns: Conversation) -> None:
     """Raise ModelError ("too big") for a conversation with more images or text than the card allows."""
     if (images := sum(len(turn.images) for turn in turns)) > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
-        raise ModelError("too big", f"the model takes {allowed}, the conversation has {images}; send fewer")
+        raise ModelError(
+            "too big", f"the model takes {allowed}, the conversation has {images}; send fewer"
+        )
     if (tokens := text_tokens(card, turns)) > card.prompt_tokens:
         raise ModelError(
-            "too big", f"the model takes about {card.prompt_tokens} tokens of text, the conversation has {tokens}"
+            "too big",
+            f"the model takes about {card.prompt_tokens} tokens of text, the conversation has {tokens}",
         )
 
 
@@ -32,15 +35,23 @@ def text_tokens(card: ModelCard, turns: Conversation) -> int:
 
 def cost(price: Price | None, prompt: int, completion: int) -> int:
     """Cost of tokens in millionths of a US dollar, rounded up; 0 without a price."""
-    return 0 if price is None else math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
+    return (
+        0
+        if price is None
+        else math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
+    )
 
 
 def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Usage:
     """Upper bound of an answer's usage: no token of text is shorter than a byte."""
-    written = len(card.system.encode()) + sum(len(turn.text.encode("utf-8", "replace")) for turn in turns)
+    written = len(card.system.encode()) + sum(
+        len(turn.text.encode("utf-8", "replace")) for turn in turns
+    )
     images = sum(len(turn.images) for turn in turns)
     prompt = written + _PER_TURN * (len(turns) + 1) + card.image_tokens * images
-    return Usage(prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens), estimated=True)
+    return Usage(
+        prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens), estimated=True
+    )
 
 
 def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:

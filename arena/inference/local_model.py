@@ -40,9 +40,15 @@ class LocalModel:
     def __init__(self, model: str, revision: str | None, dtype: str, device: str) -> None:
         """Load processor and weights. Raises LoadError."""
         if device == "cuda" and not torch.cuda.is_available():
-            raise LoadError("the card says device = cuda, and there is no GPU here; set device to auto or cpu")
+            raise LoadError(
+                "the card says device = cuda, and there is no GPU here; set device to auto or cpu"
+            )
         self._device = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
-        source = {"revision": revision or "main", "trust_remote_code": False, "local_files_only": revision is None}
+        source = {
+            "revision": revision or "main",
+            "trust_remote_code": False,
+            "local_files_only": revision is None,
+        }
         self._processor = _processor(model, source)
         self._tokenizer = self._processor.tokenizer
         self._tokenizer.padding_side = "left"
@@ -75,7 +81,9 @@ class LocalModel:
         inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
         if self._room is not None and length + settings["max_tokens"] > self._room:
-            raise TooLong(f"the model has room for {self._room} tokens, the conversation has {length}")
+            raise TooLong(
+                f"the model has room for {self._room} tokens, the conversation has {length}"
+            )
         prompt = int(inputs["attention_mask"].sum())
         started(prompt)
         teller = _Teller(self._tokenizer, stop, piece, len(conversations))
@@ -114,14 +122,22 @@ class _Teller:
     """Sends each token's text as it comes, and ends the generation on request."""
 
     def __init__(
-        self, tokenizer: Any, stop: threading.Event, piece: Callable[[str, int], None], conversations: int
+        self,
+        tokenizer: Any,
+        stop: threading.Event,
+        piece: Callable[[str, int], None],
+        conversations: int,
     ) -> None:
-        self._stop, self._piece, self._conversations = stop, piece, conversations
+        self._stop = stop
+        self._piece = piece
+        self._conversations = conversations
         self._tokens = 0
         self._last_sent = time.monotonic()
         self.streamer = None
         if conversations == 1:
-            self.streamer = transformers.TextStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True)
+            self.streamer = transformers.TextStreamer(
+                tokenizer, skip_prompt=True, skip_special_tokens=True
+            )
             self.streamer.on_finalized_text = self._tell
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
@@ -129,7 +145,9 @@ class _Teller:
         self._tokens += self._conversations
         if time.monotonic() - self._last_sent > _STEP_SECONDS:
             self._tell("")
-        return torch.full((input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool)
+        return torch.full(
+            (input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool
+        )
 
     def _tell(self, text: str, stream_end: bool = False) -> None:
         if text or not stream_end:
@@ -142,13 +160,18 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
         processor = transformers.AutoProcessor.from_pretrained(model, **source)
     except BROKEN as error:
         if "torchvision" in str(error).lower():
-            raise LoadError("the model's processor needs torchvision: pip install torchvision") from error
+            raise LoadError(
+                "the model's processor needs torchvision: pip install torchvision"
+            ) from error
         if "trust_remote_code" in str(error) or "custom code" in str(error):
             raise LoadError(
                 "the model needs code of its own, which is never run; choose one that transformers knows"
             ) from error
         raise LoadError(f"the processor cannot be loaded: {first_line(error)}") from error
-    if getattr(processor, "tokenizer", None) is None or getattr(processor, "image_processor", None) is None:
+    if (
+        getattr(processor, "tokenizer", None) is None
+        or getattr(processor, "image_processor", None) is None
+    ):
         raise LoadError("this is no model of images and text; it has no processor for both")
     if not processor.chat_template:
         raise LoadError("the model has no chat template; choose one that is made for conversations")
@@ -159,7 +182,9 @@ def messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
     """A conversation as chat templates take it; images are pixels, never URLs."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
-        messages.append({"role": "system", "content": [{"type": "text", "text": conversation["system"]}]})
+        messages.append(
+            {"role": "system", "content": [{"type": "text", "text": conversation["system"]}]}
+        )
     for turn in conversation["turns"]:
         messages.append({"role": turn["role"], "content": list(map(_part, turn["parts"]))})
     return messages
@@ -201,7 +226,9 @@ class _RequestLoop:
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
-                self._stops.setdefault(message["stop"], threading.Event()).set()  # a stop may come before its request
+                self._stops.setdefault(
+                    message["stop"], threading.Event()
+                ).set()  # a stop may come before its request
                 continue
             self._stops.setdefault(message.get("id", 0), threading.Event())
             self._requests.put(message)
@@ -231,8 +258,16 @@ class _RequestLoop:
             self._say(kind="end", id=number, **answers)
         except BROKEN as error:
             sys.stderr.write(f"the generation failed: {first_line(error)}\n")
-            trouble = "too big" if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError) else "refused"
-            text = str(error) if isinstance(error, TooLong) else "the model cannot take this conversation"
+            trouble = (
+                "too big"
+                if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError)
+                else "refused"
+            )
+            text = (
+                str(error)
+                if isinstance(error, TooLong)
+                else "the model cannot take this conversation"
+            )
             self._say(kind="failed", id=number, trouble=trouble, text=text)
         finally:
             del self._stops[number]
@@ -240,7 +275,8 @@ class _RequestLoop:
 
 def line_to_parent() -> Callable[..., None]:
     """Return what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
-    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    lock = threading.Lock()
     os.dup2(2, 1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

@@ -23,7 +23,16 @@ import psutil
 
 from arena.inference.limits import WHOLE, check_limits, cost
 from arena.io.strict_json import storable
-from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Turn, Usage, pass_over
+from arena.types import (
+    Conversation,
+    Generation,
+    ModelCard,
+    ModelError,
+    ModelTrouble,
+    Turn,
+    Usage,
+    pass_over,
+)
 
 _LOG = logging.getLogger(__name__)
 _ROOT = Path(__file__).parents[2]
@@ -53,7 +62,8 @@ class _Request:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.prompt, self.tokens = 0, 0
+        self.prompt = 0
+        self.tokens = 0
         self._loop = asyncio.get_running_loop()
         self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
 
@@ -68,7 +78,9 @@ class _Request:
             async with asyncio.timeout_at(deadline):
                 message = await self._messages.get()
         except TimeoutError as error:
-            raise ModelError("slow", "no whole answer within ten times the card's time-out") from error
+            raise ModelError(
+                "slow", "no whole answer within ten times the card's time-out"
+            ) from error
         if isinstance(message, _Ended):
             raise ModelError(message.kind, message.text)
         if message["kind"] == "failed":
@@ -101,14 +113,22 @@ class Worker:
         self.pid = self._process.pid
         self._tasks: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
-        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._heard = time.monotonic()
         self._unloadable = False
         self._state: Literal["loading", "ready"] | _Ended = "loading"
         self.reader = threading.Thread(target=self._read, daemon=True)
         """Ends once the process has ended and its pipes are closed."""
         self.reader.start()
-        self._write({"model": card.model, "revision": card.revision, "dtype": card.dtype, "device": card.device})
+        self._write(
+            {
+                "model": card.model,
+                "revision": card.revision,
+                "dtype": card.dtype,
+                "device": card.device,
+            }
+        )
 
     @property
     def alive(self) -> bool:
@@ -157,7 +177,12 @@ class Worker:
             return
         silent = time.monotonic() - self._heard
         if taken > memory:
-            self.end(_Ended("down", f"the model took more than {memory / 1e9:.1f} GB of memory and was ended"))
+            self.end(
+                _Ended(
+                    "down",
+                    f"the model took more than {memory / 1e9:.1f} GB of memory and was ended",
+                )
+            )
         elif self._state == "loading" and silent > _LOAD_SECONDS:
             self.end(_Ended("slow", f"the model was not loaded within {_LOAD_SECONDS:.0f} seconds"))
         elif self._state == "ready" and self._tasks and silent > self.card.timeout:
@@ -170,9 +195,13 @@ class Worker:
                 self._state = why
         self._process.kill()
 
-    def _send(self, task: _Request, conversations: Sequence[Conversation], settings: Generation) -> None:
+    def _send(
+        self, task: _Request, conversations: Sequence[Conversation], settings: Generation
+    ) -> None:
         system = self.card.system
-        asked = [{"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations]
+        asked = [
+            {"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations
+        ]
         self._write({"id": task.number, "conversations": asked, "settings": asdict(settings)})
 
     def _write(self, message: Message) -> None:
@@ -196,14 +225,19 @@ class Worker:
             if message["kind"] == "loaded":
                 self._state = "ready"
             elif message["kind"] == "unloadable":
-                self._state, self._unloadable = _Ended("down", message["text"]), True
+                self._state = _Ended("down", message["text"])
+                self._unloadable = True
             else:
                 self._hand_over(message)
         code = self._process.wait()
         with self._lock:
             if not isinstance(self._state, _Ended):
-                self._state = _Ended("down", "the model's process ended by itself; it is started anew when next asked")
-            tasks, self._tasks = list(self._tasks.values()), {}
+                self._state = _Ended(
+                    "down",
+                    "the model's process ended by itself; it is started anew when next asked",
+                )
+            tasks = list(self._tasks.values())
+            self._tasks = {}
         level = logging.INFO if self._state == _UNLOADED else logging.WARNING
         _LOG.log(level, "the process of %s ended (%s): %s", self.card.name, code, self._state.text)
         for task in tasks:
@@ -303,7 +337,10 @@ class LocalVLM:
                     yield storable(message["text"])
 
     async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
         async with self._asked(conversations, settings, note) as task:
             while (message := await task.get())["kind"] != "end":
@@ -315,7 +352,10 @@ class LocalVLM:
 
     @asynccontextmanager
     async def _asked(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None]
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None],
     ) -> AsyncIterator[_Request]:
         """Start a batch; at the end of the block, stop it and note its usage."""
         for turns in conversations:
@@ -332,6 +372,7 @@ class LocalVLM:
 
 def _turn(turn: Turn) -> Message:
     parts = [
-        {"text": part} if isinstance(part, str) else {"image": base64.b64encode(part).decode()} for part in turn.parts
+        {"text": part} if isinstance(part, str) else {"image": base64.b64encode(part).decode()}
+        for part in turn.parts
     ]
     return {"role": turn.role, "parts": parts}

@@ -84,8 +84,15 @@ class RunResult:
 def fingerprint(card: ModelCard, questions: str) -> str:
     """Identity of a run: hash of what shapes a model's answers and of the questions' digest."""
     shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
-    shape += [getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]]  # a kind's own
-    settings = [card.generation.max_tokens, card.generation.temperature, card.generation.top_p, card.generation.seed]
+    shape += [
+        getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]
+    ]  # a kind's own
+    settings = [
+        card.generation.max_tokens,
+        card.generation.temperature,
+        card.generation.top_p,
+        card.generation.seed,
+    ]
     return hashlib.sha256(json.dumps([shape, settings, questions]).encode()).hexdigest()
 
 
@@ -105,7 +112,9 @@ class AnswerFile:
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            raise AnswerFileError(f"{self.path.name}: another run is writing it; wait for its end") from error
+            raise AnswerFileError(
+                f"{self.path.name}: another run is writing it; wait for its end"
+            ) from error
         self._file = self.path.open("ab+")
         try:
             self._read()
@@ -135,7 +144,9 @@ class AnswerFile:
             header, *answers = [json.loads(line) for line in lines] or [None]
             self.answers = {str(key): str(text) for key, text in answers}
         except (ValueError, TypeError) as error:
-            raise AnswerFileError(f"{self.path}: a line in it is broken; delete the file to begin anew") from error
+            raise AnswerFileError(
+                f"{self.path}: a line in it is broken; delete the file to begin anew"
+            ) from error
         if header is None:
             self._write({"run": self._run})
         elif header != {"run": self._run}:
@@ -150,7 +161,9 @@ class AnswerFile:
         os.fsync(self._file.fileno())
 
 
-async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]) -> RunResult:
+async def ask_all(
+    vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]
+) -> RunResult:
     """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
     outcome = RunResult()
     for tasks in rounds:
@@ -166,7 +179,9 @@ async def ask_all(vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Cal
     return outcome
 
 
-def asked(models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile) -> RunResult:
+def asked(
+    models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile
+) -> RunResult:
     """Ask a model of the catalogue, with a progress bar, and close all models. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
@@ -186,11 +201,20 @@ class _Run:
     """One run in progress."""
 
     def __init__(
-        self, vlm: VLM, tasks: Iterator[Task], file: AnswerFile, tick: Callable[[int], object], outcome: RunResult
+        self,
+        vlm: VLM,
+        tasks: Iterator[Task],
+        file: AnswerFile,
+        tick: Callable[[int], object],
+        outcome: RunResult,
     ) -> None:
         self.outcome = outcome
-        self._vlm, self._tasks, self._file, self._tick = vlm, tasks, file, tick
-        batched, at_once = KINDS[vlm.card.kind].batched, vlm.card.at_once
+        self._vlm = vlm
+        self._tasks = tasks
+        self._file = file
+        self._tick = tick
+        batched = KINDS[vlm.card.kind].batched
+        at_once = vlm.card.at_once
         self.workers, self._batch = (1, at_once) if batched else (at_once, 1)
         self._patience = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()
@@ -221,7 +245,9 @@ class _Run:
     async def _ask(self, batch: list[tuple[str, Conversation]]) -> None:
         """Ask a batch; if it fails as one, each question by itself."""
         try:
-            texts = await self._vlm.answers([turns for _, turns in batch], self._vlm.card.generation, self._note)
+            texts = await self._vlm.answers(
+                [turns for _, turns in batch], self._vlm.card.generation, self._note
+            )
         except ModelError as error:
             if len(batch) > 1 and error.kind != "spent":
                 for single in batch:

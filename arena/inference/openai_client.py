@@ -34,7 +34,8 @@ _MOST_VALUES = 5_000
 """Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_BACKOFF = 8.0
-_STEPS, _AT_ONCE = 1_000, 20
+_STEPS = 1_000
+_AT_ONCE = 20
 """Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
 _HEADERS = ("accept", "content-length", "content-type", "transfer-encoding")
 """Headers that go out as openai sets them; its others may reveal the operator's environment."""
@@ -76,15 +77,20 @@ class _ReplyError(httpx2.RemoteProtocolError):
 class PinnedTransport(httpx2.AsyncBaseTransport):
     """HTTP transport to one endpoint only; it adds the key and limits the size of replies."""
 
-    def __init__(self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int) -> None:
-        self._most, self._endpoint = most, endpoint
+    def __init__(
+        self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int
+    ) -> None:
+        self._most = most
+        self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.base_url)
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
         self._pinned: Sequence[str] = ()
         self._transport = httpx2.AsyncHTTPTransport(
             verify=self._fetcher.tls if self._fetcher else self._url.scheme == "https",
             trust_env=self._fetcher is None,
-            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections or 20),
+            limits=httpx2.Limits(
+                max_connections=connections, max_keepalive_connections=connections or 20
+            ),
         )
 
     async def resolve(self) -> None:
@@ -107,15 +113,22 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request, address: str | None) -> httpx2.Response:
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
-        headers |= {"host": self._url.netloc.decode(), "accept-encoding": "identity", "user-agent": "stereoscope"}
+        headers |= {
+            "host": self._url.netloc.decode(),
+            "accept-encoding": "identity",
+            "user-agent": "stereoscope",
+        }
         if self._endpoint.key:
             headers["authorization"] = f"Bearer {self._endpoint.key.reveal()}"
         call = _CALL.get(None) or Call()
-        url, extensions = request.url, {**request.extensions, "trace": call.trace}
+        url = request.url
+        extensions = {**request.extensions, "trace": call.trace}
         if self._fetcher:
             url = url.copy_with(host=address, port=self._fetcher.port)
             extensions["sni_hostname"] = self._url.raw_host.decode()
-        pinned = httpx2.Request(request.method, url, headers=headers, stream=request.stream, extensions=extensions)
+        pinned = httpx2.Request(
+            request.method, url, headers=headers, stream=request.stream, extensions=extensions
+        )
         response = await self._transport.handle_async_request(pinned)
         call.sent = response.status_code in _RUN
         stream = response.stream
@@ -134,7 +147,9 @@ class _Bounded(httpx2.AsyncByteStream):
     """Body of a reply: at most so many bytes, and no more chunks a second than others on the loop can bear."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int, call: Call) -> None:
-        self._stream, self._most, self._call = stream, most, call
+        self._stream = stream
+        self._most = most
+        self._call = call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
@@ -156,7 +171,9 @@ class Tokens(NamedTuple):
     completion: int
 
 
-TroubleKind = Literal["again", "busy", "slow", "bad reply", "too big", "refused", "field", "spent", "hopeless"]
+TroubleKind = Literal[
+    "again", "busy", "slow", "bad reply", "too big", "refused", "field", "spent", "hopeless"
+]
 PASSING = frozenset[TroubleKind](("again", "busy", "slow", "bad reply"))
 STOPPING = frozenset[TroubleKind](("spent", "hopeless"))
 
@@ -217,7 +234,9 @@ _MODEL = re.compile(
 _POLICY = re.compile(
     r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
 )
-_LENGTH = re.compile(r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length")
+_LENGTH = re.compile(
+    r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length"
+)
 _FIELD = re.compile(
     r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
 )
@@ -230,25 +249,35 @@ _WORD = re.compile(r"\w+")
 def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
     """The Trouble of an HTTP status other than 200, with its headers and decoded body."""
     error = body.get("error", body) if isinstance(body, dict) else body
-    said = json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
+    said = (
+        json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
+    )
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
         return Trouble("spent", "the account has no quota or credit left; add some, then resume")
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
-        return Trouble("hopeless", f"the server does not accept the key ({status}); check it and what it may use")
+        return Trouble(
+            "hopeless",
+            f"the server does not accept the key ({status}); check it and what it may use",
+        )
     if status == 404:
-        return Trouble("hopeless", "the server knows no such model or address (404); check their spelling")
+        return Trouble(
+            "hopeless", "the server knows no such model or address (404); check their spelling"
+        )
     if status == 429:
         return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
         return _bad_request(status, said, error)
-    return Trouble("hopeless", f"the server answered {status}, as no chat completion does; check the address")
+    return Trouble(
+        "hopeless", f"the server answered {status}, as no chat completion does; check the address"
+    )
 
 
 def _bad_request(status: int, said: str, error: object) -> Trouble:
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
-    field, named = error.get("param") if isinstance(error, dict) else None, _FIELDS & set(_WORD.findall(said))
+    field = error.get("param") if isinstance(error, dict) else None
+    named = _FIELDS & set(_WORD.findall(said))
     if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(said):
@@ -267,7 +296,11 @@ def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | 
     for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
         if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
             return seconds
-    spent = [name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}") == "0"]
+    spent = [
+        name
+        for name in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{name}") == "0"
+    ]
     resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
@@ -280,7 +313,9 @@ def _seconds(text: str, unit: str, now: float | None) -> float | None:
         if parts := _DURATION.findall(text):
             return sum(float(amount) * _UNITS[name] for amount, name in parts)
         try:
-            seconds = parsedate_to_datetime(text).timestamp() - (time.time() if now is None else now)
+            seconds = parsedate_to_datetime(text).timestamp() - (
+                time.time() if now is None else now
+            )
         except (ValueError, OverflowError):  # no date, or one of a year that there is not
             return None
     return max(seconds, 0.0) if math.isfinite(seconds) else None
@@ -312,7 +347,8 @@ class OpenAIClient:
         most: int = MOST_BYTES,
     ) -> None:
         """Create a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
-        self._endpoint, self._timeout = endpoint, timeout
+        self._endpoint = endpoint
+        self._timeout = timeout
         self._transport = PinnedTransport(endpoint, connections, fetcher, most)
         self.api: Any = None
         """openai's own client, once open; its calls go through `call`, and are one attempt each."""
@@ -324,9 +360,14 @@ class OpenAIClient:
         openai = await asyncio.to_thread(_openai)
         await self._transport.resolve()
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_SECONDS))
-        http_client = httpx2.AsyncClient(transport=self._transport, trust_env=False, timeout=timeout)
+        http_client = httpx2.AsyncClient(
+            transport=self._transport, trust_env=False, timeout=timeout
+        )
         self.api = openai.AsyncOpenAI(
-            api_key=_HELD_BACK, base_url=self._endpoint.base_url, max_retries=0, http_client=http_client
+            api_key=_HELD_BACK,
+            base_url=self._endpoint.base_url,
+            max_retries=0,
+            http_client=http_client,
         )
 
     async def aclose(self) -> None:
@@ -350,7 +391,9 @@ class OpenAIClient:
         response = await self._post(content, call, stream=True)
         try:
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-                raise Trouble("bad reply", "the server answered with a page and not with a stream of events")
+                raise Trouble(
+                    "bad reply", "the server answered with a page and not with a stream of events"
+                )
             async with aclosing(_events(response, call)) as events:
                 async for event in events:
                     yield event
@@ -363,14 +406,20 @@ class OpenAIClient:
 
     async def _post(self, content: bytes, call: Call, stream: bool) -> httpx2.Response:
         _CALL.set(call)
-        more = {"cast_to": httpx2.Response, "stream": stream, "stream_cls": _openai().AsyncStream[Any]}
+        more = {
+            "cast_to": httpx2.Response,
+            "stream": stream,
+            "stream_cls": _openai().AsyncStream[Any],
+        }
         return await self.call(self.api.post("/chat/completions", content=content, **more))
 
     def _trouble(self, error: Exception) -> Trouble:
         cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error
         if isinstance(cause, _openai().APIStatusError):
             return refusal(cause.status_code, cause.response.headers, cause.body)
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
+        if isinstance(
+            cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
+        ):
             return Trouble("again", "the server could not be reached")
         if isinstance(cause, httpx2.TimeoutException | TimeoutError):
             return Trouble("slow", f"no reply within {self._timeout:g} seconds")
@@ -388,17 +437,22 @@ async def _events(response: httpx2.Response, call: Call) -> AsyncGenerator[Mappi
         lines, end, begun = chunk.rpartition(b"\n")
         held = len(begun) + (0 if end else held)
         if held > _MOST_LINE:
-            raise Trouble("too big", f"the server sent a line of {held:,} bytes, and it is not whole yet")
+            raise Trouble(
+                "too big", f"the server sent a line of {held:,} bytes, and it is not whole yet"
+            )
         if not end:
             rest.append(begun)
             continue
-        whole, rest = b"".join((*rest, lines)), [begun]
+        whole = b"".join((*rest, lines))
+        rest = [begun]
         for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
             await call.step()
             if data == b"[DONE]":
                 return
             if data.count(b",") > _MOST_VALUES:
-                raise Trouble("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
+                raise Trouble(
+                    "too big", f"the server sent an event with over {_MOST_VALUES:,} values"
+                )
             event = json.loads(data)
             if "error" in event:
                 raise Trouble("again", "the server failed in the midst of its answer")

@@ -14,9 +14,28 @@ from typing import Annotated, Any
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
-from arena.inference.openai_client import PASSING, Call, OpenAIClient, Retries, Tokens, Trouble, counted, data_url
+from arena.inference.openai_client import (
+    PASSING,
+    Call,
+    OpenAIClient,
+    Retries,
+    Tokens,
+    Trouble,
+    counted,
+    data_url,
+)
 from arena.io.strict_json import storable
-from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Secret, Turn, Usage, pass_over
+from arena.types import (
+    Conversation,
+    Generation,
+    ModelCard,
+    ModelError,
+    ModelTrouble,
+    Secret,
+    Turn,
+    Usage,
+    pass_over,
+)
 from arena.validation import must_be
 
 _LOG = logging.getLogger(__name__)
@@ -52,7 +71,11 @@ class ApiTable(CardTable, frozen=True):
     address: Text
     key_from: Annotated[
         Stripped,
-        must_be("the name of an environment variable, as in OPENAI_API_KEY", _VARIABLE.fullmatch, hidden="a key"),
+        must_be(
+            "the name of an environment variable, as in OPENAI_API_KEY",
+            _VARIABLE.fullmatch,
+            hidden="a key",
+        ),
     ] = ""
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
@@ -66,7 +89,8 @@ class _Answer(Call):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
-        self.pieces, self.characters = 0, 0
+        self.pieces = 0
+        self.characters = 0
         self.finish: str | None = None
         self.tokens: Tokens | None = None
         """Tokens so far, by the server's own count."""
@@ -98,7 +122,9 @@ class _Answer(Call):
         if self.finish == "content_filter":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if self.finish not in _ENDS:
-            raise ModelError("cut", "the stream ended before the answer was whole (no finish_reason)")
+            raise ModelError(
+                "cut", "the stream ended before the answer was whole (no finish_reason)"
+            )
         return self._redaction.take(storable(self._half)) + self._redaction.rest
 
 
@@ -138,17 +164,29 @@ class ApiVLM:
                 self._dropped.add(refused[0])
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
-            if trouble.kind == "slow" or answer.pieces or not await _RETRIES.another(attempt, trouble):
-                same: ModelTrouble | None = next((kind for kind in _SAME if kind == trouble.kind), None)
+            if (
+                trouble.kind == "slow"
+                or answer.pieces
+                or not await _RETRIES.another(attempt, trouble)
+            ):
+                same: ModelTrouble | None = next(
+                    (kind for kind in _SAME if kind == trouble.kind), None
+                )
                 cut = answer.pieces and trouble.kind in PASSING - {"slow"}
                 raise ModelError("cut" if cut else same or "down", trouble.words)
             attempt += 1
 
     async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
         return tuple(
-            ["".join([piece async for piece in self.stream(turns, settings, note)]) for turns in conversations]
+            [
+                "".join([piece async for piece in self.stream(turns, settings, note)])
+                for turns in conversations
+            ]
         )
 
     async def _attempt(
@@ -165,10 +203,14 @@ class ApiVLM:
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise Trouble("bad reply", "the server sent what is no chat completion") from error
 
-    async def _next(self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float) -> Mapping[str, Any] | None:
+    async def _next(
+        self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float
+    ) -> Mapping[str, Any] | None:
         """The next event, None after the last; a server that only keeps the connection open is slow."""
         try:
-            async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + self.card.timeout)):
+            async with asyncio.timeout_at(
+                min(deadline, asyncio.get_running_loop().time() + self.card.timeout)
+            ):
                 return await anext(events, None)
         except TimeoutError as error:
             within = f"within {self.card.timeout:g} seconds, or no end within ten times that"
@@ -179,10 +221,19 @@ class ApiVLM:
         room = "max_completion_tokens" if "max_tokens" in self._dropped else "max_tokens"
         system = [{"role": "system", "content": card.system}] if card.system else []
         messages = [*system, *map(_message, turns)]
-        body: dict[str, Any] = {"model": card.model, "messages": messages, "stream": True, room: settings.max_tokens}
+        body: dict[str, Any] = {
+            "model": card.model,
+            "messages": messages,
+            "stream": True,
+            room: settings.max_tokens,
+        }
         if "stream_options" not in self._dropped:
             body["stream_options"] = {"include_usage": True}
-        chosen = {"temperature": settings.temperature, "top_p": settings.top_p, "seed": settings.seed}
+        chosen = {
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "seed": settings.seed,
+        }
         body |= {name: value for name, value in chosen.items() if value is not None}
         return json.dumps(body).encode()
 

@@ -22,7 +22,11 @@ def bound_process(memory: int, seconds: int) -> None:
     """Bound this process's address space and computing time, where the system can."""
     if resource is None:
         return
-    for kind, bound in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+    for kind, bound in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
         with contextlib.suppress(ValueError, OSError):  # macOS does not bound address space
             resource.setrlimit(kind, (bound, bound))
 

@@ -27,12 +27,18 @@ def plain_cell(text: str) -> str:
     return text[1:] if text.startswith("'") and safe_cell(text[1:]) == text else text
 
 
-def write_csv(file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any) -> None:
+def write_csv(
+    file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any
+) -> None:
     """Write rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
 
     A text with a line break of any kind is quoted. `how` are other options of `csv.writer`.
     """
-    cells = rows if exact else ([safe_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    cells = (
+        rows
+        if exact
+        else ([safe_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    )
     end = how.pop("lineterminator", "\n")
     # The writer quotes any character of its terminator.
     lines: Any = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + end))

@@ -37,11 +37,16 @@ def joined(pictures: Sequence[bytes]) -> bytes:
     height = max(image.height for image in images)
     across = len(images) if len(images) <= MOST_IN_ROW else ceil(sqrt(len(images)))
     widths = [max(1, round(image.width * height / image.height)) for image in images]
-    rows = [range(start, min(start + across, len(images))) for start in range(0, len(images), across)]
+    rows = [
+        range(start, min(start + across, len(images))) for start in range(0, len(images), across)
+    ]
     share = (LONGEST - GAP * (len(rows) - 1)) / (len(rows) * height)
     for row in rows:
-        share = min(1.0, share, (LONGEST - GAP * (len(row) - 1)) / sum(widths[place] for place in row))
-    height, widths = max(1, int(height * share)), [max(1, int(width * share)) for width in widths]
+        share = min(
+            1.0, share, (LONGEST - GAP * (len(row) - 1)) / sum(widths[place] for place in row)
+        )
+    height = max(1, int(height * share))
+    widths = [max(1, int(width * share)) for width in widths]
     across = max(sum(widths[place] + GAP for place in row) - GAP for row in rows)
     whole = Image.new("RGB", (across, len(rows) * (height + GAP) - GAP), "white")
     for down, row in enumerate(rows):
@@ -56,7 +61,8 @@ def joined(pictures: Sequence[bytes]) -> bytes:
 def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
     """A picture with red boxes: left, top, right and bottom edge, as shares of its width and height."""
     image = _decoded(picture)
-    pen, thickness = ImageDraw.Draw(image), max(1, round(_LINE_SHARE * max(image.size)))
+    pen = ImageDraw.Draw(image)
+    thickness = max(1, round(_LINE_SHARE * max(image.size)))
     for left, top, right, bottom in boxes:
         edges = (left * image.width, top * image.height, right * image.width, bottom * image.height)
         pen.rectangle([round(edge) for edge in edges], outline="red", width=thickness)
@@ -74,7 +80,11 @@ def _numbered(image: Image.Image, number: int) -> Image.Image:
     label = Image.new("L", (round(right - left) + 4, round(bottom - top) + 4), 255)
     ImageDraw.Draw(label).text((2 - left, 2 - top), str(number), 0, font)
     times = max(1, image.height // (_NUMBER_SHARE * label.height))
-    image.paste(label.resize((label.width * times, label.height * times), Image.Resampling.NEAREST).convert("RGB"))
+    image.paste(
+        label.resize((label.width * times, label.height * times), Image.Resampling.NEAREST).convert(
+            "RGB"
+        )
+    )
     return image
 
 

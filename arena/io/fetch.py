@@ -13,7 +13,9 @@ import httpx
 
 _IPV6_WORLD = ipaddress.ip_network("2000::/3")
 # Inside it, what maps, embeds, tunnels or stands for other addresses: Teredo and others, 6to4, documentation.
-_IPV6_OTHER = tuple(ipaddress.ip_network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+_IPV6_OTHER = tuple(
+    ipaddress.ip_network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
 _IPV4_RELAY = ipaddress.ip_network("192.88.99.0/24")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_ADDRESSES = 3
@@ -42,7 +44,9 @@ def is_public(address: str) -> bool:
     """Whether an IP address is public unicast by IANA's special-purpose registries (RFC 6890). Raises ValueError."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        return ip in _IPV6_WORLD and ip.is_global and not any(ip in network for network in _IPV6_OTHER)
+        return (
+            ip in _IPV6_WORLD and ip.is_global and not any(ip in network for network in _IPV6_OTHER)
+        )
     return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip not in _IPV4_RELAY
 
 
@@ -51,7 +55,9 @@ async def addresses(host: str) -> list[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError(f"the host {host} was not found; check its spelling and the network") from error
+        raise FetchError(
+            f"the host {host} was not found; check its spelling and the network"
+        ) from error
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
@@ -82,16 +88,28 @@ class Fetcher:
         except FetchError as error:
             raise FetchError(f"{name}: {error}") from error
         except TimeoutError as error:
-            raise FetchError(f"{name}: not done after {self.limits.seconds:g} seconds; try again later") from error
+            raise FetchError(
+                f"{name}: not done after {self.limits.seconds:g} seconds; try again later"
+            ) from error
         except httpx.TimeoutException as error:
-            raise FetchError(f"{name}: silent for {self.limits.quiet_seconds:g} seconds; try again later") from error
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # idna's errors, and lone surrogates
-            raise FetchError(f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser") from error
+            raise FetchError(
+                f"{name}: silent for {self.limits.quiet_seconds:g} seconds; try again later"
+            ) from error
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            UnicodeError,
+        ) as error:  # idna's errors, and lone surrogates
+            raise FetchError(
+                f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser"
+            ) from error
 
     async def _follow(self, address: str) -> bytes:
         url = _checked(httpx.URL(address))
         transport = httpx.AsyncHTTPTransport(verify=self.tls, trust_env=False)
-        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=self.limits.quiet_seconds) as client:
+        async with httpx.AsyncClient(
+            transport=transport, trust_env=False, timeout=self.limits.quiet_seconds
+        ) as client:
             for _ in range(self.limits.redirects + 1):
                 response = await self._answer(client, url)
                 try:
@@ -100,14 +118,17 @@ class Fetcher:
                     url = _next(url, response.headers.get("location", ""))
                 finally:
                     await response.aclose()
-        raise FetchError(f"redirected more than {self.limits.redirects} times; give the last address itself")
+        raise FetchError(
+            f"redirected more than {self.limits.redirects} times; give the last address itself"
+        )
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
         host = url.raw_host.decode()
         headers = {"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"}
 
         async def answer(address: str) -> httpx.Response:
-            at, extensions = url.copy_with(host=address, port=self.port), {"sni_hostname": host}
+            at = url.copy_with(host=address, port=self.port)
+            extensions = {"sni_hostname": host}
             request = client.build_request("GET", at, headers=headers, extensions=extensions)
             return await client.send(request, stream=True)
 
@@ -121,28 +142,41 @@ class Fetcher:
         """Addresses of a host to connect to, at most three. Raises FetchError unless all that it has are public."""
         found = await self.resolve(host)
         if not found or not all(self.allowed(address) for address in found):
-            raise FetchError(f"the host {host} is not on the public internet; only public hosts are asked")
+            raise FetchError(
+                f"the host {host} is not on the public internet; only public hosts are asked"
+            )
         return found[:_MOST_ADDRESSES]
 
     async def _body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:
             raise FetchError(f"answered {response.status_code}; check it in a browser")
         kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
-        if not kind.startswith("image/") and kind not in ("application/octet-stream", "binary/octet-stream"):
-            raise FetchError(f"sent {kind[:60] or 'no content type'}, not a picture; give the picture's own address")
+        if not kind.startswith("image/") and kind not in (
+            "application/octet-stream",
+            "binary/octet-stream",
+        ):
+            raise FetchError(
+                f"sent {kind[:60] or 'no content type'}, not a picture; give the picture's own address"
+            )
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise FetchError("sent a compressed body though none was asked for; download it by hand")
+            raise FetchError(
+                "sent a compressed body though none was asked for; download it by hand"
+            )
         body = bytearray()
         async for piece in response.aiter_raw():
             body += piece
             if len(body) > self.limits.size:
-                raise FetchError(f"has more than {self.limits.size:,} bytes; make the picture smaller")
+                raise FetchError(
+                    f"has more than {self.limits.size:,} bytes; make the picture smaller"
+                )
         return bytes(body)
 
 
 def _checked(url: httpx.URL) -> httpx.URL:
     if url.scheme != "https":
-        raise FetchError(f"begins with {url.scheme[:20] or 'nothing'}:, not https:; only https addresses are fetched")
+        raise FetchError(
+            f"begins with {url.scheme[:20] or 'nothing'}:, not https:; only https addresses are fetched"
+        )
     if not url.host:
         raise FetchError("names no host; write https://host/path")
     if url.userinfo:
@@ -155,7 +189,9 @@ def _checked(url: httpx.URL) -> httpx.URL:
 def _next(url: httpx.URL, location: str) -> httpx.URL:
     target = url.join(location)
     if not location or target.host != url.host:
-        raise FetchError(f"redirects to {target.host[:100] if location else 'nowhere'}; give the last address itself")
+        raise FetchError(
+            f"redirects to {target.host[:100] if location else 'nowhere'}; give the last address itself"
+        )
     return _checked(target)
 
 

@@ -28,7 +28,9 @@ THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
 _MEGA = 1_000_000
-_MOST_JPEG = 60 * _MEGA  # decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
+_MOST_JPEG = (
+    60 * _MEGA
+)  # decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
 _MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
@@ -44,7 +46,12 @@ _ACCEPTED = "Save it as PNG, JPEG, WEBP or GIF and try again."
 
 _OTHERS = (
     (re.compile(rb"\A\s*\Z"), "empty"),
-    (re.compile(rb"(?i)\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?xml|!--|!DOCTYPE svg)[\s\S]{0,2000}?)?<svg"), "an SVG drawing"),
+    (
+        re.compile(
+            rb"(?i)\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?xml|!--|!DOCTYPE svg)[\s\S]{0,2000}?)?<svg"
+        ),
+        "an SVG drawing",
+    ),
     (re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<"), "a web page or XML file"),
     (re.compile(rb"\A[\s\S]{4}ftyp(?:hei|hev|mif1|msf1)"), "a HEIC photo"),
     (re.compile(rb"\A[\s\S]{4}ftypavi"), "an AVIF picture"),
@@ -112,7 +119,9 @@ def picture_size(data: bytes) -> tuple[int, int]:
     with _broken_told(kind):
         image = _header(data, kind)
         width, height = image.size
-        told = kind != "PNG" or _EXIF_OF_PNG.search(data)  # Pillow decodes a PNG to look for what it may end with
+        told = kind != "PNG" or _EXIF_OF_PNG.search(
+            data
+        )  # Pillow decodes a PNG to look for what it may end with
         return (height, width) if told and _orientation(image) > 4 else (width, height)
 
 
@@ -125,12 +134,17 @@ def _broken_told(kind: str) -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError("This {} picture has too many pixels. Make it smaller.", kind) from error
     except _BROKEN as error:
-        raise PictureError("This {} picture is broken or cut short. Open it, save it again and retry.", kind) from error
+        raise PictureError(
+            "This {} picture is broken or cut short. Open it, save it again and retry.", kind
+        ) from error
 
 
 def _kind(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise PictureError("The picture has over {} MB, the most that is read. Make it smaller.", MAX_BYTES // _MEGA)
+        raise PictureError(
+            "The picture has over {} MB, the most that is read. Make it smaller.",
+            MAX_BYTES // _MEGA,
+        )
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         kind = "PNG"
     elif data.startswith(b"\xff\xd8\xff"):
@@ -140,7 +154,9 @@ def _kind(data: bytes) -> str:
     elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         kind = "WEBP"
     else:
-        name = next((name for pattern, name in _OTHERS if pattern.match(data)), "no picture that we know")
+        name = next(
+            (name for pattern, name in _OTHERS if pattern.match(data)), "no picture that we know"
+        )
         raise PictureError("This file is {}. {}", name, _ACCEPTED)
     if _HIDDEN_PAGE.search(data):
         raise PictureError("A web page is hidden in this {} picture. {}", kind, _ACCEPTED)
@@ -175,7 +191,10 @@ def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
     if size[0] * size[1] > most:
         shape = f"{size[0]} x {size[1]}"
         raise PictureError(
-            "This {} picture has {} pixels; over {} million. Make it smaller.", kind, shape, most // _MEGA
+            "This {} picture has {} pixels; over {} million. Make it smaller.",
+            kind,
+            shape,
+            most // _MEGA,
         )
 
 
@@ -195,9 +214,11 @@ def _without_comments(data: bytes) -> bytes:
     """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
     # Pillow's time for a comment grows with its square: hours for 25 MB.
     start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
-    blocks, control = 0, b""
+    blocks = 0
+    control = b""
     while data[position] != 0x2C:
-        begin, position = position, position + 1
+        begin = position
+        position = position + 1
         if data[begin] == 0x21:
             position += 1
             while size := data[position]:
@@ -206,7 +227,9 @@ def _without_comments(data: bytes) -> bytes:
             position += 1
         blocks += 1
         if blocks > _MOST_GIF_BLOCKS:
-            raise PictureError("This GIF picture has over {} parts before a frame. {}", _MOST_GIF_BLOCKS, _ACCEPTED)
+            raise PictureError(
+                "This GIF picture has over {} parts before a frame. {}", _MOST_GIF_BLOCKS, _ACCEPTED
+            )
         if data[begin : begin + 2] == b"\x21\xf9":
             control = data[begin:position]
     return data[:start] + control + data[position:]
@@ -214,7 +237,10 @@ def _without_comments(data: bytes) -> bytes:
 
 def _check_scans(data: bytes) -> None:
     """Refuse a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
-    position, segments, scans, skipped = 2, 0, 0, 0
+    position = 2
+    segments = 0
+    scans = 0
+    skipped = 0
     while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
         scans += marker[1] == b"\xda"
         segments += 1
@@ -222,22 +248,32 @@ def _check_scans(data: bytes) -> None:
         position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
         if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
             raise PictureError(
-                "This JPEG picture has over {} scans or {} parts. {}", _MOST_SCANS, _MOST_SEGMENTS, _ACCEPTED
+                "This JPEG picture has over {} scans or {} parts. {}",
+                _MOST_SCANS,
+                _MOST_SEGMENTS,
+                _ACCEPTED,
             )
         if skipped > _MOST_SKIPPED:
-            raise PictureError("This JPEG picture has over {} bytes between its parts. {}", _MOST_SKIPPED, _ACCEPTED)
+            raise PictureError(
+                "This JPEG picture has over {} bytes between its parts. {}",
+                _MOST_SKIPPED,
+                _ACCEPTED,
+            )
     if not scans:
         raise ValueError("no scan")
 
 
 def _check_chunks(data: bytes) -> None:
     """Refuse a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
-    position, chunks = 8, 0
+    position = 8
+    chunks = 0
     while position < len(data) and data[position + 4 : position + 8] != b"IEND":
         position += 12 + int.from_bytes(data[position : position + 4], "big")
         chunks += 1
         if chunks > _MOST_PNG_CHUNKS:
-            raise PictureError("This PNG picture has over {} parts. {}", _MOST_PNG_CHUNKS, _ACCEPTED)
+            raise PictureError(
+                "This PNG picture has over {} parts. {}", _MOST_PNG_CHUNKS, _ACCEPTED
+            )
 
 
 def _pixels(image: ImageFile.ImageFile) -> Image.Image:
@@ -257,7 +293,13 @@ def _plain(image: Image.Image) -> Image.Image:
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
         return image.point(lambda value: value / 256).convert("L")
-    mode = "RGBA" if image.has_transparency_data else image.mode if image.mode in ("L", "CMYK") else "RGB"
+    mode = (
+        "RGBA"
+        if image.has_transparency_data
+        else image.mode
+        if image.mode in ("L", "CMYK")
+        else "RGB"
+    )
     return image if image.mode == mode else image.convert(mode)
 
 
@@ -267,7 +309,12 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         with suppress(ImageCms.PyCMSError, OSError, ValueError, TypeError):
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=target) or image
+            return (
+                ImageCms.profileToProfile(
+                    image, source, ImageCms.createProfile("sRGB"), outputMode=target
+                )
+                or image
+            )
     return image.convert(target)
 
 
@@ -301,7 +348,9 @@ def encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
 
 def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
     stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=_QUALITY, subsampling=subsampling)  # Pillow cannot optimize noise
+    image.save(
+        stream, "JPEG", quality=_QUALITY, subsampling=subsampling
+    )  # Pillow cannot optimize noise
     return stream.getvalue()
 
 
@@ -310,7 +359,11 @@ def difference_hash(picture: Picture) -> str:
 
     Pictures that look alike differ in few bits (dHash).
     """
-    grey = JpegImageFile(io.BytesIO(picture.thumbnail)).convert("L").resize((9, 8), Image.Resampling.LANCZOS)
+    grey = (
+        JpegImageFile(io.BytesIO(picture.thumbnail))
+        .convert("L")
+        .resize((9, 8), Image.Resampling.LANCZOS)
+    )
     fields = grey.tobytes()
     bits = "".join("01"[fields[at] > fields[at + 1]] for at in range(72) if at % 9 < 8)
     return f"{int(bits, 2):016x}"
@@ -333,7 +386,9 @@ class PictureStore:
 
     def has(self, sha256: str) -> bool:
         """Whether a picture of this hash is kept, with its thumbnail."""
-        thumbnail, *kept = (self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png"))
+        thumbnail, *kept = (
+            self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")
+        )
         return thumbnail is not None and any(kept)
 
     def path(self, name: str) -> Path | None:

@@ -26,19 +26,38 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
             if (count := file.metadata.num_rows) > (order["rows"] or math.inf):
-                raise ParquetError(f"expected at most {order['rows']:,} records, found {count:,}; split the file")
+                raise ParquetError(
+                    f"expected at most {order['rows']:,} records, found {count:,}; split the file"
+                )
             names = [part.name for part in file.schema_arrow]
             if double := [name for name in names if names.count(name) > 1]:
-                raise ParquetError("expected each column name once, found this one twice; rename one", 1, double[0])
-            kept = [part.name for part in file.schema_arrow if part.name not in order["skip"] and not _pictures(part)]
+                raise ParquetError(
+                    "expected each column name once, found this one twice; rename one", 1, double[0]
+                )
+            kept = [
+                part.name
+                for part in file.schema_arrow
+                if part.name not in order["skip"] and not _pictures(part)
+            ]
             batches = file.iter_batches(_AT_ONCE, columns=kept, use_threads=False)
-            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), start=1):
+            for number, row in enumerate(
+                (row for batch in batches for row in batch.to_pylist()), start=1
+            ):
                 values = {column: _plain(value, number, column) for column, value in row.items()}
-                yield number, {column: value for column, value in values.items() if not isinstance(value, bytes)}
+                yield (
+                    number,
+                    {
+                        column: value
+                        for column, value in values.items()
+                        if not isinstance(value, bytes)
+                    },
+                )
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ParquetError):
             raise
-        raise ParquetError("is no readable Parquet, or too large to read; export it anew, or as .jsonl") from error
+        raise ParquetError(
+            "is no readable Parquet, or too large to read; export it anew, or as .jsonl"
+        ) from error
 
 
 def _pictures(part: Any) -> bool:
@@ -59,5 +78,7 @@ def _plain(value: Any, row: int, column: str) -> Any:
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode("utf-8")
     if isinstance(value, float) and math.isinf(value):
-        raise ParquetError("expected a finite number, found an infinite one; write null", row, column)
+        raise ParquetError(
+            "expected a finite number, found an infinite one; write null", row, column
+        )
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -22,7 +22,8 @@ MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
 """Widths in pixels, with the most bytes of each: a battle's pictures are one of 960, two of 640 or four of 480."""
 MOST_KEPT = 300_000_000
 """Most bytes of the folder; the oldest files give way."""
-AT_ONCE, PATIENCE_SECONDS = 2, 5.0
+AT_ONCE = 2
+PATIENCE_SECONDS = 5.0
 """Pictures that are scaled at the same time, and how long another one waits for its turn."""
 _QUALITIES = (82, 70, 58, 46, 34)
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -34,7 +35,8 @@ class ScaledPictures:
     """The pictures of a store in a few widths."""
 
     def __init__(self, store: PictureStore, folder: Path) -> None:
-        self._store, self._folder = store, folder
+        self._store = store
+        self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._kept = sum(file.stat().st_size for file in folder.iterdir())
         self._turns = BoundedSemaphore(AT_ONCE)
@@ -59,7 +61,9 @@ class ScaledPictures:
         if not self._turns.acquire(timeout=PATIENCE_SECONDS):
             return original
         try:
-            if scaled.is_file() or self._write(scaled, scaled_picture(original.read_bytes(), width)):
+            if scaled.is_file() or self._write(
+                scaled, scaled_picture(original.read_bytes(), width)
+            ):
                 return scaled
         finally:
             self._turns.release()
@@ -90,7 +94,9 @@ class ScaledPictures:
 
     def _tidy(self) -> None:
         """Delete the oldest files until half of what may be kept is left."""
-        files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir())
+        files = sorted(
+            (file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir()
+        )
         self._kept = sum(size for _, size, _ in files)
         for _, size, file in files:
             if self._kept <= MOST_KEPT // 2:

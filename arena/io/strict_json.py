@@ -45,9 +45,18 @@ PAGE = FileLimits(bytes=100_000_000, rows=60_000, values=3_000_000)
 class RowsError(ValueError):
     """A person's file cannot be read: where, what was expected, and how to mend it."""
 
-    def __init__(self, problem: str, file: str | None = None, row: int | None = None, column: str | None = None):
+    def __init__(
+        self,
+        problem: str,
+        file: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+    ):
         super().__init__(problem)
-        self.problem, self.file, self.row, self.column = problem, file, row, column
+        self.problem = problem
+        self.file = file
+        self.row = row
+        self.column = column
 
     def __str__(self) -> str:
         row = f"row {self.row}" if self.row else ""
@@ -55,13 +64,17 @@ class RowsError(ValueError):
         place = ", ".join(part for part in (self.file, row, column) if part)
         return f"{place}: {self.problem}" if place else self.problem
 
-    def at(self, file: str | None = None, row: int | None = None, column: str | None = None) -> "RowsError":
+    def at(
+        self, file: str | None = None, row: int | None = None, column: str | None = None
+    ) -> "RowsError":
         """The same error at this place; a part that is not given stays as it was."""
         return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
 
 
 @contextmanager
-def row_errors(file: str | None = None, row: int | None = None, column: str | None = None) -> Iterator[None]:
+def row_errors(
+    file: str | None = None, row: int | None = None, column: str | None = None
+) -> Iterator[None]:
     """Give a RowsError its place, as `RowsError.at` does."""
     try:
         yield
@@ -84,7 +97,9 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
     """Refuse strings, at any depth, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
     if isinstance(value, str):
         if len(value) > limits.cell:
-            raise RowsError(f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it")
+            raise RowsError(
+                f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it"
+            )
         _check_storable(value)
     elif isinstance(value, list | dict):
         for inner in value.values() if isinstance(value, dict) else value:
@@ -93,16 +108,22 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
 
 def storable(text: str) -> str:
     """Return a text with what no database stores, NUL and lone surrogates, replaced; halves side by side are one."""
-    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def _check_storable(text: str) -> None:
     if "\0" in text:
-        raise RowsError("expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8")
+        raise RowsError(
+            "expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8"
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise RowsError("expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it") from error
+        raise RowsError(
+            "expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it"
+        ) from error
 
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -113,7 +134,9 @@ _TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
 def _integer(literal: str) -> int:
     if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
         return int(literal)
-    raise RowsError(f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string")
+    raise RowsError(
+        f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string"
+    )
 
 
 def _real(literal: str) -> float:
@@ -132,18 +155,25 @@ def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
     _check_storable(key)
     if key in members:
-        raise RowsError("expected each key once in an object, found this one twice; delete one", column=key)
+        raise RowsError(
+            "expected each key once in an object, found this one twice; delete one", column=key
+        )
     members[key] = value
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real
+)
 
 
 def decode(text: str, limits: FileLimits) -> JSON:
     """Value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:
-            raise RowsError(f"expected brackets {limits.depth} deep at most; flatten it", row=_row_of(text, place))
+            raise RowsError(
+                f"expected brackets {limits.depth} deep at most; flatten it",
+                row=_row_of(text, place),
+            )
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -167,7 +197,9 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
         starts = [*places(value, text), len(text)]
         number = list(value).index(member)
         inside = range(starts[number], starts[number + 1])
-        yield from (place for place, depth in _opening_brackets(text) if depth == 3 and place in inside)
+        yield from (
+            place for place, depth in _opening_brackets(text) if depth == 3 and place in inside
+        )
         return
     depth = 0
     for token in _TOKEN.finditer(text):
@@ -178,7 +210,8 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
 
 def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
     """Yield place and depth of each opening bracket outside of strings."""
-    depth, bracket = 0, _BRACKET.match(text)
+    depth = 0
+    bracket = _BRACKET.match(text)
     while bracket:
         depth += 1 if bracket[1] in "[{" else -1
         if bracket[1] in "[{":

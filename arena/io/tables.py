@@ -20,7 +20,16 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, check_strings, decode, parse_json, places
+from arena.io.strict_json import (
+    JSON,
+    PAGE,
+    FileLimits,
+    RowsError,
+    check_strings,
+    decode,
+    parse_json,
+    places,
+)
 
 COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
 """Files of any length: JSONL, CSV and TSV are streamed, so that memory does not grow with them."""
@@ -28,7 +37,8 @@ COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds
 ANSWERS = replace(COMMAND_LINE, rows=250_000)
 """Files of a model's answers on the command line: no benchmark has as many questions."""
 
-KEY, VALUE = "(key)", "(value)"
+KEY = "(key)"
+VALUE = "(value)"
 """Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
 LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", "data")
 """Members of a JSON object in which tools write the records as a list; lmms-eval's old files have `logs`."""
@@ -47,7 +57,11 @@ class Record(NamedTuple):
 
 
 def read_records(
-    path: Path, limits: FileLimits = PAGE, skip: Collection[str] = (), name: str | None = None, members: bool = False
+    path: Path,
+    limits: FileLimits = PAGE,
+    skip: Collection[str] = (),
+    name: str | None = None,
+    members: bool = False,
 ) -> Iterator[Record]:
     """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
@@ -60,7 +74,9 @@ def read_records(
     with _opened(path, limits, name) as file:
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
-            raise RowsError(f"expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these")
+            raise RowsError(
+                f"expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these"
+            )
         if suffix in (*_JSON, ".csv", ".tsv"):
             _refuse_binary(file, suffix)
         if limits.rows is not None:
@@ -68,9 +84,13 @@ def read_records(
         if limits.values is not None and suffix in _JSON:
             _check_values(_signs(file), limits)
         cells = 0
-        for count, record in enumerate(_records(file, suffix, limits, frozenset(skip), members), start=1):
+        for count, record in enumerate(
+            _records(file, suffix, limits, frozenset(skip), members), start=1
+        ):
             if limits.rows is not None and count > limits.rows:
-                raise RowsError(f"expected at most {limits.rows:,} records; split the file", row=record.row)
+                raise RowsError(
+                    f"expected at most {limits.rows:,} records; split the file", row=record.row
+                )
             if limits.values is not None:
                 cells += len(record.values)
                 _check_values(cells, limits, record.row)
@@ -96,7 +116,12 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
     for name in names:
         if name not in record.values:
             found = ", ".join(map(repr, record.values)) or "none"
-            raise RowsError(f"expected this column, found {found}; rename or add it", file, record.row, column=name)
+            raise RowsError(
+                f"expected this column, found {found}; rename or add it",
+                file,
+                record.row,
+                column=name,
+            )
 
 
 def refuse_repeated(paths: Iterable[Path]) -> None:
@@ -128,14 +153,20 @@ def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator
             if size == 0:
                 raise RowsError("expected data, found an empty file; choose the one that holds it")
             if limits.bytes is not None and size > limits.bytes:
-                raise RowsError(f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file")
+                raise RowsError(
+                    f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file"
+                )
             yield file
     except RowsError as error:
         raise error.at(file=name or path.name) from error
     except IsADirectoryError as error:
-        raise RowsError("is a folder; choose a file in it", name or path.name or str(path)) from error
+        raise RowsError(
+            "is a folder; choose a file in it", name or path.name or str(path)
+        ) from error
     except OSError as error:
-        raise RowsError(f"cannot be opened ({error.strerror}); choose it again", name or path.name) from error
+        raise RowsError(
+            f"cannot be opened ({error.strerror}); choose it again", name or path.name
+        ) from error
 
 
 _NO_TABLES = {
@@ -150,7 +181,10 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
     """Raise RowsError for a workbook, Parquet, a picture, a PDF or an archive that is named as a text file."""
     head = file.read(6)
     file.seek(0)
-    for start, what, own in ((b"PK\3\4", "a workbook (.xlsx)", ".xlsx"), (b"PAR1", "Parquet", ".parquet")):
+    for start, what, own in (
+        (b"PK\3\4", "a workbook (.xlsx)", ".xlsx"),
+        (b"PAR1", "Parquet", ".parquet"),
+    ):
         if head.startswith(start):
             raise RowsError(f"is {what} named {suffix}; name it {own}, or save it as {suffix}")
     for starts, what in _NO_TABLES.items():
@@ -160,15 +194,19 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
     """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
-    row, more, lines = 0, False, _raw_lines(file, limits)
+    row = 0
+    more = False
+    lines = _raw_lines(file, limits)
     if suffix in _LINES:
         collections.deque(itertools.islice(lines, rows), maxlen=0)
-        row, more = rows + 1, bool(next(lines, b"").strip())
+        row = rows + 1
+        more = bool(next(lines, b"").strip())
     elif suffix in (".csv", ".tsv"):
         table = _csv_reader((line.decode("latin-1") for line in lines), limits, suffix)
         with contextlib.suppress(csv.Error):
             collections.deque(itertools.islice(table, 1 + rows), maxlen=0)
-            row, more = table.line_num + 1, bool(next(table, ()))
+            row = table.line_num + 1
+            more = bool(next(table, ()))
     file.seek(0)
     if more:
         raise RowsError(f"expected at most {rows:,} records; split the file", row=row)
@@ -176,14 +214,20 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
 
 def _signs(file: BinaryIO) -> int:
     """Count the commas and opening brackets, those in texts too: JSON has about as many values."""
-    count = sum(part.count(sign) for part in iter(lambda: file.read(1_000_000), b"") for sign in (b",", b"[", b"{"))
+    count = sum(
+        part.count(sign)
+        for part in iter(lambda: file.read(1_000_000), b"")
+        for sign in (b",", b"[", b"{")
+    )
     file.seek(0)
     return count
 
 
 def _check_values(count: int, limits: FileLimits, row: int | None = None) -> None:
     if limits.values is not None and count > limits.values:
-        problem = f"expected at most {limits.values:,} values in all; leave out columns or split the file"
+        problem = (
+            f"expected at most {limits.values:,} values in all; leave out columns or split the file"
+        )
         raise RowsError(problem, row=row)
 
 
@@ -192,7 +236,9 @@ def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
     return iter(lambda: file.readline(limits.line + 1), b"")
 
 
-def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+def _records(
+    file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool
+) -> Iterator[Record]:
     if suffix == ".json":
         return _json_records(_decoded(file.read(), file), limits, skip, members)
     if suffix in _LINES:
@@ -200,15 +246,22 @@ def _records(file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[st
     if suffix == ".xlsx":
         return _table_records(_bounded_rows(_XLSX, file, limits, skip), limits, skip)
     if suffix == ".parquet":
-        return (_record(row, cells, limits) for row, cells in _bounded_rows(_PARQUET, file, limits, skip))
-    return _table_records(_delimited_rows(_csv_reader(_lines(file, limits), limits, suffix)), limits, skip)
+        return (
+            _record(row, cells, limits)
+            for row, cells in _bounded_rows(_PARQUET, file, limits, skip)
+        )
+    return _table_records(
+        _delimited_rows(_csv_reader(_lines(file, limits), limits, suffix)), limits, skip
+    )
 
 
 # Text: UTF-8 that a database stores.
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise RowsError("expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1)
+        raise RowsError(
+            "expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1
+        )
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -223,15 +276,27 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
     for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
-            raise RowsError(f"expected lines of at most {limits.line:,} bytes; break the file into lines", row=row)
+            raise RowsError(
+                f"expected lines of at most {limits.line:,} bytes; break the file into lines",
+                row=row,
+            )
         yield raw.decode() if row > 1 and raw.isascii() else _decoded(raw, file, row)
 
 
-def _record(row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()) -> Record:
+def _record(
+    row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()
+) -> Record:
     """A record without skipped columns, once each part kept is checked."""
     if len(values) > limits.columns:
-        raise RowsError(f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some", row=row)
-    kept = {column: value for column, value in values.items() if column not in skip} if skip else values
+        raise RowsError(
+            f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some",
+            row=row,
+        )
+    kept = (
+        {column: value for column, value in values.items() if column not in skip}
+        if skip
+        else values
+    )
     for column, value in kept.items():
         try:
             check_strings(value, limits)
@@ -250,35 +315,49 @@ def _gap(blank: int, row: int) -> int:
 
 def _check_no_gap(blank: int) -> None:
     if blank:
-        raise RowsError("expected data, found an empty line with data below it; delete it", row=blank)
+        raise RowsError(
+            "expected data, found an empty line with data below it; delete it", row=blank
+        )
 
 
-def _json_records(text: str, limits: FileLimits, skip: frozenset[str], members: bool) -> Iterator[Record]:
+def _json_records(
+    text: str, limits: FileLimits, skip: frozenset[str], members: bool
+) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
-    items, starts = value, places(value, text)
+    items = value
+    starts = places(value, text)
     if isinstance(value, dict) and members:
         lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
         if len(lists) > 1:
             named = " and ".join(map(repr, lists))
             raise RowsError(f"expected one list of records, found {named}; keep one of them", row=1)
         if lists:
-            items, starts = _listed(value, lists[0]), places(value, text, lists[0])
+            items = _listed(value, lists[0])
+            starts = places(value, text, lists[0])
         else:
             items = [_member(*member) for member in value.items()]
     if not isinstance(items, list):
-        raise RowsError("expected a list of objects, [{...}, {...}]; wrap the records in one", row=1)
-    row, counted = 1, 0
+        raise RowsError(
+            "expected a list of objects, [{...}, {...}]; wrap the records in one", row=1
+        )
+    row = 1
+    counted = 0
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
-            raise RowsError(f"expected objects in the list, found another value as item {number}; make it an object")
+            raise RowsError(
+                f"expected objects in the list, found another value as item {number}; make it an object"
+            )
         place = next(starts)
-        row, counted = row + text.count("\n", counted, place), place
+        row = row + text.count("\n", counted, place)
+        counted = place
         yield _record(row, item, limits, skip)
 
 
 def _is_list_of_objects(value: JSON) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(inner, dict) for inner in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(inner, dict) for inner in value)
+    )
 
 
 def _listed(value: Mapping[str, Any], name: str) -> list[JSON]:
@@ -291,11 +370,15 @@ def _member(key: str, value: JSON) -> dict[str, JSON]:
     if not isinstance(value, dict):
         return {KEY: key, VALUE: value}
     if KEY in value:
-        raise RowsError(f"expected no {KEY!r} inside the record of {key[:80]!r}, whose key it would hide; rename it")
+        raise RowsError(
+            f"expected no {KEY!r} inside the record of {key[:80]!r}, whose key it would hide; rename it"
+        )
     return {KEY: key, **value}
 
 
-def _line_records(lines: Iterator[str], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
+def _line_records(
+    lines: Iterator[str], limits: FileLimits, skip: frozenset[str]
+) -> Iterator[Record]:
     blank = 0
     for row, line in enumerate(lines, start=1):
         if not line.strip(" \t\r\n"):
@@ -319,30 +402,46 @@ _CSV_MENDS = {
     "new-line character": "expected lines that end in LF or CRLF, found CR alone; save the file anew with LF",
     "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
 }
-_BOUNDED, _XLSX, _PARQUET = map(Path(__file__).with_name, ("bounded_reader.py", "xlsx.py", "parquet_rows.py"))
+_BOUNDED, _XLSX, _PARQUET = map(
+    Path(__file__).with_name, ("bounded_reader.py", "xlsx.py", "parquet_rows.py")
+)
 
 
-def _table_records(rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]) -> Iterator[Record]:
+def _table_records(
+    rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]
+) -> Iterator[Record]:
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
     skip = skip.intersection(header)
     for row, cells in rows:
-        values, text = dict(zip(header, cells, strict=True)), "".join(cells)
+        values = dict(zip(header, cells, strict=True))
+        text = "".join(cells)
         plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
         yield Record(row, values) if plain else _record(row, values, limits, skip)
 
 
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
-        raise RowsError("expected a header that names the columns; write one above the data", row=row)
+        raise RowsError(
+            "expected a header that names the columns; write one above the data", row=row
+        )
     _record(row, {name: name for name in header}, limits)
     if header[0] and header[1:] and not any(header[1:]):
-        raise RowsError("expected names of columns, found one text alone; is it a title? delete its row", row=row)
+        raise RowsError(
+            "expected names of columns, found one text alone; is it a title? delete its row",
+            row=row,
+        )
     for place, name in enumerate(header):
         if not name:
-            raise RowsError(f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row)
+            raise RowsError(
+                f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row
+            )
         if name in header[:place]:
-            raise RowsError("expected each column name once, found this one twice; rename one", row=row, column=name)
+            raise RowsError(
+                "expected each column name once, found this one twice; rename one",
+                row=row,
+                column=name,
+            )
 
 
 def _delimiter(first: Sequence[str]) -> str:
@@ -368,7 +467,10 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            problem = next((mend for part, mend in _CSV_MENDS.items() if part in str(error)), f"is not CSV ({error})")
+            problem = next(
+                (mend for part, mend in _CSV_MENDS.items() if part in str(error)),
+                f"is not CSV ({error})",
+            )
             raise RowsError(problem, row=row) from error
         if cells is None:
             return
@@ -378,24 +480,41 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            found = f"expected {width} cells between {reader.dialect.delimiter!r}, found {len(cells)}"
-            mend = "put text with it in quotes" if len(cells) > width else "write each cell, also the empty ones"
+            found = (
+                f"expected {width} cells between {reader.dialect.delimiter!r}, found {len(cells)}"
+            )
+            mend = (
+                "put text with it in quotes"
+                if len(cells) > width
+                else "write each cell, also the empty ones"
+            )
             title = "is row 1 a title? delete it; else " if width == 1 else ""
             raise RowsError(f"{found}; {title}{mend}", row=row)
         yield row, cells
 
 
-def _bounded_rows(reader: Path, file: BinaryIO, limits: FileLimits, skip: frozenset[str]) -> Iterator[tuple[int, Any]]:
+def _bounded_rows(
+    reader: Path, file: BinaryIO, limits: FileLimits, skip: frozenset[str]
+) -> Iterator[tuple[int, Any]]:
     """Yield each row that a reader, in its own bounded process, finds in the file."""
     order = json.dumps({**asdict(limits), "skip": sorted(skip)})
     command = [sys.executable, "-I", str(_BOUNDED), str(reader), order]
     with tempfile.TemporaryFile() as answer:
         try:
             quiet = subprocess.DEVNULL
-            subprocess.run(command, stdin=file, stdout=answer, stderr=quiet, timeout=2 * limits.seconds, check=True)
+            subprocess.run(
+                command,
+                stdin=file,
+                stdout=answer,
+                stderr=quiet,
+                timeout=2 * limits.seconds,
+                check=True,
+            )
         except subprocess.SubprocessError as error:
             kind = "Parquet" if reader == _PARQUET else ".xlsx"
-            raise RowsError(f"is no readable {kind}, or too large to read; save it anew, or as .csv") from error
+            raise RowsError(
+                f"is no readable {kind}, or too large to read; save it anew, or as .csv"
+            ) from error
         answer.seek(0)
         for message in map(json.loads, answer):
             if isinstance(message, dict):

@@ -54,7 +54,9 @@ class Workbook(ExcelReader):
         names = ("epoch", "_date_formats", "_timedelta_formats")
         formats = {name.removeprefix("_"): getattr(book, name) for name in names}
         return {
-            sheet.title: lambda sheet=sheet: Sheet(sheet._get_source(), self.shared_strings, **formats)
+            sheet.title: lambda sheet=sheet: Sheet(
+                sheet._get_source(), self.shared_strings, **formats
+            )
             for sheet in book.worksheets
         }
 
@@ -69,7 +71,11 @@ class Sheet(WorkSheetParser):
         four). Text is what nobody has computed and what neither names a cell nor calls a function.
         """
         formula = element.find(FORMULA_TAG)
-        computed = element.get("t") is not None or element.findtext(VALUE_TAG) not in (None, "", "0")
+        computed = element.get("t") is not None or element.findtext(VALUE_TAG) not in (
+            None,
+            "",
+            "0",
+        )
         if computed or formula.attrib or not formula.text or _REFERS.search(formula.text):
             return None
         return f"={formula.text}"
@@ -85,13 +91,21 @@ def check_archive(order: dict[str, Any]) -> None:
     with zipfile.ZipFile(sys.stdin.buffer) as archive:
         parts = archive.infolist()
     if any(part.flag_bits & 1 for part in parts):
-        raise SpreadsheetError("expected a workbook without a password, found it encrypted; save it without one")
+        raise SpreadsheetError(
+            "expected a workbook without a password, found it encrypted; save it without one"
+        )
     if len(parts) > order["members"]:
-        raise SpreadsheetError(f"expected at most {order['members']} parts in the workbook; keep one sheet only")
+        raise SpreadsheetError(
+            f"expected at most {order['members']} parts in the workbook; keep one sheet only"
+        )
     unpacked = sum(part.file_size for part in parts)
-    swollen = any(part.file_size > max(SMALL_PART, order["ratio"] * part.compress_size) for part in parts)
+    swollen = any(
+        part.file_size > max(SMALL_PART, order["ratio"] * part.compress_size) for part in parts
+    )
     if swollen or unpacked > order["unpacked"]:
-        raise SpreadsheetError(f"unpacks to {unpacked:,} bytes, which is too much; save it as .csv or .jsonl")
+        raise SpreadsheetError(
+            f"unpacks to {unpacked:,} bytes, which is too much; save it as .csv or .jsonl"
+        )
 
 
 def filled_rows(sheet: Sheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
@@ -99,8 +113,12 @@ def filled_rows(sheet: Sheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]
     for row, cells in sheet.parse():
         columns = [cell["column"] for cell in cells]
         if columns != sorted(set(columns)):
-            raise SpreadsheetError("expected the cells of a row from left to right; save the workbook anew", row=row)
-        filled = {c["column"]: c for c in cells if c["value"] not in (None, "") or c["data_type"] == "f"}
+            raise SpreadsheetError(
+                "expected the cells of a row from left to right; save the workbook anew", row=row
+            )
+        filled = {
+            c["column"]: c for c in cells if c["value"] not in (None, "") or c["data_type"] == "f"
+        }
         if filled:
             yield row, filled
 
@@ -111,7 +129,9 @@ def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, An
     filled = [name for name, opened in sheets.items() if next(filled_rows(opened()), None)]
     if len(filled) != 1:
         found = ", ".join(map(repr, filled)) or "none"
-        raise SpreadsheetError(f"expected one sheet with data, found {found}; delete the other sheets")
+        raise SpreadsheetError(
+            f"expected one sheet with data, found {found}; delete the other sheets"
+        )
     return filled_rows(sheets[filled[0]]())
 
 
@@ -120,7 +140,9 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
     header: list[str] = []
     for expected, (row, cells) in enumerate(data_sheet(workbook), start=1):
         if row != expected:
-            raise SpreadsheetError(f"expected data, found row {row} next; delete the empty rows above it", row=expected)
+            raise SpreadsheetError(
+                f"expected data, found row {row} next; delete the empty rows above it", row=expected
+            )
         width = len(header) or max(cells)
         if max(cells) > width:
             column = get_column_letter(max(cells))
@@ -138,14 +160,23 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
 
 def shown(cell: dict[str, Any], row: int, column: str) -> str:
     """A cell's stored value as a person sees it. Raises SpreadsheetError."""
-    value, kind = cell["value"], cell["data_type"]
+    value = cell["value"]
+    kind = cell["data_type"]
     if value is None:
-        raise SpreadsheetError("expected a value, found a formula; copy the column and paste it as values", row, column)
+        raise SpreadsheetError(
+            "expected a value, found a formula; copy the column and paste it as values", row, column
+        )
     if kind == "e":
-        raise SpreadsheetError(f"expected a value, found the error {value}; correct or clear the cell", row, column)
+        raise SpreadsheetError(
+            f"expected a value, found the error {value}; correct or clear the cell", row, column
+        )
     if isinstance(value, float) and not math.isfinite(value):
         raise SpreadsheetError("expected a finite number; correct or clear the cell", row, column)
-    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value) if isinstance(value, str) else _written(value)
+    text = (
+        _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value)
+        if isinstance(value, str)
+        else _written(value)
+    )
     if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
         found = f"found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl"
         raise SpreadsheetError(f"expected a whole text, {found}", row, column)
@@ -166,7 +197,9 @@ def _written(value: Any) -> str:
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
     if not openpyxl.DEFUSEDXML:
-        raise SpreadsheetError("cannot be read safely on this server: defusedxml is not installed; save it as .csv")
+        raise SpreadsheetError(
+            "cannot be read safely on this server: defusedxml is not installed; save it as .csv"
+        )
     check_archive(order)
     workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)
     workbook.read()

@@ -89,13 +89,24 @@ class ItemImporter:
 
         Without such a file, a dataset of the Hub: the Parquet files in `data`, with the images in them.
         """
-        file, kept = folder / "items.jsonl", self.items.kept_pictures()
+        file = folder / "items.jsonl"
+        kept = self.items.kept_pictures()
         parts = [] if file.exists() else sorted(folder.glob("data/*.parquet"))
-        tables = [(part, read_rows(part)) for part in parts] or [(file, list(read_records(file, COMMAND_LINE)))]
+        tables = [(part, read_rows(part)) for part in parts] or [
+            (file, list(read_records(file, COMMAND_LINE)))
+        ]
         drafts: list[ItemDraft] = []
         for part, records in tables:
-            drafts += self._each(part, records, "items", lambda row: self._folder_draft(row, folder, kept, kind))
-        keys = () if parts else dict.fromkeys(key for _, records in tables for row in records for key in row.values)
+            drafts += self._each(
+                part, records, "items", lambda row: self._folder_draft(row, folder, kept, kind)
+            )
+        keys = (
+            ()
+            if parts
+            else dict.fromkeys(
+                key for _, records in tables for row in records for key in row.values
+            )
+        )
         unread = tuple(key for key in keys if key not in KEYS)
         return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread)
 
@@ -108,13 +119,17 @@ class ItemImporter:
         """
         records = list(read_records(file, COMMAND_LINE))
         kept = self.items.kept_pictures()
-        read = self._each(file, records, "instances", lambda row: self._visit_draft(row, file.parent, kept))
+        read = self._each(
+            file, records, "instances", lambda row: self._visit_draft(row, file.parent, kept)
+        )
         drafts = [draft for draft in read if draft is not None]
         left_out = len(records) - len(drafts)
         problems: tuple[str, ...] = ()
         if fetch:
             drafts, problems = self._fetched(drafts)
-        return ImportReport(self.ingest.add_items(name, "visit", drafts), left_out=left_out, problems=problems)
+        return ImportReport(
+            self.ingest.add_items(name, "visit", drafts), left_out=left_out, problems=problems
+        )
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
         """Import one model's predictions file.
@@ -129,18 +144,25 @@ class ItemImporter:
         found: dict[int, str] = {}
 
         def answer(row: Row) -> bool:
-            item, text = known.find(row), text_in(row, column, empty=True)
+            item = known.find(row)
+            text = text_in(row, column, empty=True)
             if item is not None and found.setdefault(item, text) != text:
-                raise RowsError("holds a second, different answer to the same item; keep one", column=column)
+                raise RowsError(
+                    "holds a second, different answer to the same item; keep one", column=column
+                )
             return item is not None
 
         matched = self._each(file, records, "answers", answer)
         if not found:
             problem = "no row fits an item of the bank; import the items first (`items list` names their sources)"
             raise RowsError(problem, file.name)
-        return ImportReport(self.ingest.add_answers(model, file.name, found), left_out=matched.count(False))
+        return ImportReport(
+            self.ingest.add_answers(model, file.name, found), left_out=matched.count(False)
+        )
 
-    def _each(self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]) -> list[T]:
+    def _each(
+        self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
+    ) -> list[T]:
         """Read each record, showing progress; a RowsError gets its file and row."""
         found = []
         for record in self.progress(records, title):
@@ -148,14 +170,22 @@ class ItemImporter:
                 found.append(read(record.values))
         return found
 
-    def _folder_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind) -> ItemDraft:
+    def _folder_draft(
+        self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind
+    ) -> ItemDraft:
         images = _embedded(row) or _strings(row.get("images"), "images")
-        captions = _strings(row["captions"], "captions") if "captions" in row else [""] * len(images)
+        captions = (
+            _strings(row["captions"], "captions") if "captions" in row else [""] * len(images)
+        )
         if len(captions) != len(images):
-            raise RowsError(f"holds {len(captions)} captions for {len(images)} images", column="captions")
+            raise RowsError(
+                f"holds {len(captions)} captions for {len(images)} images", column="captions"
+            )
         rights = _credits(row, len(images)) if "credits" in row else _given_rights(row, len(images))
         found = (
-            self._image(one, "images", folder, kept) if isinstance(one, str) else self._image_file(one, "images", kept)
+            self._image(one, "images", folder, kept)
+            if isinstance(one, str)
+            else self._image_file(one, "images", kept)
             for one in images
         )
         told = _told(found, captions, rights)
@@ -163,12 +193,16 @@ class ItemImporter:
         if row.get("reference"):
             answers[REFERENCE] = text_in(row, "reference")
         draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), told, answers)
-        if kind == "check" and not (set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))):
+        if kind == "check" and not (
+            set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))
+        ):
             expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
             raise RowsError(f"is no check item: {expected}", column="answers")
         return draft
 
-    def _visit_draft(self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]) -> ItemDraft | None:
+    def _visit_draft(
+        self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]
+    ) -> ItemDraft | None:
         """Draft of an instance; None if its reference is rated incorrect."""
         if not _is_verified(row):
             return None
@@ -177,13 +211,19 @@ class ItemImporter:
         found = (self._image(name, column, folder, kept) for name in names)
         images = _told(found, captions_in(row, len(names)), _rights(row, len(names)))
         there = [name for name in _REFERENCES if name in row]
-        reference = next((name for name in there if row[name]), there[0] if there else "output_human_annotated")
+        reference = next(
+            (name for name in there if row[name]), there[0] if there else "output_human_annotated"
+        )
         answers = {REFERENCE: text_in(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
             answers[DATASET_ANSWER] = text_in(row, "reference_output")
-        return ItemDraft(text_in(row, "instruction"), text_in(row, "instruction_category"), images, answers)
+        return ItemDraft(
+            text_in(row, "instruction"), text_in(row, "instruction_category"), images, answers
+        )
 
-    def _image(self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]) -> ImageDraft:
+    def _image(
+        self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]
+    ) -> ImageDraft:
         """Draft of an image named by URL or by path; a file is read and its picture kept."""
         if _is_address(name):
             known = kept.get(name)
@@ -198,7 +238,9 @@ class ItemImporter:
             raise RowsError(f"names the image {name!r}: {error}", column=column) from error
         return self._image_file(_ImageFile(name, data), column, kept)
 
-    def _image_file(self, file: "_ImageFile", column: str, kept: Mapping[str, KeptPicture]) -> ImageDraft:
+    def _image_file(
+        self, file: "_ImageFile", column: str, kept: Mapping[str, KeptPicture]
+    ) -> ImageDraft:
         """Draft of an image by its file's bytes, whose picture is kept."""
         key = hashlib.sha256(file.data).hexdigest()
         try:
@@ -216,8 +258,18 @@ class ItemImporter:
 
     def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
         """Fetch the remote images that are not kept yet; returns the drafts with them, and what failed."""
-        missing = sorted({image.url for draft in drafts for image in draft.images if image.url and not image.sha256})
-        batches = [missing[start : start + FETCHED_AT_ONCE] for start in range(0, len(missing), FETCHED_AT_ONCE)]
+        missing = sorted(
+            {
+                image.url
+                for draft in drafts
+                for image in draft.images
+                if image.url and not image.sha256
+            }
+        )
+        batches = [
+            missing[start : start + FETCHED_AT_ONCE]
+            for start in range(0, len(missing), FETCHED_AT_ONCE)
+        ]
         pictures: dict[str, KeptPicture] = {}
         problems = []
         for batch in self.progress(batches, "images"):
@@ -231,9 +283,13 @@ class ItemImporter:
                     problems.append(f"{url}: {error}")
 
         def with_picture(image: ImageDraft) -> ImageDraft:
-            return replace(image, **pictures[image.key]._asdict()) if image.key in pictures else image
+            return (
+                replace(image, **pictures[image.key]._asdict()) if image.key in pictures else image
+            )
 
-        return [replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts], tuple(problems)
+        return [
+            replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts
+        ], tuple(problems)
 
 
 class _ImageFile(NamedTuple):
@@ -277,7 +333,8 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
     """Column of the answers, and the model's name. Raises RowsError."""
     if not records:
         raise RowsError("holds no rows", file.name)
-    columns, model = list(records[0].values), model and model.strip()
+    columns = list(records[0].values)
+    model = model and model.strip()
     named = [column for column in columns if column.endswith(PREDICTION) and column != PREDICTION]
     if model == "":
         raise RowsError("the model's name is empty; give one with --model", file.name, 1)
@@ -316,7 +373,11 @@ def list_in(row: Row, column: str) -> list[str]:
 
 
 def _strings(value: JSON, column: str) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(part, str) and part for part in value):
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(part, str) and part for part in value)
+    ):
         raise RowsError("expected a list of one or more texts", column=column)
     return [str(part) for part in value]
 
@@ -328,19 +389,28 @@ def _embedded(row: Row) -> list[_ImageFile]:
         return []
     check_strings(dict(row), COMMAND_LINE)
     if not all(isinstance(one.get("bytes"), bytes) for one in images):
-        raise RowsError("expected images with their bytes; embed them, or name them in an items.jsonl", column="images")
+        raise RowsError(
+            "expected images with their bytes; embed them, or name them in an items.jsonl",
+            column="images",
+        )
     return [_ImageFile(str(one.get("path") or ""), one["bytes"]) for one in images]
 
 
 def credit_line(credit: Mapping[str, JSON]) -> str:
     """Whom to name for an image, by its creator, source and statement."""
-    return ", ".join(str(credit[name]) for name in ("creator", "source", "statement") if credit.get(name))
+    return ", ".join(
+        str(credit[name]) for name in ("creator", "source", "statement") if credit.get(name)
+    )
 
 
 def _credits(row: Row, count: int) -> list[tuple[str, str]]:
     """Credit and licence of each image in `credits`, a list of objects."""
     told: Any = row["credits"]
-    if not isinstance(told, list) or len(told) != count or not all(isinstance(one, dict) for one in told):
+    if (
+        not isinstance(told, list)
+        or len(told) != count
+        or not all(isinstance(one, dict) for one in told)
+    ):
         raise RowsError(f"expected a list of {count} credits, one an image", column="credits")
     return [(credit_line(one), str(one.get("licence") or "")) for one in told]
 
@@ -353,7 +423,8 @@ def _given_rights(row: Row, count: int) -> list[tuple[str, str]]:
         each = [str(one) for one in told] if isinstance(told, list) else [str(told)] * count
         if len(each) != count:
             raise RowsError(
-                f"holds {len(each)} texts for {count} images; give one text, or one an image", column=column
+                f"holds {len(each)} texts for {count} images; give one text, or one an image",
+                column=column,
             )
         found.append(each)
     return list(zip(*found, strict=True))
@@ -392,7 +463,11 @@ def _rights(row: Row, count: int) -> list[tuple[str, str]]:
     if isinstance(told, str) and len(told) <= _LONGEST_RIGHTS:
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             told = ast.literal_eval(_STRING_OR_NULL.sub(lambda found: found[1] or "None", told))
-    if isinstance(told, dict) and len(told) == count and all(isinstance(one, dict) for one in told.values()):
+    if (
+        isinstance(told, dict)
+        and len(told) == count
+        and all(isinstance(one, dict) for one in told.values())
+    ):
         told = list(told.values())
     each = told if isinstance(told, list) and len(told) == count else [told] * count
     return [(_first(one, _CREDITS), _first(one, _LICENCES)) for one in each]
@@ -412,11 +487,15 @@ def _storable(text: object) -> TypeGuard[str]:
 
 def _answers(row: Row) -> dict[str, str]:
     answers = row.get("answers", {})
-    if not isinstance(answers, dict) or not all(isinstance(answers[name], str) and name.strip() for name in answers):
+    if not isinstance(answers, dict) or not all(
+        isinstance(answers[name], str) and name.strip() for name in answers
+    ):
         raise RowsError("expected an object of answers by model name", column="answers")
     found = {name.strip(): str(text) for name, text in answers.items()}
     if len(found) < len(answers):
-        raise RowsError("names one model twice, but for blanks around its name; keep one", column="answers")
+        raise RowsError(
+            "names one model twice, but for blanks around its name; keep one", column="answers"
+        )
     return found
 
 

@@ -80,13 +80,17 @@ class Ingest:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             source_id = _source(connection, source, kind)
-            models = _codes(connection, MODEL, sorted({name for draft in drafts for name in draft.answers}))
+            models = _codes(
+                connection, MODEL, sorted({name for draft in drafts for name in draft.answers})
+            )
             families = _codes(connection, FAMILY, sorted({draft.family for draft in drafts}))
             answers: list[tuple[int, int, str]] = []
             first = {draft.key: draft for draft in reversed(drafts)}
             for draft in drafts:
                 corrects = first[draft.key] is draft
-                item_id = _item(connection, source_id, families[draft.family], draft, changes, corrects)
+                item_id = _item(
+                    connection, source_id, families[draft.family], draft, changes, corrects
+                )
                 answers += [(item_id, models[model], text) for model, text in draft.answers.items()]
             _add_answers(connection, answers, None, changes)
             bump_counter(connection, BANK_VERSION)
@@ -98,7 +102,9 @@ class Ingest:
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             model_id = _codes(connection, MODEL, [model])[model]
-            file_of_model = insert(PREDICTIONS).values(model_id=model_id, file=file, imported_at=now())
+            file_of_model = insert(PREDICTIONS).values(
+                model_id=model_id, file=file, imported_at=now()
+            )
             predictions = connection.scalar(file_of_model.returning(PREDICTIONS.c.id))
             of_model = [(item_id, model_id, text) for item_id, text in answers.items()]
             _add_answers(connection, of_model, predictions, changes)
@@ -110,19 +116,29 @@ class Ingest:
     def withdraw(self, file: str, model: str | None = None) -> int:
         """Take a predictions file's answers out of sampling; return how many. Raises IngestError for none or many."""
         with self._database.write() as connection:
-            query = select(PREDICTIONS.c.id, MODEL.c.name).join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
+            query = select(PREDICTIONS.c.id, MODEL.c.name).join(
+                MODEL, MODEL.c.id == PREDICTIONS.c.model_id
+            )
             in_use = query.where(PREDICTIONS.c.file == file, PREDICTIONS.c.withdrawn_at.is_(None))
             rows = [row for row in connection.execute(in_use) if model in (None, row.name)]
             models = sorted({row.name for row in rows})
             if not rows:
-                raise IngestError(f"No predictions file named {file!r} is in use; `items list` names those that are")
+                raise IngestError(
+                    f"No predictions file named {file!r} is in use; `items list` names those that are"
+                )
             if len(models) > 1:
-                raise IngestError(f"{file!r} names files of {', '.join(models)}; say which one with --model")
+                raise IngestError(
+                    f"{file!r} names files of {', '.join(models)}; say which one with --model"
+                )
             ids = [row.id for row in rows]
             moment = now()
-            answers = update(ANSWER).where(ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None))
+            answers = update(ANSWER).where(
+                ANSWER.c.predictions_id.in_(ids), ANSWER.c.withdrawn_at.is_(None)
+            )
             gone = connection.execute(answers.values(withdrawn_at=moment)).rowcount
-            connection.execute(update(PREDICTIONS).where(PREDICTIONS.c.id.in_(ids)).values(withdrawn_at=moment))
+            connection.execute(
+                update(PREDICTIONS).where(PREDICTIONS.c.id.in_(ids)).values(withdrawn_at=moment)
+            )
             bump_counter(connection, BANK_VERSION)
         return gone
 
@@ -133,9 +149,13 @@ class Ingest:
             raise IngestError("The new name is empty; give the model a name to show")
         _check_readable(display)
         with self._database.write() as connection:
-            taken = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model))
+            taken = connection.scalar(
+                select(MODEL.c.name).where(MODEL.c.display == display, MODEL.c.name != model)
+            )
             if taken:
-                raise IngestError(f"The name {display!r} is already shown for {taken!r}; choose another")
+                raise IngestError(
+                    f"The name {display!r} is already shown for {taken!r}; choose another"
+                )
             _change_model(connection, model, display=display)
             bump_counter(connection, BANK_VERSION)
 
@@ -149,7 +169,9 @@ class Ingest:
 def _source(connection: Connection, name: str, kind: SourceKind) -> int:
     row = connection.execute(select(SOURCE).where(SOURCE.c.name == name)).one_or_none()
     if row is None:
-        return connection.execute(insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)).scalar_one()
+        return connection.execute(
+            insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)
+        ).scalar_one()
     if row.kind != kind:
         problem = f"The source {name!r} is there already and is of kind {row.kind!r}"
         raise IngestError(f"{problem}; give this one another --name")
@@ -158,13 +180,17 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
 
 def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
     """Integer codes of names in a table of names; new names get the next codes."""
-    known = {row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))}
+    known = {
+        row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))
+    }
     for name in names:
         if name not in known:
             if table is MODEL:
                 _check_model_name(connection, name)
             values = {"name": name, "display": name} if table is MODEL else {"name": name}
-            known[name] = connection.execute(insert(table).values(values).returning(table.c.id)).scalar_one()
+            known[name] = connection.execute(
+                insert(table).values(values).returning(table.c.id)
+            ).scalar_one()
     return known
 
 
@@ -174,28 +200,47 @@ def _check_model_name(connection: Connection, name: str) -> None:
     _check_readable(name)
     shown = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
     if shown:
-        raise IngestError(f"The name {name!r} is already shown for the model {shown!r}; give this one another name")
+        raise IngestError(
+            f"The name {name!r} is already shown for the model {shown!r}; give this one another name"
+        )
 
 
 def _check_readable(name: str) -> None:
     """Refuse a name that a page shows like another, or that cannot stand in an address."""
     if not name.isprintable() or name in (".", ".."):
-        raise IngestError(f"The model name {name!r} has signs that are not seen, or only dots; write it without them")
+        raise IngestError(
+            f"The model name {name!r} has signs that are not seen, or only dots; write it without them"
+        )
 
 
 def _item(
-    connection: Connection, source_id: int, family_id: int, draft: ItemDraft, changes: Changes, corrects: bool
+    connection: Connection,
+    source_id: int,
+    family_id: int,
+    draft: ItemDraft,
+    changes: Changes,
+    corrects: bool,
 ) -> int:
     """Add an item, or what a known one lacks; with `corrects`, it is corrected too. Returns its id."""
     key = draft.key
-    known = connection.execute(select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)).one_or_none()
+    known = connection.execute(
+        select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)
+    ).one_or_none()
     if known is None:
         changes.items_new += 1
         changes.pictures_new += sum(image.sha256 is not None for image in draft.images)
-        values = {"key": key, "source_id": source_id, "family_id": family_id, "instruction": draft.instruction}
+        values = {
+            "key": key,
+            "source_id": source_id,
+            "family_id": family_id,
+            "instruction": draft.instruction,
+        }
         new = insert(ITEM).values(**values, multi=len(draft.images) > 1).returning(ITEM.c.id)
         item = connection.execute(new).scalar_one()
-        images = [{"item_id": item, "position": place, **asdict(image)} for place, image in enumerate(draft.images)]
+        images = [
+            {"item_id": item, "position": place, **asdict(image)}
+            for place, image in enumerate(draft.images)
+        ]
         connection.execute(insert(IMAGE), images)
         return item
     if known.source_id != source_id:
@@ -207,7 +252,11 @@ def _item(
     changes.items_known += 1
     for position, image in enumerate(draft.images):
         if image.sha256 is not None:
-            lacks = (IMAGE.c.item_id == known.id) & (IMAGE.c.position == position) & IMAGE.c.sha256.is_(None)
+            lacks = (
+                (IMAGE.c.item_id == known.id)
+                & (IMAGE.c.position == position)
+                & IMAGE.c.sha256.is_(None)
+            )
             filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
             changes.pictures_new += connection.execute(filled).rowcount
     if corrects:
@@ -228,23 +277,40 @@ def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Ch
         given = {name: text for name in _CORRECTED if (text := getattr(image, name))}
         if given:
             differs = or_(*(IMAGE.c[name] != text for name, text in given.items()))
-            other = update(IMAGE).where(IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs)
+            other = update(IMAGE).where(
+                IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs
+            )
             corrected += connection.execute(other.values(given)).rowcount
     changes.items_corrected += corrected > 0
 
 
 def _add_answers(
-    connection: Connection, answers: Sequence[tuple[int, int, str]], predictions: int | None, changes: Changes
+    connection: Connection,
+    answers: Sequence[tuple[int, int, str]],
+    predictions: int | None,
+    changes: Changes,
 ) -> None:
     """Add answers that are not there already, each with the ids of its item and model before it."""
     items = [item_id for item_id, _, _ in answers]
-    near = ANSWER.c.item_id.between(min(items, default=0), max(items, default=0)) & ANSWER.c.withdrawn_at.is_(None)
-    rows = connection.execute(select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(near))
-    known, new = {(row.item_id, row.model_id): row.text for row in rows}, []
+    near = ANSWER.c.item_id.between(
+        min(items, default=0), max(items, default=0)
+    ) & ANSWER.c.withdrawn_at.is_(None)
+    rows = connection.execute(
+        select(ANSWER.c.item_id, ANSWER.c.model_id, ANSWER.c.text).where(near)
+    )
+    known = {(row.item_id, row.model_id): row.text for row in rows}
+    new = []
     for item_id, model_id, text in answers:
         if (item_id, model_id) not in known:
             known[item_id, model_id] = text
-            new.append({"item_id": item_id, "model_id": model_id, "predictions_id": predictions, "text": text})
+            new.append(
+                {
+                    "item_id": item_id,
+                    "model_id": model_id,
+                    "predictions_id": predictions,
+                    "text": text,
+                }
+            )
         elif known[item_id, model_id] == text:
             changes.answers_known += 1
         else:
@@ -254,21 +320,37 @@ def _add_answers(
         connection.execute(insert(ANSWER), new)
 
 
-def _other_answer(connection: Connection, item_id: int, model_id: int, is_predictions: bool) -> IngestError:
-    item = connection.execute(select(ITEM.c.key, ITEM.c.instruction).where(ITEM.c.id == item_id)).one()
+def _other_answer(
+    connection: Connection, item_id: int, model_id: int, is_predictions: bool
+) -> IngestError:
+    item = connection.execute(
+        select(ITEM.c.key, ITEM.c.instruction).where(ITEM.c.id == item_id)
+    ).one()
     name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
     of_item = f"the item {item.key} ({item.instruction[:60]!r})"
     files = select(PREDICTIONS.c.file).select_from(ANSWER).outerjoin(PREDICTIONS)
-    in_use = (ANSWER.c.item_id == item_id, ANSWER.c.model_id == model_id, ANSWER.c.withdrawn_at.is_(None))
+    in_use = (
+        ANSWER.c.item_id == item_id,
+        ANSWER.c.model_id == model_id,
+        ANSWER.c.withdrawn_at.is_(None),
+    )
     earlier = connection.execute(files.where(*in_use)).one_or_none()
     if earlier is None:
-        return IngestError(f"The rows hold two different answers of {name!r} to {of_item}; keep one")
-    mend = "choose another --model" if is_predictions else "give the earlier answer in the file, or leave the item out"
+        return IngestError(
+            f"The rows hold two different answers of {name!r} to {of_item}; keep one"
+        )
+    mend = (
+        "choose another --model"
+        if is_predictions
+        else "give the earlier answer in the file, or leave the item out"
+    )
     if earlier.file:
         mend = f"Withdraw the earlier predictions file first (`items withdraw {earlier.file}`), or {mend}"
     else:
         mend = f"It came with the items, so it cannot be withdrawn: {mend}"
-    return IngestError(f"{name!r} already has another answer to {of_item}. Nothing was imported. {mend}.")
+    return IngestError(
+        f"{name!r} already has another answer to {of_item}. Nothing was imported. {mend}."
+    )
 
 
 def _change_model(connection: Connection, name: str, **values) -> None:

@@ -11,7 +11,18 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import Boolean, Column, Connection, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, select
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    Table,
+    Text,
+    UniqueConstraint,
+    select,
+)
 from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
@@ -25,7 +36,10 @@ SOURCE = Table(
     Column("kind", Text, nullable=False),
 )
 FAMILY = Table(
-    "family", METADATA, Column("id", Integer, primary_key=True), Column("name", Text, nullable=False, unique=True)
+    "family",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
 )
 MODEL = Table(
     "model",
@@ -190,7 +204,9 @@ class ItemBank:
     def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
         """Texts of answers by id, in the order asked."""
         with self._database.read() as connection:
-            rows = connection.execute(select(ANSWER.c.id, ANSWER.c.text).where(ANSWER.c.id.in_(answers)))
+            rows = connection.execute(
+                select(ANSWER.c.id, ANSWER.c.text).where(ANSWER.c.id.in_(answers))
+            )
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
 
@@ -200,16 +216,24 @@ class ItemBank:
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """The kept pictures by their images' source keys."""
-        query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(IMAGE.c.sha256.is_not(None))
+        query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(
+            IMAGE.c.sha256.is_not(None)
+        )
         with self._database.read() as connection:
-            return {row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)}
+            return {
+                row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)
+            }
 
     def known_items(self) -> list[KnownItem]:
         """Every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
         images = select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)
         with self._database.read() as connection:
             names = grouped(connection.execute(images))
-            items = select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction).join(SOURCE).where(SOURCE.c.kind != "check")
+            items = (
+                select(ITEM.c.id, ITEM.c.key, ITEM.c.instruction)
+                .join(SOURCE)
+                .where(SOURCE.c.kind != "check")
+            )
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
 
@@ -235,10 +259,17 @@ class ItemBank:
     def contributions(self) -> list[Contribution]:
         """Contribution of each predictions file, in the order of import."""
         query = (
-            select(PREDICTIONS.c.file, MODEL.c.name, func.count(ANSWER.c.id), PREDICTIONS.c.withdrawn_at.is_not(None))
+            select(
+                PREDICTIONS.c.file,
+                MODEL.c.name,
+                func.count(ANSWER.c.id),
+                PREDICTIONS.c.withdrawn_at.is_not(None),
+            )
             .join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
             .join(ANSWER, ANSWER.c.predictions_id == PREDICTIONS.c.id)
-            .group_by(PREDICTIONS.c.id, PREDICTIONS.c.file, MODEL.c.name, PREDICTIONS.c.withdrawn_at)
+            .group_by(
+                PREDICTIONS.c.id, PREDICTIONS.c.file, MODEL.c.name, PREDICTIONS.c.withdrawn_at
+            )
             .order_by(PREDICTIONS.c.id)
         )
         with self._database.read() as connection:
@@ -267,21 +298,33 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
         .where(ANSWER.c.withdrawn_at.is_(None), MODEL.c.retired_at.is_(None))
         .order_by(ANSWER.c.item_id, ANSWER.c.model_id)
     )
-    contestants = grouped((row.item_id, Contestant(row.model_id, row.id)) for row in connection.execute(query))
+    contestants = grouped(
+        (row.item_id, Contestant(row.model_id, row.id)) for row in connection.execute(query)
+    )
     hidden = frozenset(connection.scalars(select(HIDDEN_ITEM.c.item_id)))
-    hidden_pictures = {image.sha256 for item in hidden for image in images.pop(item) if image.sha256}
+    hidden_pictures = {
+        image.sha256 for item in hidden for image in images.pop(item) if image.sha256
+    }
     hidden_pictures.difference_update(image.sha256 for shown in images.values() for image in shown)
-    rows = [row for row in connection.execute(select(ITEM).order_by(ITEM.c.id)) if row.id not in hidden]
+    rows = [
+        row for row in connection.execute(select(ITEM).order_by(ITEM.c.id)) if row.id not in hidden
+    ]
     items = {}
     for row in rows:
         shown = tuple(images[row.id])
         if all(can_show(image, hosts) for image in shown):
             family = families[row.family_id]
             answers = tuple(contestants.get(row.id, ()))
-            items[row.id] = Item(row.id, row.key, row.source_id, family, row.instruction, shown, answers)
-    return Bank(version, sources_of(connection), items, len(rows) - len(items), frozenset(hidden_pictures))
+            items[row.id] = Item(
+                row.id, row.key, row.source_id, family, row.instruction, shown, answers
+            )
+    return Bank(
+        version, sources_of(connection), items, len(rows) - len(items), frozenset(hidden_pictures)
+    )
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
     """Whether a browser can be shown the image: it is kept here, or lies on a host that the operator allows."""
-    return image.sha256 is not None or (image.url is not None and urlsplit(image.url).hostname in hosts)
+    return image.sha256 is not None or (
+        image.url is not None and urlsplit(image.url).hostname in hosts
+    )

@@ -211,13 +211,20 @@ def board(
     found = kept or _Ranking(counts.codes, statistics)  # statistics stay the same over many votes
     lines = _lines(counts, fit, entrants, found)
     best_first = np.argsort(-fit.ratings, kind="stable")
-    members = [best_first[fit.components[best_first] == group].tolist() for group in np.unique(fit.components)]
+    members = [
+        best_first[fit.components[best_first] == group].tolist()
+        for group in np.unique(fit.components)
+    ]
     ordered = [sorted(places, key=lambda place: _order(lines[place])) for places in members]
     return Board(
         key=key,
         votes=counts.votes,
-        left=_shares(np.array([counts.left.sum()]), np.array([counts.decided.sum()]), found.left_effect)[0],
-        groups=tuple(tuple(_with_orders([lines[place] for place in places], found)) for places in ordered),
+        left=_shares(
+            np.array([counts.left.sum()]), np.array([counts.decided.sum()]), found.left_effect
+        )[0],
+        groups=tuple(
+            tuple(_with_orders([lines[place] for place in places], found)) for places in ordered
+        ),
         statistics=statistics,
         counts=counts,
         fit=fit,
@@ -229,7 +236,8 @@ def board(
 
 def _order(line: Standing) -> tuple[float, ...]:
     """Return what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
-    rank, elo = line.rank.value if line.rank else 0, line.elo.value if line.elo and not line.rating else 0
+    rank = line.rank.value if line.rank else 0
+    elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
 
 
@@ -240,7 +248,9 @@ def _with_orders(lines: Sequence[Standing], found: "_Ranking") -> Iterator[Stand
         yield line
 
 
-def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking") -> list[Standing]:
+def _lines(
+    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking"
+) -> list[Standing]:
     """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
@@ -264,7 +274,12 @@ def _lines(counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], foun
         _against_reference(counts, entrants, found.effects),
         _blanked(mean_win_chances(fit).tolist(), shown),
         _blanked(
-            _shares(counts.left.sum(1) + counts.left.sum(0), decided.sum(1) + decided.sum(0), found.left_effects), shown
+            _shares(
+                counts.left.sum(1) + counts.left.sum(0),
+                decided.sum(1) + decided.sum(0),
+                found.left_effects,
+            ),
+            shown,
         ),
         [model.retired for model in models],
         counts.ties.sum(1).astype(int).tolist(),
@@ -280,12 +295,17 @@ def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[
     return _blanked(shares(hits, votes, effects), (votes > 0).tolist())
 
 
-def _against_reference(counts: Counts, entrants: Mapping[int, Entrant], effects: Floats) -> list[Share | None]:
+def _against_reference(
+    counts: Counts, entrants: Mapping[int, Entrant], effects: Floats
+) -> list[Share | None]:
     """Return each model's share of its battles with the reference; None for the reference itself and without any."""
-    reference = next((place for code, place in counts.places.items() if entrants[code].is_reference), None)
+    reference = next(
+        (place for code, place in counts.places.items() if entrants[code].is_reference), None
+    )
     if reference is None:
         return [None] * len(counts.codes)
-    won, lost = counts.decided[:, reference], counts.decided[reference]
+    won = counts.decided[:, reference]
+    lost = counts.decided[reference]
     return _shares(won, won + lost, effects)
 
 
@@ -294,25 +314,37 @@ class _Ranking:
 
     def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
-        self._known, self._statistics = known, statistics
+        self._known = known
+        self._statistics = statistics
         # The place after the last stands for models that the statistics lack.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
         self.reach = self._placed(statistics.reach if statistics else nothing)
-        best, worst = (self._placed(bound) for bound in (statistics.ranks if statistics else (nothing, nothing)))
+        best, worst = (
+            self._placed(bound)
+            for bound in (statistics.ranks if statistics else (nothing, nothing))
+        )
         self._ranked = ~np.isnan(best)
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
         elo = statistics and statistics.elo
-        spans = _spans(*map(self._placed, (elo.median, elo.low, elo.high))) if elo else [None] * len(codes)
+        spans = (
+            _spans(*map(self._placed, (elo.median, elo.low, elo.high)))
+            if elo
+            else [None] * len(codes)
+        )
         self.known = statistics is not None
         against = statistics and statistics.against
         lefts = statistics.left_effects if statistics else np.full(1, np.inf)
         # A share of which nobody knows how its votes hang together could be any.
-        self.effects = np.nan_to_num(self._placed(against.effects if against else nothing), nan=np.inf)
+        self.effects = np.nan_to_num(
+            self._placed(against.effects if against else nothing), nan=np.inf
+        )
         """By how much the shares against the reference vary more than if votes were independent."""
         self.left_effects = np.nan_to_num(self._placed(lefts[:-1]), nan=np.inf)
         self.left_effect = float(lefts[-1])
-        self.elo = [span if code in known else None for code, span in zip(codes, spans, strict=True)]
+        self.elo = [
+            span if code in known else None for code, span in zip(codes, spans, strict=True)
+        ]
         """Elo's median and spread over orders."""
 
     def ranks(self, ranks: Codes) -> list[Span]:
@@ -322,11 +354,20 @@ class _Ranking:
 
     def order(self, above: int, below: int) -> Order | None:
         """Return the order of two models by code, as of the last look; None without one or without these models."""
-        if not (self._statistics and self._statistics.look and {above, below} <= self._known.keys()):
+        if not (
+            self._statistics and self._statistics.look and {above, below} <= self._known.keys()
+        ):
             return None
-        settled, places = self._statistics.settled, self._known
-        ways = [(one, other) for one, other in ((above, below), (below, above)) if (one, other) in settled]
-        record = [Settlement(places[one], places[other], settled[one, other]) for one, other in ways]
+        settled = self._statistics.settled
+        places = self._known
+        ways = [
+            (one, other)
+            for one, other in ((above, below), (below, above))
+            if (one, other) in settled
+        ]
+        record = [
+            Settlement(places[one], places[other], settled[one, other]) for one, other in ways
+        ]
         (order,) = orders(self._statistics.look, [(places[above], places[below])], record)
         return order._replace(above=above, below=below)
 
@@ -336,7 +377,9 @@ class _Ranking:
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
     """Return numbers with their ranges, which are NaN when unknown."""
-    return list(map(Span, value.tolist(), *(_listed(bound, ~np.isnan(bound)) for bound in (low, high))))
+    return list(
+        map(Span, value.tolist(), *(_listed(bound, ~np.isnan(bound)) for bound in (low, high)))
+    )
 
 
 def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:

@@ -8,7 +8,15 @@ from datetime import timedelta
 from threading import Lock
 from typing import NamedTuple
 
-from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, Counts, ExcludedVotes, ImportSummary
+from arena.leaderboard.board import (
+    NONE_LEFT_OUT,
+    NOTHING,
+    Board,
+    BoardKey,
+    Counts,
+    ExcludedVotes,
+    ImportSummary,
+)
 from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
@@ -78,7 +86,11 @@ class BoardState:
     @property
     def problem(self) -> str:
         """What kept its statistics from being computed; "": nothing."""
-        done = self.computing if self.computing and self.computing.done() and not self.computing.cancelled() else None
+        done = (
+            self.computing
+            if self.computing and self.computing.done() and not self.computing.cancelled()
+            else None
+        )
         error = done and done.exception()
         return f"{type(error).__name__}; the log has more" if error else ""
 

@@ -21,10 +21,12 @@ from arena.drawings import (
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, main_group, needs
 
-MOST_BARS, MOST_WAITING = 24, 8
+MOST_BARS = 24
+MOST_WAITING = 8
 _PREVIEW = (600, 315)
 """Size of a link's preview: 1200 x 630 pixels."""
-_PREVIEW_BARS, _PREVIEW_WAITING = 7, 0
+_PREVIEW_BARS = 7
+_PREVIEW_WAITING = 0
 
 
 def board_chart(board: Board) -> Drawing:
@@ -51,12 +53,15 @@ def _moved(mark: Mark, by: float) -> Mark:
     return type(mark)(**{**vars(mark), **places})
 
 
-def _bars(board: Board, width: float, top: float, most: int, most_waiting: int) -> tuple[list[Mark], float]:
+def _bars(
+    board: Board, width: float, top: float, most: int, most_waiting: int
+) -> tuple[list[Mark], float]:
     """Return the marks of the rows and of the axis, and where they end."""
     group = main_group(board)
     ranked = [line for line in group if line.trust == "trusted" and line.rating is not None]
     waiting = [line for line in group if line not in ranked]
-    marks, y = [], top
+    marks = []
+    y = top
     if ranked:
         marks, y = ratings_marks([*_rows(ranked[:most])], width, top)
         if most_waiting:
@@ -81,10 +86,15 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
     tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
     states = [line.order.state for line in lines[:-1] if line.order]
-    heights = [(top + RATING_ROW * place, state) for place, state in enumerate(states, 1) if state in tones]
+    heights = [
+        (top + RATING_ROW * place, state) for place, state in enumerate(states, 1) if state in tones
+    ]
     marks: list[Mark] = [LineMark(0, y, width, y, tones[state], 1.5) for y, state in heights]
-    legend, y = [state for state in tones if state in states], top + RATING_ROW * len(lines) + 18
-    for place, state in enumerate(legend):  # dashes are text: on a phone distances shrink, letters do not
+    legend = [state for state in tones if state in states]
+    y = top + RATING_ROW * len(lines) + 18
+    for place, state in enumerate(
+        legend
+    ):  # dashes are text: on a phone distances shrink, letters do not
         tone = "quiet" if state == "settled" else tones[state]
         marks.append(TextMark(0, y + 16 * place, f"\u2014 {state}", tone=tone, size=12))
     return marks, y - 18 + RATING_AXIS + 16 * max(0, len(legend) - 1)

@@ -20,8 +20,11 @@ def board_csv(board: Board) -> str:
     `order` is about the model and the next one. The last column tells how many votes the board had when its intervals,
     ranges and Elo were computed.
     """
-    groups, votes = enumerate(board.groups, 1), board.statistics and board.statistics.votes
-    return csv_text([_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)])
+    groups = enumerate(board.groups, 1)
+    votes = board.statistics and board.statistics.votes
+    return csv_text(
+        [_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)]
+    )
 
 
 def _cells(group: int, line: Standing) -> list[Any]:

@@ -17,7 +17,11 @@ def headline(board: Board) -> str:
     """Return who leads, who cannot be told apart, and who still gathers votes; then which orders are settled."""
     if not board.votes:
         left_out = board.left_out.flagged or board.left_out.uncounted
-        return "No vote counts on this board yet." if left_out else "Nobody has voted on this board yet."
+        return (
+            "No vote counts on this board yet."
+            if left_out
+            else "Nobody has voted on this board yet."
+        )
     ranked = [line for line in main_group(board) if line.rank is not None]
     if board.statistics is None:
         told = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
@@ -25,8 +29,14 @@ def headline(board: Board) -> str:
         told = f"No two models have a rank yet: {_missing(board.standings)}"
     else:
         ranks = {line.model: line.rank.value for line in ranked if line.rank}
-        one_of = f"in one of {len(board.groups)} groups that never met, " if len(board.groups) > 1 else ""
-        told = one_of + "; ".join([*order_in_words(ranks, "the votes"), *_gathering(board.standings)])
+        one_of = (
+            f"in one of {len(board.groups)} groups that never met, "
+            if len(board.groups) > 1
+            else ""
+        )
+        told = one_of + "; ".join(
+            [*order_in_words(ranks, "the votes"), *_gathering(board.standings)]
+        )
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
 
 
@@ -44,10 +54,12 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
     found: dict[str, list[str]] = {"settled": [], "open": [], "contradicted": []}
     place = 1
     for state, run in groupby(states):
-        first, last = place, place + len(list(run))
+        first = place
+        last = place + len(list(run))
         place = last
         if state == "settled":  # a place at the edge of a run is settled to one side alone
-            first, last = first + (first > 1), last - (last <= len(states))
+            first = first + (first > 1)
+            last = last - (last <= len(states))
         if first <= last:
             found[state].append(str(first) if first == last else f"{first}\u2013{last}")
     apart = "" if found["settled"] or found["contradicted"] else ", settled apart from each other"
@@ -62,7 +74,11 @@ def _be(places: Sequence[str]) -> str:
 def leaders(board: Board) -> list[str]:
     """Return the models of the first rank; none while fewer than two have a rank."""
     ranked = [line for line in main_group(board) if line.rank is not None]
-    return [line.model for line in ranked if line.rank and line.rank.value == 1] if len(ranked) > 1 else []
+    return (
+        [line.model for line in ranked if line.rank and line.rank.value == 1]
+        if len(ranked) > 1
+        else []
+    )
 
 
 def needs(line: Standing) -> str:
@@ -73,7 +89,9 @@ def needs(line: Standing) -> str:
         return f"needs {plural(TRUSTED - line.votes, 'more vote')}"
     if line.status is Status.RATED:
         return "has too wide an interval"
-    return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(line.status, str(line.status))
+    return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(
+        line.status, str(line.status)
+    )
 
 
 def _whose(board: Board) -> str:
@@ -89,22 +107,31 @@ def order_in_words(ranks: Mapping[str, float], cause: str) -> list[str]:
         return [f"{names(first)} share the first place: {cause} cannot tell them apart"]
     rest = [model for model in ranks if model not in first]
     second = [model for model in rest if ranks[model] == ranks[rest[0]]]
-    apart = f"{names(second)} cannot be told apart" if len(second) > 1 else f"{names(second)} comes second"
+    apart = (
+        f"{names(second)} cannot be told apart"
+        if len(second) > 1
+        else f"{names(second)} comes second"
+    )
     return [f"{names(first)} leads", apart]
 
 
 def _gathering(standings: Sequence[Standing]) -> list[str]:
     young = [line for line in standings if line.trust == "provisional"]
-    unbeaten = [line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED]
+    unbeaten = [
+        line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED
+    ]
     others = [line.model for line in young if line.model not in unbeaten]
-    has, gathers = "has" if len(unbeaten) == 1 else "have", "gathers" if len(others) == 1 else "gather"
+    has = "has" if len(unbeaten) == 1 else "have"
+    gathers = "gathers" if len(others) == 1 else "gather"
     told = [f"{names(unbeaten)} {has} not lost yet, and so no rank"] if unbeaten else []
     return told + ([f"{names(others)} still {gathers} votes"] if others else [])
 
 
 def _missing(standings: Sequence[Standing]) -> str:
     """Say what the models without a rank need, those that need least first."""
-    young = sorted((line for line in standings if line.trust == "provisional"), key=lambda line: -line.votes)
+    young = sorted(
+        (line for line in standings if line.trust == "provisional"), key=lambda line: -line.votes
+    )
     told = [f"{shortened(line.model, _LETTERS)} {needs(line)}" for line in young[:MOST_NAMES]]
     more = len(young) - len(told)
     return ", ".join([*told, *([f"and {plural(more, 'other')} more"] if more else [])])

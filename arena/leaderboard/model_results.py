@@ -44,25 +44,42 @@ def model_results(board: Board, model: str, families: Mapping[int, str]) -> Mode
     line = next((line for line in board.standings if line.model == model), None)
     if line is None:
         return None
-    place, decided = board.counts.places[line.code], board.counts.decided
-    found = ModelResults(line, int(decided[place].sum()), int(decided[:, place].sum()), {}, {}, (), (), 0)
+    place = board.counts.places[line.code]
+    decided = board.counts.decided
+    found = ModelResults(
+        line, int(decided[place].sum()), int(decided[:, place].sum()), {}, {}, (), (), 0
+    )
     return _with_statistics(found, board, families)
 
 
-def _with_statistics(found: ModelResults, board: Board, families: Mapping[int, str]) -> ModelResults:
-    statistics, code = board.statistics, found.standing.code
+def _with_statistics(
+    found: ModelResults, board: Board, families: Mapping[int, str]
+) -> ModelResults:
+    statistics = board.statistics
+    code = found.standing.code
     if statistics is None or code not in statistics.codes:
         return found
-    cast, place = statistics.of, statistics.codes.index(code)
+    cast = statistics.of
+    place = statistics.codes.index(code)
     names, family = np.unique(cast.family, return_inverse=True)
     of_families = dict(zip(names.tolist(), shares_of(cast, place, family, len(names)), strict=True))
     other = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)
-    against = dict(zip(statistics.codes, shares_of(cast, place, other, len(statistics.codes)), strict=True))
+    against = dict(
+        zip(statistics.codes, shares_of(cast, place, other, len(statistics.codes)), strict=True)
+    )
     best, worst = _extremes(board, place)
     return replace(
         found,
-        families={families[one]: share for one, share in of_families.items() if one in families and share.n},
-        opponents={line.model: against[line.code] for line in board.standings if against.get(line.code, _NONE).n},
+        families={
+            families[one]: share
+            for one, share in of_families.items()
+            if one in families and share.n
+        },
+        opponents={
+            line.model: against[line.code]
+            for line in board.standings
+            if against.get(line.code, _NONE).n
+        },
         best=best,
         worst=worst,
         votes=statistics.votes,
@@ -79,13 +96,23 @@ def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[It
     votes = cast.votes
     if votes.items is None:
         return (), ()
-    mine = ((votes.a == place) | (votes.b == place)) & (votes.outcome != Outcome.TIE) & (votes.items > 0)
+    mine = (
+        ((votes.a == place) | (votes.b == place))
+        & (votes.outcome != Outcome.TIE)
+        & (votes.items > 0)
+    )
     items, item = np.unique(np.where(mine, votes.items, 0), return_inverse=True)
     found = [
         ItemShare(code, share)
-        for code, share in zip(items.tolist(), shares_of(cast, place, item, len(items)), strict=True)
+        for code, share in zip(
+            items.tolist(), shares_of(cast, place, item, len(items)), strict=True
+        )
         if code and share.n >= LEAST_VOTES
     ]
-    best = sorted((one for one in found if 2 * one.share.hits > one.share.n), key=lambda one: -one.share.low)
-    worst = sorted((one for one in found if 2 * one.share.hits < one.share.n), key=lambda one: one.share.high)
+    best = sorted(
+        (one for one in found if 2 * one.share.hits > one.share.n), key=lambda one: -one.share.low
+    )
+    worst = sorted(
+        (one for one in found if 2 * one.share.hits < one.share.n), key=lambda one: one.share.high
+    )
     return tuple(best[:MOST_ITEMS]), tuple(worst[:MOST_ITEMS])

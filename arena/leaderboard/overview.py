@@ -33,7 +33,8 @@ class Overview:
     """The official boards that have votes, read at most every `seconds`."""
 
     def __init__(self, leaderboard: Leaderboard, seconds: float = SECONDS) -> None:
-        self._leaderboard, self._seconds = leaderboard, seconds
+        self._leaderboard = leaderboard
+        self._seconds = seconds
         self._lock = Lock()
         self._entries: tuple[BoardEntry, ...] = ()
         self._read_at: float | None = None
@@ -43,7 +44,8 @@ class Overview:
             early = any(one.leader is None for one in self._entries)
             keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
             if self._read_at is None or time.monotonic() - self._read_at >= keep:
-                self._entries, self._read_at = tuple(self._read()), time.monotonic()
+                self._entries = tuple(self._read())
+                self._read_at = time.monotonic()
             return self._entries
 
     def health(self) -> list[BoardHealth]:
@@ -60,11 +62,19 @@ class Overview:
         on which this model stands. Raises BoardSelectionError.
         """
         if not (source and images):
-            among = [one for one in self.entries() if source in ("", one.source) and images in ("", one.images)]
+            among = [
+                one
+                for one in self.entries()
+                if source in ("", one.source) and images in ("", one.images)
+            ]
             first = next((one for one in among if model is None or model in one.models), None)
             source, images = (first.source, first.images) if first else (source, images)
         choice = self._leaderboard.choose(source, images, **narrowed)
-        return choice if choice is None or source in ("", choice.source) else self.choose("", images, model, **narrowed)
+        return (
+            choice
+            if choice is None or source in ("", choice.source)
+            else self.choose("", images, model, **narrowed)
+        )
 
     def _read(self) -> list[BoardEntry]:
         found = []

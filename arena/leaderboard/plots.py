@@ -30,14 +30,18 @@ MOST_OVER_TIME = 20
 def _chances(board: Board, _: Leaderboard) -> Plot:
     rated = [line for line in board.standings if line.rating]
     places = [board.counts.places[line.code] for line in rated]
-    plot = win_rate_plot([line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)])
+    plot = win_rate_plot(
+        [line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)]
+    )
     return _or_in_words(plot, len(rated) > 1, f"No two models have {FLOOR} votes yet.")
 
 
 def _battles(board: Board, _: Leaderboard) -> Plot:
     """Plot the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
-    return battle_count_plot([line.model for line in board.standings], board.counts.wins[np.ix_(places, places)])
+    return battle_count_plot(
+        [line.model for line in board.standings], board.counts.wins[np.ix_(places, places)]
+    )
 
 
 def _history(board: Board, leaderboard: Leaderboard) -> Plot:
@@ -47,7 +51,11 @@ def _history(board: Board, leaderboard: Leaderboard) -> Plot:
     for line in _largest(board)[:MOST_OVER_TIME]:
         if line.rating is not None and line.code in column:
             ratings = past.ratings[:, column[line.code]]
-            lines.append(RatingLine(line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]))
+            lines.append(
+                RatingLine(
+                    line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]
+                )
+            )
     plot = history_plot([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
         shown = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
@@ -60,10 +68,13 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plot the win rates against the reference by family of the models that met it."""
     found = leaderboard.reference_shares(board)
     met = {code for rates in found.values() for code, share in rates.items() if share.n}
-    families, shown = sorted(found, key=str.casefold), [line for line in board.standings if line.code in met]
+    families = sorted(found, key=str.casefold)
+    shown = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
     plot = family_win_rate_plot(families, [line.model for line in shown], cells)
-    return _or_in_words(plot, bool(met), "No battle with the human-verified reference has been decided.")
+    return _or_in_words(
+        plot, bool(met), "No battle with the human-verified reference has been decided."
+    )
 
 
 def _win_rate(share: Share) -> WinRateCell | None:
@@ -77,13 +88,18 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     shown = [
         line
         for line in board.standings
-        if line.code in place and any(not np.isnan(family.ratings[place[line.code]]) for family in found.values())
+        if line.code in place
+        and any(not np.isnan(family.ratings[place[line.code]]) for family in found.values())
     ]
     families = sorted(found, key=str.casefold)
     cells = [[_rating(found[family], place[line.code]) for line in shown] for family in families]
     plot = family_rating_plot(families, [line.model for line in shown], cells)
-    plot = _or_in_words(plot, bool(families), "These votes do not say of which family their items are.")
-    return _or_in_words(plot, bool(shown or not families), f"No model has {FLOOR} votes in one family yet.")
+    plot = _or_in_words(
+        plot, bool(families), "These votes do not say of which family their items are."
+    )
+    return _or_in_words(
+        plot, bool(shown or not families), f"No model has {FLOOR} votes in one family yet."
+    )
 
 
 def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
@@ -94,7 +110,9 @@ def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
 def _rating(family: FamilyRatings, at: int) -> RatingCell | None:
     if np.isnan(family.ratings[at]):
         return None
-    rating, low, high = (round(float(value[at]), 1) for value in (family.ratings, family.low, family.high))
+    rating, low, high = (
+        round(float(value[at]), 1) for value in (family.ratings, family.low, family.high)
+    )
     return RatingCell(rating, low, high, int(family.votes[at]))
 
 

@@ -48,7 +48,10 @@ _OPEN = (
     .group_by(ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
 )
 _BOTH_BAD, _TIE = (IMPORTED_VOTE.c.choice == choice for choice in ("both_bad", "tie"))
-_SIDES = ((IMPORTED_VOTE.c.loser, IMPORTED_VOTE.c.winner), (IMPORTED_VOTE.c.winner, IMPORTED_VOTE.c.loser))
+_SIDES = (
+    (IMPORTED_VOTE.c.loser, IMPORTED_VOTE.c.winner),
+    (IMPORTED_VOTE.c.winner, IMPORTED_VOTE.c.loser),
+)
 _ALONE = IMPORTED_VOTE.c.winner == IMPORTED_VOTE.c.loser
 _OUT = _BOTH_BAD & (IMPORTED_SOURCE.c.both_bad == "out")
 
@@ -94,7 +97,8 @@ def open_rows(connection: Connection, key: BoardKey) -> Table:
 
 def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | None:
     """Return the summary of a board's imported votes; None without any."""
-    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    vote = IMPORTED_VOTE.c
+    source = IMPORTED_SOURCE.c
     told = {
         "ties": _TIE,
         "both_bad": _BOTH_BAD,
@@ -115,13 +119,17 @@ def import_summary_of(connection: Connection, key: BoardKey) -> ImportSummary | 
         "repeated": ~first,
         **{name: counts & rows.c[name] for name in told},
     }
-    columns = [func.sum(case((condition, 1), else_=0)).label(name) for name, condition in sums.items()]
+    columns = [
+        func.sum(case((condition, 1), else_=0)).label(name) for name, condition in sums.items()
+    ]
     of_source = select(rows.c.source, rows.c.judge, *columns).group_by(rows.c.source, rows.c.judge)
     rows = connection.execute(of_source.order_by(rows.c.source)).all()
     if not rows:
         return None
     totals = {name: sum(int(getattr(row, name)) for row in rows) for name in sums}
-    return ImportSummary(sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals)
+    return ImportSummary(
+        sources=tuple(row.source for row in rows), judge=any(row.judge for row in rows), **totals
+    )
 
 
 def counts_of(connection: Connection, key: BoardKey, who: CountSettings) -> Counts:
@@ -138,11 +146,16 @@ def left_out_of(connection: Connection, key: BoardKey, who: CountSettings) -> Ex
     if key.kind == "imported":
         return ExcludedVotes()
     votes = _of_flagged(key, who).subquery("votes")
-    voters, flagged = connection.execute(select(func.count(votes.c.voter.distinct()), func.count(votes.c.winner))).one()
-    others = select(func.count()).select_from(_own_vote_rows(key).where(~_counts_by(key, who)).subquery())
+    voters, flagged = connection.execute(
+        select(func.count(votes.c.voter.distinct()), func.count(votes.c.winner))
+    ).one()
+    others = select(func.count()).select_from(
+        _own_vote_rows(key).where(~_counts_by(key, who)).subquery()
+    )
     uncounted = 0 if who.rule == "everyone" else connection.scalar(others) or 0
     outside = live_outside(connection, key.source, key.multi) if key.kind == "live" else {}
-    stopped, named = outside.get("stopped", 0), outside.get("named itself", 0)
+    stopped = outside.get("stopped", 0)
+    named = outside.get("named itself", 0)
     return ExcludedVotes(voters, flagged, uncounted, stopped, named, who.rule)
 
 
@@ -150,41 +163,77 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     """Return a board's votes; a vote without a voter has one of its own."""
     votes = _vote_rows(connection, key, who)
     known, tied = (case((of, 1), else_=0) for of in (votes.c.known, votes.c.tied > 0))
-    told = (votes.c.item, votes.c.family, votes.c.winner, votes.c.loser, tied, known, votes.c.left, votes.c.voter)
-    rows = ((*row[:7], _NOBODY if row[7] is None else row[7]) for row in connection.execute(select(*told)))
+    told = (
+        votes.c.item,
+        votes.c.family,
+        votes.c.winner,
+        votes.c.loser,
+        tied,
+        known,
+        votes.c.left,
+        votes.c.voter,
+    )
+    rows = (
+        (*row[:7], _NOBODY if row[7] is None else row[7])
+        for row in connection.execute(select(*told))
+    )
     item, family, *sides, tie, is_known, left, voter = integers(rows, 8).T
     codes, place = np.unique(sides, return_inverse=True)
     winner, loser = place.reshape(2, -1)
     people, cast = np.unique(voter[voter != _NOBODY], return_counts=True)
-    crowd = Crowd(len(people), effective_number(cast), int(cast.max(initial=0)), len(np.unique(item[is_known > 0])))
+    crowd = Crowd(
+        len(people),
+        effective_number(cast),
+        int(cast.max(initial=0)),
+        len(np.unique(item[is_known > 0])),
+    )
     alone = voter.max(initial=0) + 1 + np.arange(len(voter))
     outcome = np.where(tie > 0, Outcome.TIE, Outcome.A).astype(np.int8)
-    columns = Votes(winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter))
+    columns = Votes(
+        winner, loser, outcome, len(codes), item, np.where(voter == _NOBODY, alone, voter)
+    )
     judge = select(IMPORTED_SOURCE.c.judge).where(IMPORTED_SOURCE.c.id == key.source)
     judged = key.kind == "imported" and bool(connection.scalar(judge))
-    return BoardVotes(tuple(codes.tolist()), family, left > 0, columns, crowd, bool(is_known.all()), judged)
+    return BoardVotes(
+        tuple(codes.tolist()), family, left > 0, columns, crowd, bool(is_known.all()), judged
+    )
 
 
 def lost_battles(
-    connection: Connection, key: BoardKey, who: CountSettings, model: int, before: int | None, most: int
+    connection: Connection,
+    key: BoardKey,
+    who: CountSettings,
+    model: int,
+    before: int | None,
+    most: int,
 ) -> list[LostBattle]:
     """Return the last battles of a bank's board that a model lost, before the one of a number; answers in use alone."""
     votes = _without_flagged(connection, key, who, _own_vote_rows(key).where(_counts_by(key, who)))
-    lost, won = ANSWER.alias("lost"), ANSWER.alias("won")
+    lost = ANSWER.alias("lost")
+    won = ANSWER.alias("won")
     both = (BATTLE.c.answer_a, BATTLE.c.answer_b)
-    query = votes.with_only_columns(BATTLE.c.id, BATTLE.c.item_id, VOTE.c.winner, lost.c.text, won.c.text)
+    query = votes.with_only_columns(
+        BATTLE.c.id, BATTLE.c.item_id, VOTE.c.winner, lost.c.text, won.c.text
+    )
     query = query.where(VOTE.c.loser == model, lost.c.id.in_(both), lost.c.model_id == VOTE.c.loser)
     query = query.where(won.c.id.in_(both), won.c.model_id == VOTE.c.winner)
     query = query.where(lost.c.withdrawn_at.is_(None), won.c.withdrawn_at.is_(None))
     query = query if before is None else query.where(BATTLE.c.id < before)
-    return [LostBattle(*row) for row in connection.execute(query.order_by(BATTLE.c.id.desc()).limit(most))]
+    return [
+        LostBattle(*row)
+        for row in connection.execute(query.order_by(BATTLE.c.id.desc()).limit(most))
+    ]
 
 
 def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> History:
     """Return the ratings of a board day by day, from the votes that have a time."""
     votes = _vote_rows(connection, key, who)
     day = (type_coerce(votes.c.voted_at, BigInteger) // literal_column(str(_DAY))).label("day")
-    dated = select(day, votes.c.winner, votes.c.loser, votes.c.tied).where(votes.c.voted_at.is_not(None)).subquery()
+    dated = (
+        select(day, votes.c.winner, votes.c.loser, votes.c.tied)
+        .where(votes.c.voted_at.is_not(None))
+        .subquery()
+    )
     table = _grouped(connection, tuple(dated.c))
     days, on = np.unique(table[:, 0], return_inverse=True)
     codes, place = np.unique(table[:, 1:3], return_inverse=True)
@@ -193,14 +242,20 @@ def history_of(connection: Connection, key: BoardKey, who: CountSettings) -> His
     half = np.where(table[:, 3] > 0, 0.5, 0.0) * table[:, 4]
     np.add.at(wins, (on, winner, loser), table[:, 4] - half)
     np.add.at(wins, (on, loser, winner), half)
-    return history([(EPOCH + timedelta(days=one)).date() for one in days.tolist()], codes.tolist(), wins)
+    return history(
+        [(EPOCH + timedelta(days=one)).date() for one in days.tolist()], codes.tolist(), wins
+    )
 
 
 def _counts(connection: Connection, votes: FromClause) -> Counts:
-    return summed_counts(_grouped(connection, (votes.c.winner, votes.c.loser, votes.c.tied), votes.c.left))
+    return summed_counts(
+        _grouped(connection, (votes.c.winner, votes.c.loser, votes.c.tied), votes.c.left)
+    )
 
 
-def _grouped(connection: Connection, columns: tuple[ColumnElement, ...], *sums: ColumnElement) -> Table:
+def _grouped(
+    connection: Connection, columns: tuple[ColumnElement, ...], *sums: ColumnElement
+) -> Table:
     """Return each combination of values in the columns, with the number of its rows and sums over them."""
     query = select(*columns, func.count(), *map(func.sum, sums)).group_by(*columns)
     return integers(connection.execute(query), len(columns) + 1 + len(sums))
@@ -220,14 +275,18 @@ def _vote_rows(connection: Connection, key: BoardKey, who: CountSettings) -> Fro
     return own.subquery("votes")
 
 
-def _without_flagged(connection: Connection, key: BoardKey, who: CountSettings, votes: Select) -> Select:
+def _without_flagged(
+    connection: Connection, key: BoardKey, who: CountSettings, votes: Select
+) -> Select:
     flagged = flagged_voters(flags_of(who))
     excludes = key.unflagged and connection.scalar(select(flagged.exists()))
     return votes.where(_voter(key).not_in(flagged)) if excludes else votes
 
 
 def _of_flagged(key: BoardKey, who: CountSettings) -> Select:
-    return _own_vote_rows(key).where(_counts_by(key, who), _voter(key).in_(flagged_voters(flags_of(who))))
+    return _own_vote_rows(key).where(
+        _counts_by(key, who), _voter(key).in_(flagged_voters(flags_of(who)))
+    )
 
 
 def _counts_by(key: BoardKey, who: CountSettings) -> ColumnElement[bool]:
@@ -241,7 +300,9 @@ def _voter(key: BoardKey) -> ColumnElement[int]:
 def _own_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's votes that were cast here, flagged voters' included."""
     if key.kind == "live":
-        return _narrowed(live_vote_rows(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at)
+        return _narrowed(
+            live_vote_rows(key.source, key.multi), key, literal_column("0"), LIVE_VOTE.c.voted_at
+        )
     query = BANK.final_votes(
         BATTLE.c.item_id.label("item"),
         literal(True).label("known"),
@@ -253,15 +314,19 @@ def _own_vote_rows(key: BoardKey) -> Select:
         VOTE.c.voter_id.label("voter"),
         VOTE.c.voted_at,
     )
-    of_battle, of_item = BATTLE.c.id == VOTE.c.battle_id, ITEM.c.id == BATTLE.c.item_id
-    query = query.where(of_battle, of_item, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)
+    of_battle = BATTLE.c.id == VOTE.c.battle_id
+    of_item = ITEM.c.id == BATTLE.c.item_id
+    query = query.where(
+        of_battle, of_item, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi
+    )
     return _narrowed(query, key, ITEM.c.family_id, VOTE.c.voted_at)
 
 
 def _imported_vote_rows(key: BoardKey) -> Select:
     """Return a SELECT over a board's imported votes; each vote without an item counts as a negative item of its own."""
     vote = IMPORTED_VOTE.c
-    known, own = vote.item_id.is_not(None), func.coalesce(vote.item_id, -vote.id)
+    known = vote.item_id.is_not(None)
+    own = func.coalesce(vote.item_id, -vote.id)
     rows = _imported(
         key,
         (ITEM.c.id if key.kind == "bank" else own).label("item"),
@@ -286,9 +351,12 @@ def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
     on a conversation, 2 for the one before. What a vote does not say about its item (family, images) comes from the
     item bank, if it has the item.
     """
-    vote, source = IMPORTED_VOTE.c, IMPORTED_SOURCE.c
+    vote = IMPORTED_VOTE.c
+    source = IMPORTED_SOURCE.c
     joined = (
-        IMPORTED_VOTE.join(IMPORTED_SOURCE).outerjoin(IMPORTED_ITEM).outerjoin(ITEM, ITEM.c.key == IMPORTED_ITEM.c.key)
+        IMPORTED_VOTE.join(IMPORTED_SOURCE)
+        .outerjoin(IMPORTED_ITEM)
+        .outerjoin(ITEM, ITEM.c.key == IMPORTED_ITEM.c.key)
     )
     left, right = (case((vote.choice == "b", one), else_=other) for one, other in _SIDES)
     told = case((vote.conversation.is_not(None) & vote.voter_id.is_not(None), 0), else_=vote.id)
@@ -297,7 +365,9 @@ def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
     columns = (*columns, _ALONE.label("alone"), _OUT.label("out"), nth)
     query = select(*columns).select_from(joined).where(vote.id <= source.counted_to)
     if key.kind == "bank":
-        query = query.where(source.into_live, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi)
+        query = query.where(
+            source.into_live, ITEM.c.source_id == key.source, ITEM.c.multi == key.multi
+        )
     else:
         images = func.coalesce(vote.images, case((ITEM.c.multi, 2), else_=1))
         query = query.where(vote.source_id == key.source, (images > 1) == key.multi)
@@ -305,17 +375,25 @@ def _imported(key: BoardKey, *columns: ColumnElement) -> Select:
 
 
 def _family(key: BoardKey) -> ColumnElement:
-    return ITEM.c.family_id if key.kind == "bank" else func.coalesce(IMPORTED_VOTE.c.family_id, ITEM.c.family_id)
+    return (
+        ITEM.c.family_id
+        if key.kind == "bank"
+        else func.coalesce(IMPORTED_VOTE.c.family_id, ITEM.c.family_id)
+    )
 
 
-def _narrowed(query: Select, key: BoardKey, family: ColumnElement, voted_at: ColumnElement) -> Select:
+def _narrowed(
+    query: Select, key: BoardKey, family: ColumnElement, voted_at: ColumnElement
+) -> Select:
     """Return a SELECT of votes with the condition that they are of the board's family and days."""
     if key.family is not None:
         query = query.where(family == key.family)
     if key.since is not None:
         query = query.where(voted_at >= datetime.combine(key.since, time.min, UTC))
     if key.until is not None:
-        query = query.where(voted_at < datetime.combine(key.until + timedelta(days=1), time.min, UTC))
+        query = query.where(
+            voted_at < datetime.combine(key.until + timedelta(days=1), time.min, UTC)
+        )
     return query
 
 
@@ -327,5 +405,9 @@ def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | 
     if key.narrowed or not key.unflagged:
         return None
     source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
-    name = connection.scalar(select(source.name).where(source.id == key.source)) if source else key.source
+    name = (
+        connection.scalar(select(source.name).where(source.id == key.source))
+        if source
+        else key.source
+    )
     return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"

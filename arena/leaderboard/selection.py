@@ -51,10 +51,16 @@ def board_sources(connection: Connection) -> list[BoardSource]:
     Check items have no board, and a source has none while a campaign on it is running: nobody may see how it stands.
     """
     closed = closed_sources(connection)
-    known = (one for one in sources_of(connection) if one.kind != "check" and one.name not in closed)
+    known = (
+        one for one in sources_of(connection) if one.kind != "check" and one.name not in closed
+    )
     bank = [BoardSource(one.name, "bank", one.id) for one in known]
     live = [BoardSource(one.label, "live", one.code) for one in live_sources(connection)]
-    return [*bank, *live, *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection))]
+    return [
+        *bank,
+        *live,
+        *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection)),
+    ]
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:

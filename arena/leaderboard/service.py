@@ -45,9 +45,21 @@ from arena.leaderboard.queries import (
     votes_of,
     wanted,
 )
-from arena.leaderboard.selection import BoardSelection, BoardSelectionError, board_sources, day_of, first_source
+from arena.leaderboard.selection import (
+    BoardSelection,
+    BoardSelectionError,
+    board_sources,
+    day_of,
+    first_source,
+)
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
-from arena.leaderboard.win_counts import WinCounts, added_counts, less_counts, same_counts, summed_counts
+from arena.leaderboard.win_counts import (
+    WinCounts,
+    added_counts,
+    less_counts,
+    same_counts,
+    summed_counts,
+)
 from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.ratings.shares import Share
 from arena.settings import BoardVoters, CountSettings
@@ -62,7 +74,8 @@ MANY_ONE_BY_ONE = 100_000
 KEPT_BOARDS = 64
 KEPT_NARROWED = 32
 """Boards of one family or of some days that are kept; they never take the place of whole ones."""
-AT_ONCE, PATIENCE_SECONDS = 2, 5.0
+AT_ONCE = 2
+PATIENCE_SECONDS = 5.0
 """Boards of some days that are read from the votes at the same time, and how long another one waits for its turn."""
 EVERYONE = CountSettings()
 WAITING = 4
@@ -72,9 +85,12 @@ _MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("
 _CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
     _MINE, WINS.c.change >= bindparam("since")
 )
-_SEEN, _LIVE_SEEN = select(ChangesSeen(LAST_VOTE)), select(ChangesSeen(LAST_LIVE_VOTE))
+_SEEN = select(ChangesSeen(LAST_VOTE))
+_LIVE_SEEN = select(ChangesSeen(LAST_LIVE_VOTE))
 _TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
-_VERSIONS = select(META.c.name, META.c.value).where((META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION))
+_VERSIONS = select(META.c.name, META.c.value).where(
+    (META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION)
+)
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +99,9 @@ class BoardBusyError(BoardSelectionError):
     """Too many boards of other days are being read."""
 
     def __init__(self) -> None:
-        super().__init__(f"Boards of chosen days are read {AT_ONCE} at a time, and others wait: try again in a minute.")
+        super().__init__(
+            f"Boards of chosen days are read {AT_ONCE} at a time, and others wait: try again in a minute."
+        )
 
 
 class Leaderboard:
@@ -92,7 +110,9 @@ class Leaderboard:
     `every` is the least number of seconds between two computations of a board's statistics.
     """
 
-    def __init__(self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS) -> None:
+    def __init__(
+        self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS
+    ) -> None:
         self._database = database
         self.who = who
         self._every = every
@@ -134,7 +154,8 @@ class Leaderboard:
         `votes` is "counted" or "everyone", where there are two boards, by default the official one's.
         Raises BoardSelectionError for a malformed day, a first day after the last, or votes that have no board.
         """
-        first, last = day_of(since), day_of(until)
+        first = day_of(since)
+        last = day_of(until)
         if first and last and first > last:
             raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
         keep_time(self._database, VOTE, LIVE_VOTE)
@@ -143,16 +164,23 @@ class Leaderboard:
             sources = board_sources(connection)
             if not sources:
                 return None
-            chosen = next((known for known in sources if known.label == source), first_source(sources))
+            chosen = next(
+                (known for known in sources if known.label == source), first_source(sources)
+            )
             shown = self._votes(connection, votes) if chosen.kind != "imported" else None
             unflagged = voters != "all" or chosen.kind == "imported"
-            multi, everyone = images == "multiple", shown == "everyone"
-            whole = BoardKey(chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone)
+            multi = images == "multiple"
+            everyone = shown == "everyone"
+            whole = BoardKey(
+                chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone
+            )
             voted = {self.families[code]: code for code in self._voted_families(connection, whole)}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
-        return BoardSelection(key, chosen.label, named, shown, tuple(known.label for known in sources), names)
+        return BoardSelection(
+            key, chosen.label, named, shown, tuple(known.label for known in sources), names
+        )
 
     def official_key(self, source: int, multi: bool) -> BoardKey | None:
         """Return the key of a bank's official board; None while it is closed."""
@@ -163,12 +191,18 @@ class Leaderboard:
 
     def _votes(self, connection: Connection, asked: object) -> BoardVoters | None:
         """Return whose votes to show, by default the official board's; None where there is one board."""
-        boards: tuple[BoardVoters, ...] = ("everyone",) if self.who.rule == "everyone" else ("counted", "everyone")
+        boards: tuple[BoardVoters, ...] = (
+            ("everyone",) if self.who.rule == "everyone" else ("counted", "everyone")
+        )
         if asked and asked not in boards:
-            raise BoardSelectionError(f"The boards here have the votes of {' or '.join(boards)}, not {asked!r:.20}.")
+            raise BoardSelectionError(
+                f"The boards here have the votes of {' or '.join(boards)}, not {asked!r:.20}."
+            )
         if len(boards) == 1:
             return None
-        return boards[boards.index(asked)] if asked in boards else official_board(connection, self.who)
+        return (
+            boards[boards.index(asked)] if asked in boards else official_board(connection, self.who)
+        )
 
     def _who(self, key: BoardKey) -> CountSettings:
         return EVERYONE if key.everyone else self.who
@@ -201,7 +235,8 @@ class Leaderboard:
         with self._turn(key, kept.history_at), kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
-                    kept.history_at, kept.history = time.monotonic(), history_of(connection, key, self._who(key))
+                    kept.history_at = time.monotonic()
+                    kept.history = history_of(connection, key, self._who(key))
             return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
@@ -212,18 +247,28 @@ class Leaderboard:
         read_at = math.inf if kept.families_of is made.statistics else -math.inf
         with self._turn(made.key, read_at), kept.turn:
             if kept.families_of is not made.statistics:
-                kept.families, kept.families_of = family_ratings(made.statistics.of), made.statistics
-            return {self.families[one.family]: one for one in kept.families if one.family in self.families}
+                kept.families = family_ratings(made.statistics.of)
+                kept.families_of = made.statistics
+            return {
+                self.families[one.family]: one
+                for one in kept.families
+                if one.family in self.families
+            }
 
     def reference_shares(self, made: Board) -> Mapping[str, Mapping[int, Share]]:
         """Return the shares won against the reference by family name and model; empty until there are statistics."""
         if made.statistics is None or made.statistics.against is None:
             return {}
-        codes, found = made.statistics.codes, made.statistics.against.families
-        known = {self.families[code]: rates for code, rates in found.items() if code in self.families}
+        codes = made.statistics.codes
+        found = made.statistics.against.families
+        known = {
+            self.families[code]: rates for code, rates in found.items() if code in self.families
+        }
         return {name: dict(zip(codes, rates, strict=True)) for name, rates in known.items()}
 
-    def lost_battles(self, key: BoardKey, model: int, before: int | None, most: int) -> list[LostBattle]:
+    def lost_battles(
+        self, key: BoardKey, model: int, before: int | None, most: int
+    ) -> list[LostBattle]:
         """Return the last battles on a bank's own items that a model lost, before the one of this number."""
         if key.kind != "bank":
             return []
@@ -237,12 +282,18 @@ class Leaderboard:
             labels = {(one.kind, one.code): one.label for one in board_sources(connection)}
         with self._lock:
             kept = list(self._kept.items())
-        found = [one.health(labels.get((key.kind, key.source), "gone"), key) for key, one in kept if one.counts.votes]
+        found = [
+            one.health(labels.get((key.kind, key.source), "gone"), key)
+            for key, one in kept
+            if one.counts.votes
+        ]
         return sorted(found, key=lambda one: -one.votes)
 
     def _keep(self, key: BoardKey) -> BoardState:
         """Return a board's cached state as the most recently used; the least recently used is dropped."""
-        boards, most = (self._narrowed, KEPT_NARROWED) if key.narrowed else (self._kept, KEPT_BOARDS)
+        boards, most = (
+            (self._narrowed, KEPT_NARROWED) if key.narrowed else (self._kept, KEPT_BOARDS)
+        )
         with self._lock:
             kept = boards.setdefault(key, BoardState())
             boards.move_to_end(key)
@@ -269,9 +320,18 @@ class Leaderboard:
     def _board(self, key: BoardKey, kept: BoardState) -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = (kept.counts, self._entrants, kept.statistics, kept.import_summary, kept.left_out)
-            if kept.board is None or any(old is not new for old, new in zip(kept.basis, basis, strict=True)):
-                kept.board, kept.basis = board(key, *basis, kept.board), basis
+            basis = (
+                kept.counts,
+                self._entrants,
+                kept.statistics,
+                kept.import_summary,
+                kept.left_out,
+            )
+            if kept.board is None or any(
+                old is not new for old, new in zip(kept.basis, basis, strict=True)
+            ):
+                kept.board = board(key, *basis, kept.board)
+                kept.basis = basis
             self._schedule_statistics(key, kept)
             return kept.board
 
@@ -284,7 +344,9 @@ class Leaderboard:
                 win_counts, still_open = self._win_counts(connection, key)
                 self._know_bank(connection)
                 version = Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
-                one_by_one = key.dated or (self._who(key).rule != "everyone" and key.kind != "imported")
+                one_by_one = key.dated or (
+                    self._who(key).rule != "everyone" and key.kind != "imported"
+                )
                 follows = one_by_one and not key.dated and key.kind != "imported"
                 is_small = follows and win_counts.votes < MANY_ONE_BY_ONE
                 pause = self._every * (win_counts.votes / MANY_ONE_BY_ONE if is_small else 1)
@@ -309,7 +371,9 @@ class Leaderboard:
                 kept.counts = counts
             kept.counted = version
 
-    def _ask(self, connection: Connection, key: BoardKey, kept: BoardState, one_by_one: bool) -> None:
+    def _ask(
+        self, connection: Connection, key: BoardKey, kept: BoardState, one_by_one: bool
+    ) -> None:
         """Query a board's excluded votes, which the win counts do not tell."""
         subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
         kept.flagged = flagged_counts(connection, key, self._who(key)) if subtracts else NOTHING
@@ -341,7 +405,9 @@ class Leaderboard:
         """
         if key.kind == "imported":
             return WinCounts(), _NO_ROWS
-        win_counts = self._win_counts_by_board.setdefault((key.kind, key.source, key.multi), WinCounts())
+        win_counts = self._win_counts_by_board.setdefault(
+            (key.kind, key.source, key.multi), WinCounts()
+        )
         changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
         news = connection.execute(changed, {**wanted(key), "since": win_counts.seen}).all()
         win_counts.take(news, connection.scalar(seen) or 0)
@@ -349,11 +415,15 @@ class Leaderboard:
 
     def _know_bank(self, connection: Connection) -> None:
         versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
-        self._flags, version = versions.get(FLAGS_VERSION, 0), versions.get(BANK_VERSION, 0)
+        self._flags = versions.get(FLAGS_VERSION, 0)
+        version = versions.get(BANK_VERSION, 0)
         if version != self._bank:
-            models = connection.execute(select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at))
+            models = connection.execute(
+                select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
+            )
             self._entrants = {
-                row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE) for row in models
+                row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
+                for row in models
             }
             self.families = {row.id: row.name for row in connection.execute(select(FAMILY))}
             self._imports_count = any(source.into_live for source in imported_sources(connection))
@@ -374,7 +444,9 @@ class Leaderboard:
             ):
                 return
             kept.found_at = time.monotonic()
-            kept.computing = self._finder.submit(self._compute_statistics, key, kept, kept.counts is not kept.found_for)
+            kept.computing = self._finder.submit(
+                self._compute_statistics, key, kept, kept.counts is not kept.found_for
+            )
             kept.computing.add_done_callback(_tell)
             kept.found_for = kept.counts
 
@@ -386,7 +458,9 @@ class Leaderboard:
                 name = board_name(connection, key, self._who(key).rule)
                 record = read_record(connection, name) if name else None
             if len(cast.votes):
-                reference = next((code for code, model in self._entrants.items() if model.is_reference), None)
+                reference = next(
+                    (code for code, model in self._entrants.items() if model.is_reference), None
+                )
                 shown = len(record.models.union(cast.codes)) if record else None
                 found = compute_statistics(cast, kept.statistics, reference, shown)
                 if name and record:
@@ -415,7 +489,9 @@ _NO_ROWS = np.zeros((0, 6), np.int64)
 
 def _of_family(rows: Table, key: BoardKey) -> Counts:
     """Return the counts of a board's family from rows (family, winner, loser, 1 if they tied, n, n on the left)."""
-    return summed_counts(rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:])
+    return summed_counts(
+        rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:]
+    )
 
 
 def _tell(computing: "Future[Any]") -> None:

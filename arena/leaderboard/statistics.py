@@ -135,7 +135,10 @@ class FamilyRatings:
 
 
 def compute_statistics(
-    cast: BoardVotes, before: Statistics | None, reference: int | None = None, shown: int | None = None
+    cast: BoardVotes,
+    before: Statistics | None,
+    reference: int | None = None,
+    shown: int | None = None,
 ) -> Statistics:
     """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
@@ -144,9 +147,14 @@ def compute_statistics(
     """
     fit = bradley_terry(win_matrix(cast.votes))
     found = intervals(fit, cast.votes, "item")
-    reach, votes = (found.high - found.low) / 2, len(cast.votes)
+    reach = (found.high - found.low) / 2
+    votes = len(cast.votes)
     ranked = trusted_models(fit, reach)
-    keeps = before is not None and before.codes == cast.codes and abs(votes - before.elo_votes) < GROWTH * votes
+    keeps = (
+        before is not None
+        and before.codes == cast.codes
+        and abs(votes - before.elo_votes) < GROWTH * votes
+    )
     return Statistics(
         codes=cast.codes,
         votes=votes,
@@ -158,7 +166,9 @@ def compute_statistics(
         crowd=cast.crowd,
         overturn=_overturn(fit, cast, ranked),
         left_effects=_left_effects(cast),
-        against=against_reference(cast, cast.codes.index(reference)) if reference in cast.codes else None,
+        against=against_reference(cast, cast.codes.index(reference))
+        if reference in cast.codes
+        else None,
         of=cast,
         look=_look(fit, found, cast, before, shown),
     )
@@ -178,13 +188,16 @@ def _look(
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    votes = replace(cast.votes, voters=None) if cast.judged else cast.votes  # a judge is no sample of voters
+    votes = (
+        replace(cast.votes, voters=None) if cast.judged else cast.votes
+    )  # a judge is no sample of voters
     return look(fit, found, votes, shown) if is_due else last
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
     """Return the votes that overturn the first place among the models with a rank."""
-    shown, codes = np.flatnonzero(ranked), cast.codes
+    shown = np.flatnonzero(ranked)
+    codes = cast.codes
     grid = np.ix_(shown, shown)
     found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
     return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
@@ -198,7 +211,9 @@ def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
 def _left_effects(cast: BoardVotes) -> Floats:
     """Return the effects for each model and for all: a voter may lean to a side."""
     decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
-    votes, left, models = cast.votes.take(decided), cast.left[decided], len(cast.codes)
+    votes = cast.votes.take(decided)
+    left = cast.left[decided]
+    models = len(cast.codes)
     cells = np.concatenate([votes.a, votes.b, np.full(len(votes), models)])
     voters = [np.tile(codes, 3) for codes in _by_voter(cast, votes)]
     return design_effects(np.tile(left, 3), cells, models + 1, voters)
@@ -206,21 +221,31 @@ def _left_effects(cast: BoardVotes) -> Floats:
 
 def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     """Return the shares won against the model at place `reference`."""
-    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (cast.votes.outcome != Outcome.TIE)
-    votes, models = cast.votes.take(np.flatnonzero(met)), len(cast.codes)
+    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
+        cast.votes.outcome != Outcome.TIE
+    )
+    votes = cast.votes.take(np.flatnonzero(met))
+    models = len(cast.codes)
     lost = votes.a == reference  # side a won
-    model, together = np.where(lost, votes.b, votes.a), [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
+    model = np.where(lost, votes.b, votes.a)
+    together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
-    cell, cells = family * models + model, len(families) * models
+    cell = family * models + model
+    cells = len(families) * models
     rates = clustered_shares(~lost, cell, cells, together)
-    of_families = {code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())}
+    of_families = {
+        code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())
+    }
     return AgainstReference(design_effects(~lost, model, models, together), of_families)
 
 
 def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
     """Return the shares of its decided battles that the model at this place won, by the group of each vote."""
-    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (cast.votes.outcome != Outcome.TIE)
-    votes, cell = cast.votes.take(np.flatnonzero(decided)), group[decided]
+    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
+        cast.votes.outcome != Outcome.TIE
+    )
+    votes = cast.votes.take(np.flatnonzero(decided))
+    cell = group[decided]
     won = votes.a == model  # the winner stands on side a
     together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
     return clustered_shares(won, cell, groups, together)
@@ -229,15 +254,22 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
     total = np.cumsum(wins, axis=0)
-    chosen = np.unique(np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int))
+    chosen = np.unique(
+        np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
+    )
     ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
     shape = len(chosen), len(codes)
-    return History(tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape))
+    return History(
+        tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape)
+    )
 
 
 def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
     """Return the models' ratings in each family, with intervals as on the board."""
-    return tuple(_family(cast.votes.take(cast.family == family), int(family)) for family in np.unique(cast.family))
+    return tuple(
+        _family(cast.votes.take(cast.family == family), int(family))
+        for family in np.unique(cast.family)
+    )
 
 
 def _family(votes: Votes, family: int) -> FamilyRatings:

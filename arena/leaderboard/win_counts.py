@@ -38,7 +38,9 @@ class WinCounts:
         if not rows:
             return
         table = integers(rows, 5)
-        family, winner, loser = self._places(table[:, 0]), table[:, 1], table[:, 2]
+        family = self._places(table[:, 0])
+        winner = table[:, 1]
+        loser = table[:, 2]
         self._grow(int(table[:, 1:3].max()) + 1)
         news = table[:, 3:5].T - self._cells[:, family, winner, loser]
         if news.any():
@@ -58,7 +60,8 @@ class WinCounts:
         elif family in self._families:
             wins, left = self._cells[:, self._families[family]]
         else:
-            wins, left = NOTHING.wins, NOTHING.left
+            wins = NOTHING.wins
+            left = NOTHING.left
         return played_counts(np.arange(len(wins)), wins, left)
 
     def _places(self, families: np.ndarray) -> np.ndarray:
@@ -68,17 +71,22 @@ class WinCounts:
 
     def _grow(self, models: int) -> None:
         _, families, size, _ = self._cells.shape
-        more, new = max(0, models - size), len(self._families) - families
+        more = max(0, models - size)
+        new = len(self._families) - families
         if more or new:
             self._cells = np.pad(self._cells, ((0, 0), (0, new), (0, more), (0, more)))
             self._total = np.pad(self._total, ((0, 0), (0, more), (0, more)))
 
 
-def played_counts(codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None) -> Counts:
+def played_counts(
+    codes: Codes, wins: np.ndarray, left: np.ndarray, ties: np.ndarray | None = None
+) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero(wins.any(0) | wins.any(1))
     matrices = (wins, left, np.zeros_like(wins) if ties is None else ties)
-    of_played = (matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices)
+    of_played = (
+        matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices
+    )
     return Counts(tuple(codes[played].tolist()), *of_played)
 
 
@@ -87,7 +95,8 @@ def summed_counts(rows: Codes) -> Counts:
     codes, place = np.unique(rows[:, :2], return_inverse=True)
     winner, loser = place.reshape(-1, 2).T
     wins, left, ties = np.zeros((3, len(codes), len(codes)))
-    tied, n = rows[:, 2] > 0, rows[:, 3]
+    tied = rows[:, 2] > 0
+    n = rows[:, 3]
     np.add.at(ties, (winner[tied], loser[tied]), n[tied])
     np.add.at(wins, (winner[~tied], loser[~tied]), n[~tied])
     np.add.at(left, (winner[~tied], loser[~tied]), rows[~tied, 4])
@@ -99,9 +108,12 @@ def less_counts(counts: Counts, less: Counts) -> Counts:
     """Subtract some of the votes, which may be older or newer by a few: no count goes below 0."""
     if not less.codes or not counts.codes:
         return counts
-    codes, (wins, left) = np.array(counts.codes), (counts.wins.copy(), counts.left.copy())
+    codes = np.array(counts.codes)
+    wins = counts.wins.copy()
+    left = counts.left.copy()
     _, here, there = np.intersect1d(codes, less.codes, return_indices=True)
-    grid, part = np.ix_(here, here), np.ix_(there, there)
+    grid = np.ix_(here, here)
+    part = np.ix_(there, there)
     wins[grid] = np.maximum(wins[grid] - less.wins[part], 0)
     left[grid] = np.clip(left[grid] - less.left[part], 0, wins[grid])
     return played_counts(codes, wins, left)

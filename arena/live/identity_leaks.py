@@ -26,12 +26,12 @@ _KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|sy
 _MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
 _SELF = r"I(?: am|['\u2019]m)"
 _TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
-_OTHERS = r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
+_OTHERS = (
+    r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
+)
 _I_AM = rf"(?:\b(?:{_SELF}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
 _CALLED = r"(?:[\w'-]{1,40}[\s,]{1,3}){0,4}?(?:called|named|based on|version of)"
-_NEAR = (
-    rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}[\"'\u201c*_`]{{0,4}}"
-)
+_NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}[\"'\u201c*_`]{{0,4}}"
 _BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
 _ALWAYS = (
     rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",
@@ -40,7 +40,8 @@ _ALWAYS = (
     rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
-_PART, _SPAN = 1_000, 400
+_PART = 1_000
+_SPAN = 400
 """Characters of an answer searched at one go, and the reach of a match beyond them: `re` blocks all other work."""
 
 

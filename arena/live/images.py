@@ -13,7 +13,18 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from sqlalchemy import Boolean, Column, ColumnElement, ForeignKey, Integer, Row, Table, Text, func, select
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Integer,
+    Row,
+    Table,
+    Text,
+    func,
+    select,
+)
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.database import METADATA, Database, Moment, now
@@ -67,12 +78,16 @@ class OwnImages:
     """Visitors' images in one folder, with `votes_room` bytes of its disk reserved for votes."""
 
     def __init__(self, database: Database, folder: Path, votes_room: int = VOTES_ROOM) -> None:
-        self._database, self._folder, self._votes_room = database, folder, votes_room
+        self._database = database
+        self._folder = folder
+        self._votes_room = votes_room
         self._days = NetworkDays(database)
         self._turns = asyncio.Semaphore(AT_ONCE)
         folder.mkdir(parents=True, exist_ok=True)
 
-    async def receive(self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None) -> OwnImage:
+    async def receive(
+        self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None
+    ) -> OwnImage:
         """Check and store an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
         if full := no_room(self._folder, self._votes_room):
             raise OwnImageError(full)
@@ -80,7 +95,9 @@ class OwnImages:
             async for chunk in chunks:
                 file.write(chunk)
                 if file.tell() > MAX_BYTES:
-                    raise PictureError("The picture has over {} MB. Make it smaller.", MAX_BYTES // 1000000)
+                    raise PictureError(
+                        "The picture has over {} MB. Make it smaller.", MAX_BYTES // 1000000
+                    )
             async with self._turns:
                 return await asyncio.to_thread(self._keep, voter, network, file)
 
@@ -88,18 +105,26 @@ class OwnImages:
         """The path of a visitor's image; None for another visitor's and for a deleted one."""
         return self._there(_mine(voter, token))
 
-    def attach(self, voter: int, tokens: Sequence[str], battle: int, keep: bool) -> tuple[bytes, ...]:
+    def attach(
+        self, voter: int, tokens: Sequence[str], battle: int, keep: bool
+    ) -> tuple[bytes, ...]:
         """Assign images to a battle in this order and return their files. Raises OwnImageError."""
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
-                waiting = OWN_IMAGE.update().where(_mine(voter, token), OWN_IMAGE.c.battle_id.is_(None))
-                if not connection.execute(waiting.values(battle_id=battle, position=position, kept=keep)).rowcount:
+                waiting = OWN_IMAGE.update().where(
+                    _mine(voter, token), OWN_IMAGE.c.battle_id.is_(None)
+                )
+                if not connection.execute(
+                    waiting.values(battle_id=battle, position=position, kept=keep)
+                ).rowcount:
                     raise OwnImageError(GONE)
         return self.files(voter, tokens)
 
     def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
         """The tokens of a battle's images in order, deleted ones included."""
-        mine = select(OWN_IMAGE.c.token).where(OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter)
+        mine = select(OWN_IMAGE.c.token).where(
+            OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
+        )
         with self._database.read() as connection:
             return tuple(connection.scalars(mine.order_by(OWN_IMAGE.c.position)))
 
@@ -115,7 +140,11 @@ class OwnImages:
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
-        self._delete(OWN_IMAGE.c.token.in_(tokens), OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+        self._delete(
+            OWN_IMAGE.c.token.in_(tokens),
+            OWN_IMAGE.c.voter_id == voter,
+            OWN_IMAGE.c.battle_id.is_(None),
+        )
 
     def sweep(self, moment: datetime) -> int:
         """Delete images over 24 hours old at a moment that may not be kept; return their number."""
@@ -123,7 +152,9 @@ class OwnImages:
 
     def kept_path(self, image: int) -> Path | None:
         """The path of an image that its owner lets us keep, for operators; None for any other."""
-        return self._there((OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None))
+        return self._there(
+            (OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
+        )
 
     def take_down(self, *which: ColumnElement[bool]) -> int:
         return self._delete(*which, kept=True)
@@ -133,18 +164,35 @@ class OwnImages:
         data = file.read()
         picture = read_picture(data)
         token = secrets.token_urlsafe(24)
-        values = {"token": token, "voter_id": voter, "position": 0, "kept": False, "arrived_at": now()}
+        values = {
+            "token": token,
+            "voter_id": voter,
+            "position": 0,
+            "kept": False,
+            "arrived_at": now(),
+        }
         values |= {"sha256": picture.sha256, "suffix": picture.suffix}
         path = self._folder / f"{token}.{picture.suffix}"
         with self._database.write() as connection:
-            here = select(func.count()).where(OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False))
+            here = select(func.count()).where(
+                OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False)
+            )
             mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
             if connection.execute(mine).scalar_one() >= MOST_WAITING:
-                raise OwnImageError("You have {} images here that no battle uses; take some out first", MOST_WAITING)
+                raise OwnImageError(
+                    "You have {} images here that no battle uses; take some out first", MOST_WAITING
+                )
             if connection.execute(here).scalar_one() >= MOST_TOGETHER:
-                raise OwnImageError("There are too many images here at the moment; try again in an hour")
-            if network is not None and self._days.more(connection, network, "images") > MOST_OF_NETWORK:
-                raise LimitError("Your network has brought its images for today. There is room from midnight (UTC).")
+                raise OwnImageError(
+                    "There are too many images here at the moment; try again in an hour"
+                )
+            if (
+                network is not None
+                and self._days.more(connection, network, "images") > MOST_OF_NETWORK
+            ):
+                raise LimitError(
+                    "Your network has brought its images for today. There is room from midnight (UTC)."
+                )
             connection.execute(OWN_IMAGE.insert().values(values))
         try:  # after its row: a file without one would stay for ever
             path.write_bytes(picture.data)
@@ -187,7 +235,11 @@ class OwnImages:
 
 
 def _mine(voter: int, token: str) -> ColumnElement[bool]:
-    return (OWN_IMAGE.c.token == token) & (OWN_IMAGE.c.voter_id == voter) & OWN_IMAGE.c.gone_at.is_(None)
+    return (
+        (OWN_IMAGE.c.token == token)
+        & (OWN_IMAGE.c.voter_id == voter)
+        & OWN_IMAGE.c.gone_at.is_(None)
+    )
 
 
 def _moves(data: bytes) -> bool:
@@ -198,7 +250,8 @@ def _moves(data: bytes) -> bool:
     if not data.startswith(b"GIF"):
         webp = data[8:16] == b"WEBPVP8X" and bool(data[20] & 2)
         return webp or (data.startswith(b"\x89PNG") and b"acTL" in data[: data.find(b"IDAT")])
-    position, frames = 13 + _colours(data[10]), 0
+    position = 13 + _colours(data[10])
+    frames = 0
     while (kind := data[position : position + 1]) in (b"!", b","):
         frames += kind == b","
         if frames == 2:

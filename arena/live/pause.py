@@ -7,7 +7,12 @@ from sqlalchemy import Column, Connection, Integer, Table, delete, insert, selec
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.live.queue import LiveError
 
-PAUSE = Table("pause", METADATA, Column("id", Integer, primary_key=True), Column("since", Moment, nullable=False))
+PAUSE = Table(
+    "pause",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("since", Moment, nullable=False),
+)
 """One row while live answers are paused."""
 PAUSED = (
     "The operators have paused live answers. Battles that are open can still be chosen in; "

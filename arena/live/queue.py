@@ -67,7 +67,9 @@ class LiveBudget:
                     yield piece
         except BudgetError as error:
             self.empty = str(error)
-            raise ModelError("spent", "the budget for live answers has no room for another") from error
+            raise ModelError(
+                "spent", "the budget for live answers has no room for another"
+            ) from error
 
 
 class GenerationQueue:
@@ -75,7 +77,8 @@ class GenerationQueue:
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
         """`check` is called before a question is asked, and raises LiveError while none may be."""
-        self._at_once, self._check = at_once, check
+        self._at_once = at_once
+        self._check = check
         self._generations: list[GenerationTask] = []
         """The running ones come first."""
 
@@ -88,13 +91,22 @@ class GenerationQueue:
         await asyncio.to_thread(self._check)
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
-            raise LiveError("{} others of your network wait for answers; please come back in a few minutes", mine)
+            raise LiveError(
+                "{} others of your network wait for answers; please come back in a few minutes",
+                mine,
+            )
         if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
-            raise LiveError("{} others are waiting for answers; please come back in a few minutes", self.waiting)
+            raise LiveError(
+                "{} others are waiting for answers; please come back in a few minutes", self.waiting
+            )
 
     def ahead(self, generation: "GenerationTask") -> int:
         """Number of tasks that must end before this one runs: 0 for a running one."""
-        return max(0, self._generations.index(generation) + 1 - self._at_once) if generation in self._generations else 0
+        return (
+            max(0, self._generations.index(generation) + 1 - self._at_once)
+            if generation in self._generations
+            else 0
+        )
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -136,7 +148,8 @@ class GenerationTask:
         network: str | None = None,
     ) -> None:
         """Start; `finish` is awaited when the answers have ended."""
-        self.side_by_side, self.network = side_by_side, network
+        self.side_by_side = side_by_side
+        self.network = network
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()
@@ -163,7 +176,8 @@ class GenerationTask:
 
     def tell(self) -> None:
         self._version += 1
-        news, self._news = self._news, asyncio.Event()
+        news = self._news
+        self._news = asyncio.Event()
         news.set()
 
     async def stop(self) -> None:
@@ -176,10 +190,13 @@ class GenerationTask:
         """Yield each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
-            seen, words = -1, dict.fromkeys(self.side_by_side.side_texts, 0)
+            seen = -1
+            words = dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.over:
                 side_texts = self.side_by_side.side_texts
-                texts: dict[Side, str] = {side: side_text.since(words[side]) for side, side_text in side_texts.items()}
+                texts: dict[Side, str] = {
+                    side: side_text.since(words[side]) for side, side_text in side_texts.items()
+                }
                 words = {side: side_text.shown for side, side_text in side_texts.items()}
                 yield texts
                 seen = await self.changed(seen)

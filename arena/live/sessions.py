@@ -31,7 +31,9 @@ DELAY_SECONDS = 0.5, 2.0
 """Between these, a delay is drawn before both answers begin: the first words come no later for a slow model."""
 FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
 STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
-LOST = "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
+LOST = (
+    "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
+)
 
 
 class LiveRequest(NamedTuple):
@@ -77,7 +79,11 @@ class LiveSessions:
         queue: GenerationQueue,
     ) -> None:
         self.vlms = tuple(vlms)
-        self._store, self._images, self._budget, self._lending, self._queue = store, images, budget, lending, queue
+        self._store = store
+        self._images = images
+        self._budget = budget
+        self._lending = lending
+        self._queue = queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
         self._of_voter: dict[int, int] = {}
@@ -88,7 +94,9 @@ class LiveSessions:
     def waiting(self) -> int:
         return self._queue.waiting
 
-    async def begin(self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]) -> LiveBattle:
+    async def begin(
+        self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]
+    ) -> LiveBattle:
         """Open a battle and let two models answer; the visitor's earlier battle in progress is stopped.
 
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
@@ -97,18 +105,24 @@ class LiveSessions:
         text = checked_text(item.instruction if item else request.instruction)
         count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
-            raise LiveError("A battle takes at most {} images, these are {}; take some out", MOST_IMAGES, count)
+            raise LiveError(
+                "A battle takes at most {} images, these are {}; take some out", MOST_IMAGES, count
+            )
         if not count:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
         pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
-        opening = Opening(text, count, item.id if item else None, request.keep, request.network, chance)
+        opening = Opening(
+            text, count, item.id if item else None, request.keep, request.network, chance
+        )
         async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.begin, voter, opening)
             try:
                 if item is None:
-                    files = await asyncio.to_thread(self._images.attach, voter, request.images, battle.id, request.keep)
+                    files = await asyncio.to_thread(
+                        self._images.attach, voter, request.images, battle.id, request.keep
+                    )
             except OwnImageError as error:
                 await self._end(battle.id, str(error))
                 raise
@@ -131,10 +145,17 @@ class LiveSessions:
         a, b = await asyncio.to_thread(self._store.models, before.id)
         by_name = {vlm.card.name: vlm for vlm in self.vlms}
         if a not in by_name or b not in by_name:
-            raise LiveError("A model of this battle is no longer here; choose A or B, or start another battle")
+            raise LiveError(
+                "A model of this battle is no longer here; choose A or B, or start another battle"
+            )
         vlms = sides(by_name[a], by_name[b])
-        if not all(_takes(vlm, conversation(before.said(side), checked, files)) for side, vlm in vlms.items()):
-            raise LiveError("With this the conversation is too long for the models; make it shorter, or choose A or B")
+        if not all(
+            _takes(vlm, conversation(before.said(side), checked, files))
+            for side, vlm in vlms.items()
+        ):
+            raise LiveError(
+                "With this the conversation is too long for the models; make it shorter, or choose A or B"
+            )
         asker = await self._asker(voter, network)
         async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
@@ -167,7 +188,9 @@ class LiveSessions:
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
             async with self._turn_of(voter):  # another tab may be about to have it answered
-                battle = await asyncio.to_thread(self._store.find, voter, token)  # or its answers have ended meanwhile
+                battle = await asyncio.to_thread(
+                    self._store.find, voter, token
+                )  # or its answers have ended meanwhile
         return battle
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
@@ -176,7 +199,8 @@ class LiveSessions:
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    ahead, choosable = self._queue.ahead(generation), generation.side_by_side.choosable
+                    ahead = self._queue.ahead(generation)
+                    choosable = generation.side_by_side.choosable
                     yield LiveState(battle, True, ahead, texts, choosable)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
@@ -208,7 +232,9 @@ class LiveSessions:
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
-            raise LimitError("You have compared these models as often as one voter may here. Thank you!")
+            raise LimitError(
+                "You have compared these models as often as one voter may here. Thank you!"
+            )
         chances = pair_chances([votes.get(frozenset(pair), 0) for pair in pairs]).tolist()
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
@@ -225,7 +251,8 @@ class LiveSessions:
         """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
         voter, network, payer = asker
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
-        others, newest = iter(self._coin.sample(self.vlms, len(self.vlms))), battle.turns[-1].question
+        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
+        newest = battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
             if live_budget.empty or battle.answered:
@@ -249,7 +276,8 @@ class LiveSessions:
         side_by_side = SideBySide(vlms, ask, substitute, delay=self._coin.uniform(*DELAY_SECONDS))
         earlier = self._generations.get(self._of_voter.get(voter, 0))
         generation = GenerationTask(self._queue, side_by_side, finish, network)
-        self._generations[battle.id], self._of_voter[voter] = generation, battle.id
+        self._generations[battle.id] = generation
+        self._of_voter[voter] = battle.id
         if earlier is not None:
             await earlier.stop()
 
@@ -257,14 +285,19 @@ class LiveSessions:
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
         if failures:
             await asyncio.to_thread(self._store.fail, failures)
-        unsaid = not battle.answered and not any(side_text.shown for side_text in ended.side_texts.values())
+        unsaid = not battle.answered and not any(
+            side_text.shown for side_text in ended.side_texts.values()
+        )
         if ended.ending == "void" or unsaid:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return
         a, b = (ended.side_texts[side] for side in SIDES)
-        models, answers = Names(a.vlm.card.name, b.vlm.card.name), Names(a.text, b.text)
+        models = Names(a.vlm.card.name, b.vlm.card.name)
+        answers = Names(a.text, b.text)
         known = [vlm.card.name for vlm in self.vlms]
-        named = await asyncio.to_thread(lambda: any(names_itself(answer, known) for answer in answers))
+        named = await asyncio.to_thread(
+            lambda: any(names_itself(answer, known) for answer in answers)
+        )
         stopped = ended.ending == "stopped" and not ended.choosable
         answered = Answered(models, answers, stopped, named, bool(failures))
         await asyncio.to_thread(self._store.answer, battle.id, answered)
@@ -279,15 +312,26 @@ def checked_text(text: str) -> str:
     if not text.strip():
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
-        raise LiveError("The text has {:,} characters; at most {:,} are taken. Make it shorter", len(text), MOST_TEXT)
-    if any(character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff" for character in text):
+        raise LiveError(
+            "The text has {:,} characters; at most {:,} are taken. Make it shorter",
+            len(text),
+            MOST_TEXT,
+        )
+    if any(
+        character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff"
+        for character in text
+    ):
         raise LiveError("The text holds characters that nobody can see; write it without them")
     return text.strip()
 
 
-def conversation(said: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]) -> list[Turn]:
+def conversation(
+    said: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]
+) -> list[Turn]:
     """The questions and answers so far and a new question, as a model is sent them: the images go with the first."""
-    turns = [turn for asked, answer in said for turn in (Turn("user", asked), Turn("assistant", answer))]
+    turns = [
+        turn for asked, answer in said for turn in (Turn("user", asked), Turn("assistant", answer))
+    ]
     first, *others = [*turns, Turn("user", question)]
     return [replace(first, images=tuple(files)), *others]
 
@@ -302,8 +346,12 @@ def _takes(vlm: VLM, turns: Conversation) -> bool:
 
 def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
     if len(vlms) < 2:
-        return LiveError("Live battles need two models; the operator can add some to the catalogue that MODELS names")
+        return LiveError(
+            "Live battles need two models; the operator can add some to the catalogue that MODELS names"
+        )
     if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
         most = sorted(vlm.card.images for vlm in vlms)[-2]
-        return LiveError("Two models that take {} images are not here; use at most {}", len(turn.images), most)
+        return LiveError(
+            "Two models that take {} images are not here; use at most {}", len(turn.images), most
+        )
     return LiveError("The instruction is too long for the models here; make it shorter")

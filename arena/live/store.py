@@ -68,7 +68,10 @@ class LiveBattle:
 
     def said(self, side: Side) -> list[tuple[str, str]]:
         """The questions that are answered, each with the answer of a side."""
-        return [(turn.question, turn.a if side == "a" else turn.b) for turn in self.turns[: self.answered]]
+        return [
+            (turn.question, turn.a if side == "a" else turn.b)
+            for turn in self.turns[: self.answered]
+        ]
 
     @property
     def settled(self) -> bool:
@@ -132,14 +135,19 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             known = set(connection.scalars(select(MODEL.c.name)))
-            shown = {row.display: row.name for row in connection.execute(select(MODEL.c.display, MODEL.c.name))}
+            shown = {
+                row.display: row.name
+                for row in connection.execute(select(MODEL.c.display, MODEL.c.name))
+            }
             fresh = [name for name in models if name not in known]
             if taken := [name for name in fresh if name in shown]:
                 raise LiveModelError(
                     f"The catalogue's model {taken[0]!r} has the name that {shown[taken[0]]!r} is shown by; rename one"
                 )
             if fresh:
-                connection.execute(insert(MODEL), [{"name": name, "display": name} for name in fresh])
+                connection.execute(
+                    insert(MODEL), [{"name": name, "display": name} for name in fresh]
+                )
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
@@ -149,7 +157,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
         values |= {"draw_probability": opening.draw_probability}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
-            battle = connection.execute(insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)).scalar_one()
+            battle = connection.execute(
+                insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)
+            ).scalar_one()
             self._ask(connection, battle, 1, opening.instruction)
             return self._stored(connection, battle)
 
@@ -165,9 +175,16 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def answer(self, battle: int, answered: Answered) -> None:
         """Store both answers; not what they say to a question that was erased meanwhile."""
-        newest = select(LIVE_QUESTION.c.number, LIVE_QUESTION.c.text).where(LIVE_QUESTION.c.battle_id == battle)
+        newest = select(LIVE_QUESTION.c.number, LIVE_QUESTION.c.text).where(
+            LIVE_QUESTION.c.battle_id == battle
+        )
         newest = newest.order_by(LIVE_QUESTION.c.number.desc()).limit(1).with_for_update()
-        values = {"battle_id": battle, "stopped": answered.stopped, "named": answered.named, "ended_at": now()}
+        values = {
+            "battle_id": battle,
+            "stopped": answered.stopped,
+            "named": answered.named,
+            "ended_at": now(),
+        }
         with self._database.write() as connection:
             values |= zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True)
             number, question = connection.execute(newest).one()
@@ -175,14 +192,20 @@ class LiveStore(ChoiceStore[LiveBattle]):
             values |= {"number": number, "answer_a": a, "answer_b": b}
             connection.execute(insert(LIVE_TURN).values(values))
             if answered.replaced:
-                connection.execute(update(LIVE_BATTLE).where(LIVE_BATTLE.c.id == battle).values(draw_probability=None))
+                connection.execute(
+                    update(LIVE_BATTLE)
+                    .where(LIVE_BATTLE.c.id == battle)
+                    .values(draw_probability=None)
+                )
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
         """Store that there is nothing to vote on, and why."""
         values = {"battle_id": battle, "reason": reason, "ended_at": now()}
         with self._database.write() as connection:
-            connection.execute(self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing())
+            connection.execute(
+                self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing()
+            )
         self._database.release(_held(battle))
 
     def is_elsewhere(self, battle: int) -> bool:
@@ -192,7 +215,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             codes = _codes(connection, [failure.model for failure in failures])
             for code, failure in zip(codes, failures, strict=True):
-                connection.execute(insert(LIVE_FAILURE).values(model_id=code, kind=failure.kind, failed_at=now()))
+                connection.execute(
+                    insert(LIVE_FAILURE).values(model_id=code, kind=failure.kind, failed_at=now())
+                )
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """The voter's last battle if it waits for a choice, for answers or for its reveal."""
@@ -210,7 +235,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
             if row.reason is not None:
                 raise ChoiceError("There is nothing to vote on in this battle; start another.")
             if row.answered == 0 or row.answered != row.asked:
-                raise ChoiceError("The answers are still coming; choose when both have ended, or press Stop.")
+                raise ChoiceError(
+                    "The answers are still coming; choose when both have ended, or press Stop."
+                )
             turns = _turns(connection, row.id)
             named = "named itself" if any(turn.named for turn in turns) else None
             outside: Outside | None = "stopped" if any(turn.stopped for turn in turns) else named
@@ -221,7 +248,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
     def models(self, battle: int) -> Names:
         """The bank's names of a battle's models, never for a page. Raises ChoiceError before a turn is answered."""
         with self._database.read() as connection:
-            turn = connection.execute(select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)).one_or_none()
+            turn = connection.execute(
+                select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)
+            ).one_or_none()
             if turn is None:
                 raise ChoiceError("The answers are still coming; ask when both have ended.")
             name = model_names(connection)
@@ -236,7 +265,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def failures(self) -> dict[str, int]:
         """Number of failed live answers of each model, by name; models without any are left out."""
-        query = select(MODEL.c.name, func.count().label("n")).join(LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id)
+        query = select(MODEL.c.name, func.count().label("n")).join(
+            LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id
+        )
         with self._database.read() as connection:
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 
@@ -252,14 +283,23 @@ def _held(battle: int) -> str:
 
 
 def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
-    known = {row.name: row.id for row in connection.execute(select(MODEL).where(MODEL.c.name.in_(names)))}
+    known = {
+        row.name: row.id for row in connection.execute(select(MODEL).where(MODEL.c.name.in_(names)))
+    }
     return [known[name] for name in names]
 
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
     begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images, row.keep)
-    state = (phase(row), _turns(connection, row.id), row.answered, row.reason, row.choice, row.outside)
+    state = (
+        phase(row),
+        _turns(connection, row.id),
+        row.answered,
+        row.reason,
+        row.choice,
+        row.outside,
+    )
     return LiveBattle(*begun, *state, attempt, row.began_at)
 
 
@@ -267,8 +307,13 @@ def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
     turn = LIVE_TURN.c
     same = (turn.battle_id == LIVE_QUESTION.c.battle_id) & (turn.number == LIVE_QUESTION.c.number)
     query = select(LIVE_QUESTION.c.text, turn.answer_a, turn.answer_b, turn.stopped, turn.named)
-    mine = query.select_from(LIVE_QUESTION.outerjoin(LIVE_TURN, same)).where(LIVE_QUESTION.c.battle_id == battle)
+    mine = query.select_from(LIVE_QUESTION.outerjoin(LIVE_TURN, same)).where(
+        LIVE_QUESTION.c.battle_id == battle
+    )
     rows = connection.execute(mine.order_by(LIVE_QUESTION.c.number))
     return tuple(
-        LiveTurn(row.text, row.answer_a or "", row.answer_b or "", bool(row.stopped), bool(row.named)) for row in rows
+        LiveTurn(
+            row.text, row.answer_a or "", row.answer_b or "", bool(row.stopped), bool(row.named)
+        )
+        for row in rows
     )

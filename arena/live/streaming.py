@@ -19,7 +19,9 @@ FRAME_SECONDS = 0.08
 """Least time between two frames."""
 MOST_SECONDS = 300.0
 """Time after which an unfinished answer counts as failed."""
-SURE_SECONDS, SURE_WORDS, UNSURE_PACE = 0.5, 5, 8.0
+SURE_SECONDS = 0.5
+SURE_WORDS = 5
+UNSURE_PACE = 8.0
 """Least time and words for a pace measured from the first words; below, it is measured from the question, and at least
 so many words a second: one short word that came late is no pace.
 """
@@ -27,7 +29,8 @@ MOST_BLANK = 1_000
 """Consecutive invisible characters after which a side is read no further."""
 PART = 1_000
 """Characters taken in at one go, before others on the loop have their turn."""
-REST_SECONDS, SLACK = 0.5, 0.85
+REST_SECONDS = 0.5
+SLACK = 0.85
 """The remaining side rests first and is then a little slower than both were, so that it looks the same whether its
 words have arrived already or still come in bursts.
 """
@@ -40,7 +43,9 @@ Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
 
 # Languages without spaces grow by characters: Thai to Khmer, kana, Han and full-width forms.
-_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+_DENSE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+)
 _WORD_END = re.compile(rf"(?<=[{_DENSE}])(?=[\s\S])|(?<=[^\s{_DENSE}])(?=[\s{_DENSE}])")
 
 log = logging.getLogger(__name__)
@@ -64,7 +69,8 @@ class WordBuffer:
         for word in _WORD_END.finditer(before + piece):
             end = word.start() - len(before)
             self._words.append("".join((*self._rest, piece[begin:end])))
-            self._rest, begin = [], end
+            self._rest = []
+            begin = end
         if begin < len(piece):
             self._rest.append(piece[begin:])
 
@@ -93,11 +99,15 @@ class SideText:
         """Add text. Raises ModelError when too many consecutive characters are invisible."""
         self.words.add(part)
         if visible_text(part).strip():
-            self.empty, self._blank = False, 0
+            self.empty = False
+            self._blank = 0
         else:
             self._blank += len(part)
         if self._blank > MOST_BLANK:
-            raise ModelError("blank", f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further")
+            raise ModelError(
+                "blank",
+                f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further",
+            )
 
     @property
     def complete(self) -> bool:
@@ -137,7 +147,9 @@ class SideBySide:
         self.side_texts: dict[Side, SideText] = {side: SideText(vlm) for side, vlm in vlms.items()}
         self.failures: list[SideFailure] = []
         self.ending: Ending | None = None
-        self._ask_model, self._substitute, self._patience = ask_model, substitute, patience
+        self._ask_model = ask_model
+        self._substitute = substitute
+        self._patience = patience
         self._delay = delay
         self._news = asyncio.Event()
 
@@ -145,7 +157,9 @@ class SideBySide:
     def choosable(self) -> bool:
         """Whether enough is shown to choose by: one answer whole, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
-        enough = all(side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts)
+        enough = all(
+            side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts
+        )
         return enough and any(side_text.complete for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
@@ -179,7 +193,11 @@ class SideBySide:
     async def _follow(self, side: Side) -> None:
         """Read a side to its end; if it fails before a word is shown, read a substitute, once."""
         failing = await self._read(side)
-        if failing is not None and not self.side_texts[side].shown and (other := self._substitute(side)) is not None:
+        if (
+            failing is not None
+            and not self.side_texts[side].shown
+            and (other := self._substitute(side)) is not None
+        ):
             self.side_texts[side] = SideText(other)
             failing = await self._read(side)
         if failing is not None:
@@ -189,7 +207,10 @@ class SideBySide:
         side_text = self.side_texts[side]
         failing: Failing | None = None
         try:
-            async with asyncio.timeout(self._patience), aclosing(self._ask_model(side, side_text.vlm)) as pieces:
+            async with (
+                asyncio.timeout(self._patience),
+                aclosing(self._ask_model(side, side_text.vlm)) as pieces,
+            ):
                 async for piece in pieces:
                     for start in range(0, len(piece), PART):
                         side_text.add(piece[start : start + PART])
@@ -272,9 +293,12 @@ class _FramePace:
         """Fix the pace once a side is complete, without the last growth: the end of a stream ends a word sooner."""
         if self.rate is not None or not self._grown:
             return
-        now, shown = _now(), self._grown[-1][1]
-        (first, at_first), (last, at_last) = self._grown[0], self._grown[max(0, len(self._grown) - 2)]
-        seconds, grown = last - first, at_last - at_first
+        now = _now()
+        shown = self._grown[-1][1]
+        (first, at_first) = self._grown[0]
+        (last, at_last) = self._grown[max(0, len(self._grown) - 2)]
+        seconds = last - first
+        grown = at_last - at_first
         if seconds < SURE_SECONDS or grown < SURE_WORDS:
             self.rate = SLACK * max(shown / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)
         else:
@@ -285,9 +309,11 @@ class _FramePace:
         """Show the rest of the remaining side within LAST_SECONDS: both streams have ended."""
         if self._finishes or self.rate is None:
             return
-        now, begin = _now(), max(_now(), self._settled[0])
+        now = _now()
+        begin = max(_now(), self._settled[0])
         self.rate = max(self.rate, (words - shown) / (LAST_SECONDS - (begin - now)))
-        self._settled, self._finishes = (begin, shown), True
+        self._settled = (begin, shown)
+        self._finishes = True
 
     def allowed(self) -> int:
         """The number of words that the remaining side may show by now."""

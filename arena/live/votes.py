@@ -6,9 +6,26 @@ Votes on visitors' own images and live votes on the bank's items are two sources
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func, literal, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    select,
+)
 
-from arena.battles.tables import LIVE, LIVE_BATTLE, LIVE_VOTE, LIVE_WINS, open_ranked_votes, ranked_votes
+from arena.battles.tables import (
+    LIVE,
+    LIVE_BATTLE,
+    LIVE_VOTE,
+    LIVE_WINS,
+    open_ranked_votes,
+    ranked_votes,
+)
 
 
 class LiveSource(NamedTuple):
@@ -19,19 +36,31 @@ class LiveSource(NamedTuple):
     """1: visitors' own images, 0: the bank's items."""
 
 
-LIVE_SOURCES = (LiveSource("Own images, answered live", 1), LiveSource("Items of the bank, answered live", 0))
+LIVE_SOURCES = (
+    LiveSource("Own images, answered live", 1),
+    LiveSource("Items of the bank, answered live", 0),
+)
 
 _MINE = (LIVE_WINS.c.own == bindparam("source")) & (LIVE_WINS.c.multi == bindparam("multi"))
 LIVE_CHANGED = select(
-    literal_column("0").label("family_id"), LIVE_WINS.c.winner, LIVE_WINS.c.loser, LIVE_WINS.c.n, LIVE_WINS.c.left_n
+    literal_column("0").label("family_id"),
+    LIVE_WINS.c.winner,
+    LIVE_WINS.c.loser,
+    LIVE_WINS.c.n,
+    LIVE_WINS.c.left_n,
 ).where(_MINE, LIVE_WINS.c.change >= bindparam("since"))
 """The rows of `WinCounts.take`, for a source's code (as a bool), a kind of images and the number of a change."""
 LIVE_TOTAL = select(func.sum(LIVE_WINS.c.n)).where(_MINE)
 """The number of ranked votes of a source's code (as a bool) and a kind of images."""
 _LEFT = case((LIVE_VOTE.c.choice == "a", 1), else_=0)
 LIVE_OPEN = (
-    open_ranked_votes(literal_column("0"), LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count(), func.sum(_LEFT))
-    .where(LIVE_BATTLE.c.item_id.is_(None) == bindparam("source"), (LIVE_BATTLE.c.images > 1) == bindparam("multi"))
+    open_ranked_votes(
+        literal_column("0"), LIVE_VOTE.c.winner, LIVE_VOTE.c.loser, func.count(), func.sum(_LEFT)
+    )
+    .where(
+        LIVE_BATTLE.c.item_id.is_(None) == bindparam("source"),
+        (LIVE_BATTLE.c.images > 1) == bindparam("multi"),
+    )
     .group_by(LIVE_VOTE.c.winner, LIVE_VOTE.c.loser)
 )
 """The part of the win counts that may still be undone, in the same columns."""
@@ -40,12 +69,15 @@ LIVE_OPEN = (
 def live_sources(connection: Connection) -> list[LiveSource]:
     """The sources of live votes with at least one final ranked vote."""
     vote = ranked_votes(LIVE_VOTE.c.id).limit(1)
-    return [one for one in LIVE_SOURCES if connection.execute(vote.where(of_source(one.code))).first()]
+    return [
+        one for one in LIVE_SOURCES if connection.execute(vote.where(of_source(one.code))).first()
+    ]
 
 
 def live_vote_rows(source: int, multi: bool) -> Select:
     """A SELECT over a source's ranked votes, of family 0; each battle on own images counts as an item of its own."""
-    battle, vote = LIVE_BATTLE.c, LIVE_VOTE.c
+    battle = LIVE_BATTLE.c
+    vote = LIVE_VOTE.c
     query = ranked_votes(
         (battle.id if source else battle.item_id).label("item"),
         literal(True).label("known"),

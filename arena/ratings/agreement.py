@@ -159,7 +159,9 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
     for chosen, contests in kinds.items():
         levels[chosen.level] += contests
         alike[sum(chosen)] += contests
-    decided = [(level, contests) for level, contests in levels.items() if 2 * level.most > level.votes]
+    decided = [
+        (level, contests) for level, contests in levels.items() if 2 * level.most > level.votes
+    ]
     return People(
         contests=kinds.total(),
         votes=sum(votes * contests for votes, contests in alike.items()),
@@ -173,7 +175,9 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
     )
 
 
-def reproductions(choices: Mapping[Contest, Choices], measures: Iterable[Measure]) -> tuple[Reproduction, ...]:
+def reproductions(
+    choices: Mapping[Contest, Choices], measures: Iterable[Measure]
+) -> tuple[Reproduction, ...]:
     """How often each measure reproduces the majorities, best first; measures without a preference last."""
     decided = {contest: chosen for contest, chosen in choices.items() if chosen.majority != "tie"}
     return ranked(_reproduction(decided, measure) for measure in measures)
@@ -181,7 +185,9 @@ def reproductions(choices: Mapping[Contest, Choices], measures: Iterable[Measure
 
 def ranked(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
     """Reproductions of measures, best first; measures without a preference last."""
-    return tuple(sorted(found, key=lambda one: (one.overall.n == 0, -(one.overall.value or 0), one.measure)))
+    return tuple(
+        sorted(found, key=lambda one: (one.overall.n == 0, -(one.overall.value or 0), one.measure))
+    )
 
 
 def coin(contest: Contest) -> Preference:
@@ -194,7 +200,9 @@ def random_score(item: str, model: str) -> float:
     return int.from_bytes(_hash("score", item, model)[:7]) / (1 << 56)
 
 
-def by_scores(name: str, scores: Mapping[tuple[str, str], float], contests: Iterable[Contest]) -> Measure:
+def by_scores(
+    name: str, scores: Mapping[tuple[str, str], float], contests: Iterable[Contest]
+) -> Measure:
     """Preferences of a metric from its scores by (item, model): the higher score wins."""
     preferences: dict[Contest, Preference] = {}
     for contest in contests:
@@ -210,7 +218,9 @@ def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
     for item, model_a, model_b, winner, judge in verdicts:
         contest = contest_of(item, model_a, model_b)
         better = {"a": model_a, "b": model_b, "tie": None}[winner]
-        judges.setdefault(judge, {})[contest] = _preferred(better == contest.first, better == contest.second)
+        judges.setdefault(judge, {})[contest] = _preferred(
+            better == contest.first, better == contest.second
+        )
     return tuple(Measure(judge, preferences) for judge, preferences in judges.items())
 
 
@@ -232,7 +242,9 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
             continue
         ties += preferred == "tie"
         seen[chosen.level] += 1
-        hits[chosen.level] += (coin(contest) if preferred == "tie" else preferred) == chosen.majority
+        hits[chosen.level] += (
+            coin(contest) if preferred == "tie" else preferred
+        ) == chosen.majority
     levels = {chosen.level for chosen in decided.values()}
     return Reproduction(
         measure=measure.name,
@@ -279,9 +291,12 @@ def _alpha(weights: Floats, counts: Floats) -> Floats:
 def _ac1(weights: Floats, counts: Floats) -> Floats:
     """Gwet's (2008) AC1 of each draw (draws x kinds) with its mirror image; NaN without contests."""
     first, second = counts.T
-    votes, contests = first + second, weights.sum(1)
+    votes = first + second
+    contests = weights.sum(1)
     agreed = weights @ ((first * (first - 1) + second * (second - 1)) / (votes * (votes - 1)))
-    return 2 * np.divide(agreed, contests, out=np.full(len(weights), np.nan), where=contests > 0) - 1
+    return (
+        2 * np.divide(agreed, contests, out=np.full(len(weights), np.nan), where=contests > 0) - 1
+    )
 
 
 def _hash(*parts: str) -> bytes:

@@ -56,14 +56,22 @@ class Served:
         left[:, [one.item for one in seat]] = False
         return left
 
-    def assign(self, pair: int, left: np.ndarray, probability: float, coin: np.random.Generator) -> Assigned:
+    def assign(
+        self, pair: int, left: np.ndarray, probability: float, coin: np.random.Generator
+    ) -> Assigned:
         """The item left that is least served with this pair, among equals the one least served at all."""
         items = np.flatnonzero(left[pair])
-        order = np.lexsort((coin.random(len(items)), self.votes.sum(0)[items], self.votes[pair, items]))
-        return Assigned(int(self.pairs[0][pair]), int(self.pairs[1][pair]), int(items[order[0]]), probability)
+        order = np.lexsort(
+            (coin.random(len(items)), self.votes.sum(0)[items], self.votes[pair, items])
+        )
+        return Assigned(
+            int(self.pairs[0][pair]), int(self.pairs[1][pair]), int(items[order[0]]), probability
+        )
 
 
-def balanced(served: Served, seat: Sequence[Assigned], size: int, coin: np.random.Generator) -> Assigned | None:
+def balanced(
+    served: Served, seat: Sequence[Assigned], size: int, coin: np.random.Generator
+) -> Assigned | None:
     """The next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if none is left.
 
     A pair is drawn only if the rest of the seat can still be filled: t tuples can where models that may stand in c
@@ -71,8 +79,11 @@ def balanced(served: Served, seat: Sequence[Assigned], size: int, coin: np.rando
     """
     low, high = served.pairs
     used = np.bincount([model for one in seat for model in one[:2]], minlength=served.models)
-    room, after = -(-2 * size // served.models) + 1 - used, size - len(seat) - 1
-    usable = np.minimum(room, after).sum() - (room <= after)[low] - (room <= after)[high] >= 2 * after
+    room = -(-2 * size // served.models) + 1 - used
+    after = size - len(seat) - 1
+    usable = (
+        np.minimum(room, after).sum() - (room <= after)[low] - (room <= after)[high] >= 2 * after
+    )
     left = served.tuples_left(seat)
     able = left.any(1) & (room[low] > 0) & (room[high] > 0) & usable
     if after < 0 or not able.any():
@@ -95,7 +106,10 @@ def aim(fit: Strengths, orders: Sequence[Order]) -> tuple[int, int] | None:
 
 
 def settle(
-    served: Served, seat: Sequence[Assigned], aimed: tuple[int, int] | None, coin: np.random.Generator
+    served: Served,
+    seat: Sequence[Assigned],
+    aimed: tuple[int, int] | None,
+    coin: np.random.Generator,
 ) -> Assigned | None:
     """The next tuple of a seat: of the aimed pair, or in a share UNIFORM of draws of any; None if none is left."""
     left = served.tuples_left(seat)
@@ -109,7 +123,9 @@ def settle(
     return served.assign(int(pairs[drawn]), left, float(chances[drawn]), coin)
 
 
-def fixed(served: Served, seat: Sequence[Assigned], tuples: Sequence[tuple[int, int, int]]) -> Assigned | None:
+def fixed(
+    served: Served, seat: Sequence[Assigned], tuples: Sequence[tuple[int, int, int]]
+) -> Assigned | None:
     """The first tuple of a list (lower model, higher model, item) that the seat may have; None if none is left."""
     left = served.tuples_left(seat)
     able = (one for one in tuples if left[pair_number(*one[:2], served.models), one[2]])

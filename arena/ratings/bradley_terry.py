@@ -86,7 +86,9 @@ class Strengths:
         """Matrix that centres strengths on their component's mean."""
         numbered = ~np.isnan(self.ratings)
         same = self.comparable & numbered[:, None] & numbered[None, :]
-        moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(same.sum(1, keepdims=True), 1)
+        moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(
+            same.sum(1, keepdims=True), 1
+        )
         return moved.astype(np.float64, copy=False)
 
     def rated(self, strengths: Floats) -> Floats:
@@ -109,7 +111,12 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
     if the fit does not converge, ValueError for a number out of range.
     """
     wins = np.asarray(wins, np.float64)
-    if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or not np.isfinite(wins).all() or (wins < 0).any():
+    if (
+        wins.ndim != 2
+        or wins.shape[0] != wins.shape[1]
+        or not np.isfinite(wins).all()
+        or (wins < 0).any()
+    ):
         raise ValueError("wins are a square matrix of finite numbers from 0")
     if wins.diagonal().any():
         raise ValueError("a model cannot beat itself")
@@ -117,7 +124,9 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
         raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
     groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
     same = groups.comparable
-    fitted = _newton(_Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start)
+    fitted = _newton(
+        _Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start
+    )
     numbered = (groups.components >= 0) & ((same.sum(1) > 1) | bool(prior))
     placed = Strengths(
         ratings=np.where(numbered, 0.0, np.nan),
@@ -150,7 +159,9 @@ def mean_win_chances(fit: Strengths) -> Floats:
 def _rivals(fit: Strengths) -> np.ndarray:
     """Mask of pairs with a predicted win share: models x models."""
     numbered = ~np.isnan(fit.ratings)
-    return fit.comparable & numbered[:, None] & numbered[None, :] & ~np.eye(len(numbered), dtype=bool)
+    return (
+        fit.comparable & numbered[:, None] & numbered[None, :] & ~np.eye(len(numbered), dtype=bool)
+    )
 
 
 def _reach(links: np.ndarray) -> np.ndarray:
@@ -189,7 +200,9 @@ def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
     """Number the groups of an equivalence relation, the largest first, equal ones by their first model."""
     first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
-    groups = sorted(set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group))
+    groups = sorted(
+        set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group)
+    )
     components = np.full(len(together), -1)
     for number, group in enumerate(groups):
         components[(first == group) & played] = number
@@ -198,7 +211,8 @@ def _components(together: np.ndarray, played: np.ndarray) -> Codes:
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
     """Status of each model, from who beat whom, which models battles link, and which wins link both ways."""
-    won, lost = beat.any(1), beat.any(0)
+    won = beat.any(1)
+    lost = beat.any(0)
     size = mutual.sum(1)
     largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
     # Of two equally large groups neither is the main body: both are separated.
@@ -233,7 +247,8 @@ class _Likelihood:
 
     def __init__(self, wins: Floats, comparable: np.ndarray, prior: float) -> None:
         within = wins * comparable
-        self._comparable, self._prior = comparable, prior
+        self._comparable = comparable
+        self._prior = prior
         self._games = within + within.T
         self.won = within.sum(1)
 
@@ -259,7 +274,8 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
     the square of a step predicts the length of the next.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
-    strengths, point = start, likelihood.at(start)
+    strengths = start
+    point = likelihood.at(start)
     for steps in range(STEPS):
         if point.residual <= rounding:
             return _Fitted(strengths, point, steps)
@@ -278,7 +294,10 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
                 return _Fitted(strengths, point, steps)
             move = move / 2
             climb = climb / 2
-        strengths, point = strengths + move, further
+        strengths = strengths + move
+        point = further
         if length**2 < SETTLED:
             return _Fitted(strengths, point, steps + 1)
-    raise ConvergenceError(f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {point.residual:.3g} wins")
+    raise ConvergenceError(
+        f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {point.residual:.3g} wins"
+    )

@@ -23,14 +23,17 @@ def cluster_codes(votes: Votes, cluster: Cluster | Literal["item and voter"]) ->
             raise VotesError("these votes do not say who cast them: clusters by voter need it")
         return _from_0(votes.voters)
     if votes.items is None:
-        raise VotesError(f"these votes do not say which item they are about: clusters by {cluster} need it")
+        raise VotesError(
+            f"these votes do not say which item they are about: clusters by {cluster} need it"
+        )
     item = _from_0(votes.items)
     if cluster == "item":
         return item
     if cluster == "item and voter":
         voter = cluster_codes(votes, "voter")
         return _from_0(item * (int(voter.max(initial=0)) + 1) + voter)
-    low, high = np.minimum(votes.a, votes.b).astype(np.int64), np.maximum(votes.a, votes.b)
+    low = np.minimum(votes.a, votes.b).astype(np.int64)
+    high = np.maximum(votes.a, votes.b)
     return _from_0((item * votes.models + low) * votes.models + high)
 
 
@@ -41,7 +44,8 @@ def effective_number(sizes: Codes) -> float:
 
 def _from_0(codes: Codes) -> Codes:
     """The same codes without gaps; those that are dense already are counted, which is quicker than sorting them."""
-    low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+    low = int(codes.min(initial=0))
+    high = int(codes.max(initial=0))
     if high - low > 2 * len(codes) + 1000:
         return np.unique(codes, return_inverse=True)[1]
     shifted = codes.astype(np.int64) - low

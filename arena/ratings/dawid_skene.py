@@ -10,7 +10,8 @@ import numpy as np
 
 from arena.ratings.votes import Codes, Floats
 
-ROUNDS, STILL = 1000, 1e-9
+ROUNDS = 1000
+STILL = 1e-9
 """Most rounds of EM, and the change of a probability from which on nothing moves."""
 _LEAST = 1e-10
 
@@ -31,7 +32,8 @@ class Confusions(NamedTuple):
 
 def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
     """Fit the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
-    workers, tasks = int(worker.max(initial=-1)) + 1, int(task.max(initial=-1)) + 1
+    workers = int(worker.max(initial=-1)) + 1
+    tasks = int(task.max(initial=-1)) + 1
     better = np.zeros((tasks, 2))
     np.add.at(better, (task, answer), 1.0)
     better /= np.maximum(better.sum(1, keepdims=True), 1)
@@ -40,7 +42,8 @@ def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
         fit = np.tile(np.log(np.maximum(better.mean(0), _LEAST)), (tasks, 1))
         np.add.at(fit, task, log_says[worker, answer])
         fit = np.exp(fit - fit.max(1, keepdims=True))
-        before, better = better, fit / fit.sum(1, keepdims=True)
+        before = better
+        better = fit / fit.sum(1, keepdims=True)
         if np.abs(better - before).max() < STILL:
             break
     return Confusions(_says(worker, answer, better[task], workers), better)

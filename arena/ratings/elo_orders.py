@@ -28,19 +28,28 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
     """
     if rounds < 1:
         raise ValueError("Elo over orders takes at least one round")
-    n, m, packed = len(votes), votes.models, _packed(votes)
+    n = len(votes)
+    m = votes.models
+    packed = _packed(votes)
     coin = np.random.default_rng(seed)
-    shuffled = np.concatenate([coin.permutation(packed) for _ in range(-(-rounds // ORDERS_A_SHUFFLE))])
+    shuffled = np.concatenate(
+        [coin.permutation(packed) for _ in range(-(-rounds // ORDERS_A_SHUFFLE))]
+    )
     stride = coin.integers(1, max(1, n), rounds, endpoint=True)
     while (shared := np.gcd(stride, n) > 1).any():
         stride[shared] = coin.integers(1, n, int(shared.sum()), endpoint=True)
-    offset, order = coin.integers(0, max(1, n), rounds), np.arange(rounds)
-    ratings, rate = np.zeros(rounds * m), 1 / ELO.points
+    offset = coin.integers(0, max(1, n), rounds)
+    order = np.arange(rounds)
+    ratings = np.zeros(rounds * m)
+    rate = 1 / ELO.points
     for first in range(0, n, STEPS_AT_ONCE):
         hops = offset + stride * np.arange(first, min(first + STEPS_AT_ONCE, n))[:, None]
         met = shuffled.take(hops - hops // n * n + order // ORDERS_A_SHUFFLE * n)  # quicker than %
-        for a, b, score in zip(order * m + (met >> 17), order * m + (met >> 2 & 32767), 0.5 * (met & 3), strict=True):
-            rating_a, rating_b = ratings.take(a), ratings.take(b)
+        for a, b, score in zip(
+            order * m + (met >> 17), order * m + (met >> 2 & 32767), 0.5 * (met & 3), strict=True
+        ):
+            rating_a = ratings.take(a)
+            rating_b = ratings.take(b)
             gain = ELO.k * (score - 1 / (1 + np.exp(rate * (rating_b - rating_a))))
             ratings[a] = rating_a + gain
             ratings[b] = rating_b - gain

@@ -46,7 +46,9 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     leads = [_Lead(fit, tied, leader, int(model)) for model in members if model != leader]
     leads.sort(key=lambda lead: lead.estimate())
     found = [
-        (int(removed.sum()), lead.rival, removed) for lead in leads[:RIVALS] if (removed := lead.undone()) is not None
+        (int(removed.sum()), lead.rival, removed)
+        for lead in leads[:RIVALS]
+        if (removed := lead.undone()) is not None
     ]
     if not found:
         return None
@@ -69,7 +71,9 @@ class _Lead:
     """The leader's lead over one rival, and the votes that hold it up."""
 
     def __init__(self, fit: Strengths, ties: Floats, leader: int, rival: int) -> None:
-        self._fit, self._leader, self.rival = fit, leader, rival
+        self._fit = fit
+        self._leader = leader
+        self.rival = rival
         # Votes by kind: first who beat whom, then, each pair once, who tied with whom.
         self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
         self._order_by(fit)
@@ -79,10 +83,12 @@ class _Lead:
         pull = fit.inverse[self._leader] - fit.inverse[self.rival]
         chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
         of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
-        influence, votes = np.stack([of_win, (of_win + of_win.T) / 2]).ravel(), self._votes.ravel()
+        influence = np.stack([of_win, (of_win + of_win.T) / 2]).ravel()
+        votes = self._votes.ravel()
         order = np.argsort(-influence, kind="stable")
         self._order = order[(influence[order] > 0) & (votes[order] > 0)]
-        self._counts, self._influence = votes[self._order], influence[self._order]
+        self._counts = votes[self._order]
+        self._influence = influence[self._order]
         self._ends = np.cumsum(self._counts)
 
     def estimate(self) -> float:
@@ -109,7 +115,9 @@ class _Lead:
     def _fewest(self) -> _Removal | None:
         """Fewest removals in this order that put the rival ahead, by doubling and then bisection; None if none do."""
         total = int(self._ends[-1]) if len(self._ends) else 0
-        few, many, apart = 0, max(1, round(min(self.estimate(), total))), total + 1
+        few = 0
+        many = max(1, round(min(self.estimate(), total)))
+        apart = total + 1
         while not (found := self._removal(many)).is_ahead:
             if found.is_apart:
                 apart = many
@@ -130,4 +138,9 @@ class _Lead:
         wins = taken[0] + (taken[1] + taken[1].T) / 2
         left = bradley_terry(self._fit.wins - wins, self._fit.prior)
         is_apart = not left.comparable[self.rival, self._leader]
-        return _Removal(wins, left, not is_apart and left.ratings[self.rival] > left.ratings[self._leader], is_apart)
+        return _Removal(
+            wins,
+            left,
+            not is_apart and left.ratings[self.rival] > left.ratings[self._leader],
+            is_apart,
+        )

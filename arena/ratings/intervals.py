@@ -68,7 +68,8 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     bread = fit.centring() @ fit.inverse * ELO.points
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
     covariance = bread @ spread.scores @ bread.T
-    variance, alone = _variances(bread, spread.scores), _variances(bread, spread.alone)
+    variance = _variances(bread, spread.scores)
+    alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
     if cluster == "item" and votes.voters is not None:
         reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance))
@@ -77,11 +78,15 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     if few.any():
         flat = np.maximum(_variances(bread, fit.information), alone)
         reach = np.where(few, np.maximum(reach, NORMAL * np.sqrt(flat)), reach)
-    scale = np.divide(reach, NORMAL * np.sqrt(variance), out=np.zeros(len(reach)), where=variance > 0)
+    scale = np.divide(
+        reach, NORMAL * np.sqrt(variance), out=np.zeros(len(reach)), where=variance > 0
+    )
     covariance *= np.outer(scale, scale)
     covariance[np.diag_indices_from(covariance)] = (reach / NORMAL) ** 2
     reach = np.where(np.isnan(fit.ratings), np.nan, reach)
-    return Intervals(fit.ratings - reach, fit.ratings + reach, covariance, cluster, spread.clusters, few)
+    return Intervals(
+        fit.ratings - reach, fit.ratings + reach, covariance, cluster, spread.clusters, few
+    )
 
 
 def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
@@ -144,7 +149,9 @@ class _Terms(NamedTuple):
 
     def squared(self, column: Floats, models: int) -> Floats:
         """Sum of the outer products of the scores of single votes: models x models."""
-        square = summed(self.a.astype(np.int64) * models + self.b, column**2, models * models).reshape(models, models)
+        square = summed(
+            self.a.astype(np.int64) * models + self.b, column**2, models * models
+        ).reshape(models, models)
         square += square.T
         return np.diag(square.sum(1)) - square
 
@@ -156,11 +163,21 @@ class _Terms(NamedTuple):
 
 
 def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
-    a, b, won = votes.a, votes.b, SCORES[votes.outcome]
+    a = votes.a
+    b = votes.b
+    won = SCORES[votes.outcome]
     pair = a.astype(np.int64) * votes.models + b
     chance = fit.chances.ravel()[pair]
     weight = fit.comparable.ravel()[pair] * (1.0 if votes.weights is None else votes.weights)
-    return _Terms(a, b, cluster, weight * (won - chance), weight * chance * (1 - chance), weight, weight * (won - 0.5))
+    return _Terms(
+        a,
+        b,
+        cluster,
+        weight * (won - chance),
+        weight * chance * (1 - chance),
+        weight,
+        weight * (won - 0.5),
+    )
 
 
 def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
@@ -176,12 +193,14 @@ def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
 
 def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
     """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002)."""
-    terms, m = _terms(fit, votes, cluster), votes.models
+    terms = _terms(fit, votes, cluster)
+    m = votes.models
     clusters = int(cluster.max(initial=-1)) + 1
     scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
     single = np.bincount(cluster, minlength=clusters)[cluster] == 1
     if single.any():  # in closed form, since files without items have a cluster for each vote
-        part, terms = terms.take(np.flatnonzero(single)), terms.take(np.flatnonzero(~single))
+        part = terms.take(np.flatnonzero(single))
+        terms = terms.take(np.flatnonzero(~single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
         leverage = part.leverage(fit)
         scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
@@ -198,10 +217,13 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
         size += sizes.sum(0)
         squares += (sizes**2).sum(0)
         decided += (part.by_model(part.lean, rows, m) != 0).sum(0)
-        score, of_these = part.by_model(part.surprise, rows, m), leverage[first : first + rows]
+        score = part.by_model(part.surprise, rows, m)
+        of_these = leverage[first : first + rows]
         if (noted := of_these > NOTED).any():
             pull = score @ fit.inverse
-            moved = (pull.ravel()[part.cluster * m + part.a] - pull.ravel()[part.cluster * m + part.b]) * part.told
+            moved = (
+                pull.ravel()[part.cluster * m + part.a] - pull.ravel()[part.cluster * m + part.b]
+            ) * part.told
             echo = part.by_model(moved, rows, m) * noted[:, None]
             bent = (pull * echo).sum(1) > BENT * (pull * score).sum(1)
             score += echo
@@ -222,7 +244,8 @@ class _Heavy:
     def __init__(self, fit: Strengths, terms: _Terms) -> None:
         self.models, place = np.unique(np.concatenate([terms.a, terms.b]), return_inverse=True)
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
-        k, (a, b) = len(self.models), place.reshape(2, -1)
+        k = len(self.models)
+        (a, b) = place.reshape(2, -1)
         between = summed(a * k + b, terms.told, k * k).reshape(k, k)
         between += between.T
         self._told = np.diag(between.sum(1)) - between
@@ -237,7 +260,9 @@ class _Heavy:
 
     def decided_alone(self) -> Floats:
         """Expected square of the score where this cluster outweighs all others, each pair by one vote."""
-        if (self._shares * self._shares.T).sum() <= ALONE**2:  # the eigenvalues' sum of squares: none is above ALONE
+        if (
+            self._shares * self._shares.T
+        ).sum() <= ALONE**2:  # the eigenvalues' sum of squares: none is above ALONE
             return np.zeros_like(self._told)
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._told @ root)
@@ -245,7 +270,9 @@ class _Heavy:
         return direction * np.where(share > ALONE, share * self._votes_a_pair, 0) @ direction.T
 
 
-def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread, variance: Floats) -> Floats:
+def _reach_by_voters(
+    fit: Strengths, votes: Votes, bread: Floats, items: _Spread, variance: Floats
+) -> Floats:
     """Reach of intervals by item and by voter (Cameron, Gelbach and Miller 2011); 0 with few voters.
 
     Voters add what they spread beyond the clusters of item and voter: nothing where none votes twice.
@@ -254,23 +281,34 @@ def _reach_by_voters(fit: Strengths, votes: Votes, bread: Floats, items: _Spread
     if effective_number(np.bincount(voters_of, minlength=1)) < FEW:
         return np.zeros(votes.models)
     voters = _spread(fit, votes, voters_of)
-    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, _both_scores(fit, votes)), 0)
-    return student_quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(variance + added)
+    added = np.maximum(
+        _variances(bread, voters.scores) - _variances(bread, _both_scores(fit, votes)), 0
+    )
+    return student_quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(
+        variance + added
+    )
 
 
 def _both_scores(fit: Strengths, votes: Votes) -> Floats:
     """Return what `_spread` sums up by item and voter; the many clusters that need no correction are summed sparse."""
-    terms, m = _terms(fit, votes, cluster_codes(votes, "item and voter")), votes.models
+    terms = _terms(fit, votes, cluster_codes(votes, "item and voter"))
+    m = votes.models
     cluster = terms.cluster
-    light = (np.bincount(cluster) > 1) & (summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED)
+    light = (np.bincount(cluster) > 1) & (
+        summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED
+    )
     plain = light[cluster]
-    scores = _spread(fit, votes.take(~plain), np.unique(cluster[~plain], return_inverse=True)[1]).scores
+    scores = _spread(
+        fit, votes.take(~plain), np.unique(cluster[~plain], return_inverse=True)[1]
+    ).scores
     if plain.any():
         from scipy.sparse import csr_array
 
         part = terms.take(plain)
         places = np.tile(part.cluster, 2), np.concatenate([part.a, part.b])
-        score = csr_array((np.concatenate([part.surprise, -part.surprise]), places), shape=(len(light), m))
+        score = csr_array(
+            (np.concatenate([part.surprise, -part.surprise]), places), shape=(len(light), m)
+        )
         scores += (score.T @ score).toarray()
     return scores
 

@@ -29,7 +29,13 @@ SPREAD = 110.0
 """Standard deviation, in rating points, of the strengths of models before any vote."""
 POWER = 0.8
 """Probability with which an order of the smallest gap is settled after the planned votes."""
-_FRACTIONS = {1 / 5: "a fifth", 1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
+_FRACTIONS = {
+    1 / 5: "a fifth",
+    1 / 4: "a quarter",
+    1 / 3: "a third",
+    1 / 2: "half",
+    2 / 3: "two thirds",
+}
 _NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 _POWER_QUANTILE = NormalDist().inv_cdf(POWER)
 
@@ -83,8 +89,11 @@ class Plan:
         """
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
-        told, root = _laplacian(deviation**2), _laplacian(deviation)
-        mean = 1 / len(told)  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
+        told = _laplacian(deviation**2)
+        root = _laplacian(deviation)
+        mean = 1 / len(
+            told
+        )  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
         inverse: Floats = np.linalg.inv(told + mean).astype(np.float64, copy=False) - mean
         couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
         return inverse, inverse @ couples @ inverse
@@ -122,7 +131,9 @@ def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()
     known = {"within_tuple": items.same, "within_item": items.other}
     if votes.voters is not None:
         known["within_worker"] = _shared(votes, residual, cluster_codes(votes, "voter")).other
-    return replace(otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None})
+    return replace(
+        otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None}
+    )
 
 
 class _Shared(NamedTuple):
@@ -133,7 +144,8 @@ class _Shared(NamedTuple):
 
 
 def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
-    m, sign = votes.models, np.where(votes.a < votes.b, 1.0, -1.0)
+    m = votes.models
+    sign = np.where(votes.a < votes.b, 1.0, -1.0)
     clusters = int(cluster.max(initial=-1)) + 1
     pair = (cluster * m + np.minimum(votes.a, votes.b)) * m + np.maximum(votes.a, votes.b)
     tuples, of_tuple = np.unique(pair, return_inverse=True)
@@ -146,14 +158,17 @@ def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
         same = float((by_tuple**2).sum() - (column**2).sum())
         return same, float((by_model**2).sum() - 2 * (column**2).sum()) - 2 * same
 
-    products, numbers = couples(residual, -1.0), couples(np.ones(len(votes)), 1.0)
+    products = couples(residual, -1.0)
+    numbers = couples(np.ones(len(votes)), 1.0)
     return _Shared(*(total / n if n else None for total, n in zip(products, numbers, strict=True)))
 
 
 def covariance(plan: Plan, votes: float, each: int) -> Floats:
     """Covariance of the strengths after this many votes, `each` on a tuple: models x models."""
-    rho, pairs = plan.correlations, plan.pairs
-    alike, across = votes * (1 + (each - 1) * rho.within_tuple), 0.0
+    rho = plan.correlations
+    pairs = plan.pairs
+    alike = votes * (1 + (each - 1) * rho.within_tuple)
+    across = 0.0
     for clusters, weight, tuples in (
         (plan.items, rho.within_item * each**2, votes / each / plan.items),
         (votes / plan.seat, rho.within_worker, plan.seat),
@@ -176,8 +191,11 @@ def cost(plan: Plan, each: int) -> Cost:
     Raises `PlanError` if nothing is wanted.
     """
     if plan.half_width is None and plan.gap is None:
-        raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be settled")
-    few, many = 0, plan.pairs * plan.items
+        raise PlanError(
+            "a plan needs a wanted half width, or the smallest gap that is to be settled"
+        )
+    few = 0
+    many = plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)
     while is_enough and many - few > 1:
         middle = (few + many) // 2
@@ -193,10 +211,17 @@ def comparison(found: Sequence[Cost]) -> list[str]:
     """What one vote per tuple costs beside several that follow it, in words; nothing where it is not cheaper."""
     lines = []
     for one, cost in combinations(found, 2):
-        if one.each == 1 and one.is_enough and cost.is_enough and (share := one.votes / cost.votes) < 1:
+        if (
+            one.each == 1
+            and one.is_enough
+            and cost.is_enough
+            and (share := one.votes / cost.votes) < 1
+        ):
             near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
             words = _FRACTIONS[near] if abs(near - share) < 0.05 * share else f"{share:.0%}"
-            lines.append(f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}.")
+            lines.append(
+                f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}."
+            )
     return lines
 
 
@@ -205,10 +230,14 @@ def _is_enough(plan: Plan, votes: int, each: int) -> bool:
         return False
     if plan.gap is None:
         return True
-    spread, order = covariance(plan, votes, each), np.argsort(plan.strengths)
+    spread = covariance(plan, votes, each)
+    order = np.argsort(plan.strengths)
     apart = spread.diagonal()[:, None] + spread.diagonal()[None, :] - 2 * spread
     variance = apart[order[1:], order[:-1]].max()
-    return bool(plan.gap / ELO.points / np.sqrt(variance) >= boundary(variance, plan.pairs) + _POWER_QUANTILE)
+    return bool(
+        plan.gap / ELO.points / np.sqrt(variance)
+        >= boundary(variance, plan.pairs) + _POWER_QUANTILE
+    )
 
 
 def _laplacian(weights: Floats) -> Floats:

@@ -18,7 +18,14 @@ from arena.formats.base import Battles, BothBad, Winner
 from arena.io.csv_text import csv_text
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
 from arena.ratings.bootstrap import Bootstrap, bootstrap
-from arena.ratings.bradley_terry import PRIOR, Status, Strengths, bradley_terry, win_chances, win_matrix
+from arena.ratings.bradley_terry import (
+    PRIOR,
+    Status,
+    Strengths,
+    bradley_terry,
+    win_chances,
+    win_matrix,
+)
 from arena.ratings.clusters import Cluster
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
@@ -27,7 +34,12 @@ from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, 
 Method = Literal["elo", "bt", "all"]
 ClusterChoice = Literal["item", "voter", "tuple", "none"]
 
-_OUTCOMES: dict[Winner, Outcome] = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE, "both_bad": Outcome.BOTH_BAD}
+_OUTCOMES: dict[Winner, Outcome] = {
+    "a": Outcome.A,
+    "b": Outcome.B,
+    "tie": Outcome.TIE,
+    "both_bad": Outcome.BOTH_BAD,
+}
 _SHOWN_NAMES = 10
 _CLUSTERS: dict[Cluster, str] = {
     "item": "items",
@@ -93,7 +105,9 @@ class RatingReport:
         """What ranks the models: Bradley-Terry, or Elo if only Elo was requested."""
         if self.order.method != "elo":
             return self.fit.ratings
-        return np.where(self.fit.components < 0, np.nan, self.orders.median if self.orders else elo(self.votes))
+        return np.where(
+            self.fit.components < 0, np.nan, self.orders.median if self.orders else elo(self.votes)
+        )
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -104,14 +118,22 @@ class RatingReport:
 
     @cached_property
     def rows(self) -> tuple[BoardRow, ...]:
-        played, method, blank = win_loss_counts(self.votes), self.order.method, [np.full(len(self.models), np.nan)] * 3
+        played = win_loss_counts(self.votes)
+        method = self.order.method
+        blank = [np.full(len(self.models), np.nan)] * 3
         elos = [
             blank[0] if method == "bt" else elo(self.votes),
             *((self.orders.median, self.orders.low, self.orders.high) if self.orders else blank),
         ]
-        strengths = blank if method == "elo" else [self.fit.ratings, self.bounds.low, self.bounds.high]
+        strengths = (
+            blank if method == "elo" else [self.fit.ratings, self.bounds.low, self.bounds.high]
+        )
         rank = ranks(self.fit, Bounds(self.rating, self.rating) if method == "elo" else self.bounds)
-        ranges = rank_ranges(self.fit, self.bounds, self.draws.rank_bounds()) if self.draws else blank[:2]
+        ranges = (
+            rank_ranges(self.fit, self.bounds, self.draws.rank_bounds())
+            if self.draws
+            else blank[:2]
+        )
         rows = list(
             map(
                 BoardRow,
@@ -136,8 +158,12 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
-    if cluster == "vote" and order.cluster == "item":  # each vote has an item of its own, and voters still count
-        bounds = replace(intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster)
+    if (
+        cluster == "vote" and order.cluster == "item"
+    ):  # each vote has an item of its own, and voters still count
+        bounds = replace(
+            intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
+        )
     else:
         bounds = intervals(fit, votes, cluster)
     orders = draws = None
@@ -167,13 +193,24 @@ def repeats(battles: Battles) -> dict[int, int]:
     """
     if set(battles.conversation) <= {None}:
         return {}
-    keys = list(zip(battles.conversation, battles.voter, battles.model_a, battles.model_b, strict=True))
+    keys = list(
+        zip(battles.conversation, battles.voter, battles.model_a, battles.model_b, strict=True)
+    )
     last = {key: number for number, key in enumerate(keys)}
-    return {number: last[key] for number, key in enumerate(keys) if None not in key[:2] and last[key] != number}
+    return {
+        number: last[key]
+        for number, key in enumerate(keys)
+        if None not in key[:2] and last[key] != number
+    }
 
 
 def _counted(
-    battles: Battles, a: Codes, b: Codes, models: int, both_bad: BothBad, repeated: Mapping[int, int]
+    battles: Battles,
+    a: Codes,
+    b: Codes,
+    models: int,
+    both_bad: BothBad,
+    repeated: Mapping[int, int],
 ) -> Votes:
     """Votes without repeated ones and those of a model against itself, and with "both bad" as requested."""
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
@@ -191,7 +228,9 @@ def _groups(column: Sequence[str | None]) -> Codes | None:
     if set(column) <= {None}:
         return None
     code: dict[str, int] = {}
-    codes = np.array([-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64)
+    codes = np.array(
+        [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
+    )
     unknown = codes < 0
     codes[unknown] = len(code) + np.arange(unknown.sum())
     return codes
@@ -210,14 +249,18 @@ def _vote_notices(
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,
-        "votes that their voter gave again on the same conversation, of which the last counts": len(repeated),
+        "votes that their voter gave again on the same conversation, of which the last counts": len(
+            repeated
+        ),
         "of these, votes that the last one contradicts": sum(
             battles.winner[number] != battles.winner[last] for number, last in repeated.items()
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the names in view": battles.blind.count(False),
         "votes without an item, each taken for independent": column.count(None) if by_item else 0,
-        "votes without a voter, each taken for independent": column.count(None) if cluster == "voter" else 0,
+        "votes without a voter, each taken for independent": column.count(None)
+        if cluster == "voter"
+        else 0,
         "votes without items, each taken for an item of its own, too narrow where items repeat": (
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
@@ -228,16 +271,22 @@ def _vote_notices(
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
     """Notices that name models not comparable with the rest, and models that the votes alone do not rate."""
     numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
-    groups = [np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])]
+    groups = [
+        np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])
+    ]
     notices = []
     if len(groups) > 1:
         listed = "; ".join(_listed(names, group) for group in groups)
-        notices.append(f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}")
+        notices.append(
+            f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}"
+        )
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
         those = [place for place, one in enumerate(fit.statuses) if one is status]
         without = [place for place in those if np.isnan(fit.ratings[place])]
         if without:
-            notices.append(f"{status}, without a number for want of a prior: {_listed(names, without)}")
+            notices.append(
+                f"{status}, without a number for want of a prior: {_listed(names, without)}"
+            )
         elif those and fit.prior:
             notices.append(f"{status}, rated by the prior alone: {_listed(names, those)}")
     return notices
@@ -261,10 +310,18 @@ def _listed(names: Sequence[str], places: Sequence[int]) -> str:
 FILES = ("board.csv", "plots.html", "report.json")
 
 
-def write_report(report: RatingReport, battles: Battles, source: Path, folder: Path) -> tuple[Path, ...]:
+def write_report(
+    report: RatingReport, battles: Battles, source: Path, folder: Path
+) -> tuple[Path, ...]:
     """Write a report on the battles of `source` into a folder; returns the files' paths."""
-    record = json.dumps(_record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False)
-    texts = (board_csv(report.rows), plots_page(f"Ratings of {source.name}", plots(report)), f"{record}\n")
+    record = json.dumps(
+        _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
+    )
+    texts = (
+        board_csv(report.rows),
+        plots_page(f"Ratings of {source.name}", plots(report)),
+        f"{record}\n",
+    )
     paths = tuple(folder / name for name in FILES)
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in zip(paths, texts, strict=True):
@@ -281,7 +338,8 @@ def board_csv(rows: Sequence[BoardRow]) -> str:
 
 def plots(report: RatingReport) -> Iterator[Plot]:
     names = [row.model for row in report.rows]
-    m, votes = len(names), report.votes
+    m = len(names)
+    votes = report.votes
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
@@ -310,7 +368,8 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
-    fit, draws = report.fit, report.draws
+    fit = report.fit
+    draws = report.draws
     groups = range(max(fit.components, default=-1) + 1)
     return {
         "file": {
@@ -326,7 +385,11 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             **asdict(ELO),
             "once": "in the order of the file",
             "median_low_high": report.orders
-            and {"kind": "seeded orders of all votes", "share_of_orders": LEVEL, "confidence_interval": False},
+            and {
+                "kind": "seeded orders of all votes",
+                "share_of_orders": LEVEL,
+                "confidence_interval": False,
+            },
         },
         "bradley_terry": {
             "prior": fit.prior,
@@ -335,7 +398,11 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             "newton_steps": fit.steps,
             "residual_wins": fit.residual,
             "components": [
-                [name for name, of in zip(report.models, fit.components, strict=True) if of == group]
+                [
+                    name
+                    for name, of in zip(report.models, fit.components, strict=True)
+                    if of == group
+                ]
                 for group in groups
             ],
             "intervals": {
@@ -344,7 +411,8 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
             },
-            "rank_low_high": draws and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
+            "rank_low_high": draws
+            and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

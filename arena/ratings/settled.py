@@ -28,7 +28,8 @@ ALPHA = 0.05
 """Probability with which some pair of equal models of a board is ever called settled."""
 MIXING = 40.0
 """Inverse variance (log odds to the power of -2) of the mixed gaps: about there the boundary is tightest."""
-LEAST_VOTES, LEAST_ITEMS = 50, 20
+LEAST_VOTES = 50
+LEAST_ITEMS = 20
 """Votes and items of a model before which nothing about it settles."""
 LOOK_EVERY = 50
 """Votes between two looks; fewer would be as valid."""
@@ -79,14 +80,20 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
     votes have or intervals that are not by item, and `VotesError` if the votes do not name their items.
     """
     if found.cluster != "item":
-        raise ValueError(f"orders settle by intervals clustered by item, these are by {found.cluster}")
+        raise ValueError(
+            f"orders settle by intervals clustered by item, these are by {found.cluster}"
+        )
     items = cluster_codes(votes, "item")
     met = np.zeros((votes.models, int(items.max(initial=-1)) + 1), bool)
     met[votes.a, items] = met[votes.b, items] = True
     on_items = met.sum(1)
     if shown < np.count_nonzero(on_items):
-        raise ValueError(f"{np.count_nonzero(on_items)} models have votes, but only {shown} were ever shown")
-    played = np.bincount(votes.a, minlength=votes.models) + np.bincount(votes.b, minlength=votes.models)
+        raise ValueError(
+            f"{np.count_nonzero(on_items)} models have votes, but only {shown} were ever shown"
+        )
+    played = np.bincount(votes.a, minlength=votes.models) + np.bincount(
+        votes.b, minlength=votes.models
+    )
     ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS) & _are_several(votes)
     own = found.covariance.diagonal()
     variance = (own[:, None] + own[None, :] - 2 * found.covariance) / ELO.points**2
@@ -99,7 +106,10 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
 
 def _are_several(votes: Votes) -> bool:
     """Whether voters, where they are told, are enough for intervals to tell what others would choose."""
-    return votes.voters is None or effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
+    return (
+        votes.voters is None
+        or effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
+    )
 
 
 def recorded(seen: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]:
@@ -109,18 +119,25 @@ def recorded(seen: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]
     return (*record, *(Settlement(above, below, seen.votes) for above, below in pairs))
 
 
-def orders(seen: Look, pairs: Iterable[tuple[int, int]], record: Iterable[Settlement]) -> tuple[Order, ...]:
+def orders(
+    seen: Look, pairs: Iterable[tuple[int, int]], record: Iterable[Settlement]
+) -> tuple[Order, ...]:
     """The order of each pair, the model that now stands above named first."""
     settled = {(one.above, one.below): one.votes for one in record}
     found = []
     for above, below in pairs:
-        so, otherwise = settled.get((above, below)), settled.get((below, above))
-        state: OrderState = "contradicted" if otherwise is not None else "open" if so is None else "settled"
+        so = settled.get((above, below))
+        otherwise = settled.get((below, above))
+        state: OrderState = (
+            "contradicted" if otherwise is not None else "open" if so is None else "settled"
+        )
         first = min((votes for votes in (so, otherwise) if votes is not None), default=None)
         found.append(Order(above, below, state, first, float(seen.progress[above, below])))
     return tuple(found)
 
 
-def neighbouring_orders(seen: Look, standings: Sequence[int], record: Iterable[Settlement]) -> tuple[Order, ...]:
+def neighbouring_orders(
+    seen: Look, standings: Sequence[int], record: Iterable[Settlement]
+) -> tuple[Order, ...]:
     """The orders of neighbours in standings, which hold models from the first to the last."""
     return orders(seen, pairwise(standings), record)

@@ -27,11 +27,15 @@ class Share:
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
     """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
-    z, votes = NORMAL, np.asarray(votes, np.float64)
+    z = NORMAL
+    votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
     middle = share * votes + z * z / 2
     reach = z * np.sqrt(votes * share * (1 - share) + z * z / 4)
-    return Bounds(np.maximum((middle - reach) / (votes + z * z), 0), np.minimum((middle + reach) / (votes + z * z), 1))
+    return Bounds(
+        np.maximum((middle - reach) / (votes + z * z), 0),
+        np.minimum((middle + reach) / (votes + z * z), 1),
+    )
 
 
 def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.0) -> list[Share]:
@@ -40,13 +44,18 @@ def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.
     return list(map(Share, *(column.tolist() for column in columns)))
 
 
-def clustered_shares(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]) -> list[Share]:
+def clustered_shares(
+    hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
+) -> list[Share]:
     """The share of hits in each cell, with intervals for cases that come in clusters of several kinds."""
-    hits, n = summed(cell, hit.astype(np.float64), cells), summed(cell, np.ones(len(cell)), cells)
+    hits = summed(cell, hit.astype(np.float64), cells)
+    n = summed(cell, np.ones(len(cell)), cells)
     return shares(hits, n, design_effects(hit, cell, cells, clusterings))
 
 
-def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]) -> Floats:
+def design_effects(
+    hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
+) -> Floats:
     """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
 
     Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
@@ -55,22 +64,34 @@ def design_effects(hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterab
     Student's quantile adds (degrees of freedom by Satterthwaite 1946). A cluster is never less than one case; no effect
     is below 1.
     """
-    size, hits = summed(cell, np.ones(len(cell)), cells), summed(cell, hit.astype(np.float64), cells)
-    every_pair, every_both = size * (size - 1), hits * (hits - 1)
-    effects, most_effects, doubt = np.ones(cells), np.ones(cells), np.zeros(cells)
+    size = summed(cell, np.ones(len(cell)), cells)
+    hits = summed(cell, hit.astype(np.float64), cells)
+    every_pair = size * (size - 1)
+    every_both = hits * (hits - 1)
+    effects = np.ones(cells)
+    most_effects = np.ones(cells)
+    doubt = np.zeros(cells)
     for cluster in clusterings:
         sizes, both_hit, of = _clusters(hit, cell, cluster)
         each = np.maximum(sizes - 1, 1)
-        pairs, both = summed(of, sizes * (sizes - 1), cells), summed(of, both_hit, cells)
-        cases, alike_hit = summed(of, sizes * (sizes > 1), cells), summed(of, both_hit / each, cells)
+        pairs = summed(of, sizes * (sizes - 1), cells)
+        both = summed(of, both_hit, cells)
+        cases = summed(of, sizes * (sizes > 1), cells)
+        alike_hit = summed(of, both_hit / each, cells)
         told = every_pair > pairs
         chance = (every_both - both)[told] / (every_pair - pairs)[told]
         most = cases[told] @ (hits[told] / size[told] - chance)
-        alike = min(max(float((alike_hit[told] - cases[told] * chance).sum() / most), 0.0), 1.0) if most > 0 else 1.0
+        alike = (
+            min(max(float((alike_hit[told] - cases[told] * chance).sum() / most), 0.0), 1.0)
+            if most > 0
+            else 1.0
+        )
         others = pairs / np.maximum(size, 1)
         effects += alike * others
         most_effects += others
-        doubt += (alike * others) ** 2 / max(effective_number(sizes.astype(int)) - (size > 0).sum(), 1)
+        doubt += (alike * others) ** 2 / max(
+            effective_number(sizes.astype(int)) - (size > 0).sum(), 1
+        )
     freedom = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
     return np.minimum(effects * (student_quantile(freedom + 1) / NORMAL) ** 2, most_effects)
 
@@ -79,5 +100,6 @@ def _clusters(hit: np.ndarray, cell: Codes, cluster: Codes) -> tuple[Floats, Flo
     """Of each cluster in each cell: its cases, the ordered pairs of two hits among them, and its cell."""
     clusters = int(cluster.max(initial=0)) + 1
     group, place = np.unique(cell * clusters + cluster, return_inverse=True)
-    size, hits = summed(place, np.ones(len(place)), len(group)), summed(place, hit.astype(np.float64), len(group))
+    size = summed(place, np.ones(len(place)), len(group))
+    hits = summed(place, hit.astype(np.float64), len(group))
     return size, hits * (hits - 1), group // clusters

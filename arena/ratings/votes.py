@@ -53,7 +53,9 @@ class Votes:
     def __post_init__(self) -> None:
         for name, column in self._columns():
             if column.shape != self.a.shape or column.ndim != 1:
-                raise VotesError(f"column {name} has shape {column.shape}, a has {self.a.shape}: one value a vote")
+                raise VotesError(
+                    f"column {name} has shape {column.shape}, a has {self.a.shape}: one value a vote"
+                )
         if not len(self.a):
             return
         if min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= self.models:
@@ -72,7 +74,9 @@ class Votes:
 
     def take(self, places: np.ndarray) -> Self:
         """The votes at `places` (indices or a mask), in that order."""
-        return type(self)(models=self.models, **{name: column[places] for name, column in self._columns()})
+        return type(self)(
+            models=self.models, **{name: column[places] for name, column in self._columns()}
+        )
 
 
 def summed(codes: Codes, weights: Floats, size: int) -> Floats:
@@ -93,21 +97,26 @@ def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int6
 
 def outcome_counts(votes: Votes) -> Floats:
     """Number (or weight) of the votes by outcome and side: outcomes x models on side a x models on side b."""
-    m, cells = votes.models, votes.models**2 * len(Outcome)
+    m = votes.models
+    cells = votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
     for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
         cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
         cell += votes.a[block]
         cell *= m
         cell += votes.b[block]
-        np.add.at(counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block])
+        np.add.at(
+            counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block]
+        )
     return counts.reshape(len(Outcome), m, m)
 
 
 def coded(*columns: Sequence[str]) -> tuple[tuple[str, ...], list[Codes]]:
     """Names in order of first appearance down one column after another, and each column as places among them."""
     code: defaultdict[str, int] = defaultdict(count().__next__)
-    codes: list[Codes] = [np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns]
+    codes: list[Codes] = [
+        np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns
+    ]
     return tuple(code), codes
 
 
@@ -124,7 +133,8 @@ class WinLossCounts(NamedTuple):
 def win_loss_counts(votes: Votes) -> WinLossCounts:
     """Count each model's battles in votes without weights: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
-    wins, tied = won_a + won_b.T, tie + both_bad
+    wins = won_a + won_b.T
+    tied = tie + both_bad
     ties = tied.sum(0) + tied.sum(1)
     return WinLossCounts(wins.sum(0) + wins.sum(1) + ties, wins.sum(1), wins.sum(0), ties)
 
@@ -149,7 +159,9 @@ ELO = EloSettings()
 
 def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
     """Ratings by model code after one pass of Elo over the votes in order; weights are ignored."""
-    found = elo_by_name(votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings)
+    found = elo_by_name(
+        votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings
+    )
     return np.array([found.get(model, settings.start) for model in range(votes.models)])
 
 
@@ -164,7 +176,8 @@ def elo_by_name(
     step = settings.k / settings.points
     odds: defaultdict[Name, float] = defaultdict(float)  # log odds against a model at the start
     for one, other, score in zip(a, b, scores, strict=True):
-        of_one, of_other = odds[one], odds[other]
+        of_one = odds[one]
+        of_other = odds[other]
         gain = step * (score - 1.0 / (1.0 + exp(of_other - of_one)))
         odds[one] = of_one + gain
         odds[other] = of_other - gain

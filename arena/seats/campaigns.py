@@ -38,22 +38,41 @@ class CampaignStore:
     """The campaigns of one database whose tasks are among `kinds`, which has each task's spec by its name."""
 
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
-        self._database, self._kinds = database, kinds
+        self._database = database
+        self._kinds = kinds
         self._select = _SELECT.where(CAMPAIGN.c.task.in_(kinds))
 
-    def create(self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = "") -> Campaign:
+    def create(
+        self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = ""
+    ) -> Campaign:
         """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
 
         Raises CampaignError for a name that another, or a link, has.
         """
-        values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
+        values = {
+            "name": spec.name,
+            "task": task,
+            "spec": spec_text(spec),
+            "key": secrets.token_hex(32),
+        }
         with self._database.write() as connection:
-            if connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1)) is not None:
-                raise CampaignError(f"Workers work under ?campaign={spec.name} already, unsigned; choose another name")
-            fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
+            if (
+                connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1))
+                is not None
+            ):
+                raise CampaignError(
+                    f"Workers work under ?campaign={spec.name} already, unsigned; choose another name"
+                )
+            fresh = (
+                self._database.insert(CAMPAIGN)
+                .values(**values, created_at=now())
+                .on_conflict_do_nothing()
+            )
             made = connection.scalar(fresh.returning(CAMPAIGN.c.id))
             if made is None:
-                raise CampaignError(f"There is a campaign named {spec.name!r} already; choose another name")
+                raise CampaignError(
+                    f"There is a campaign named {spec.name!r} already; choose another name"
+                )
             if ended:
                 self._end(connection, made, ended)
             if note:
@@ -97,7 +116,15 @@ class CampaignStore:
 
     def _of(self, row: Row) -> Campaign:
         spec = stored_spec(self._kinds[row.task], row.spec)
-        return Campaign(row.id, row.task, spec, key_bytes(row.key), row.created_at, row.ended_at, row.reason or "")
+        return Campaign(
+            row.id,
+            row.task,
+            spec,
+            key_bytes(row.key),
+            row.created_at,
+            row.ended_at,
+            row.reason or "",
+        )
 
 
 _SELECT = select(CAMPAIGN, CAMPAIGN_END.c.ended_at, CAMPAIGN_END.c.reason).select_from(

@@ -70,9 +70,11 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
     """The path and query of a link to a campaign, to be put behind the server's address. Raises CampaignLinkError."""
     if spec.platform.kind == "plain" and not _ID.fullmatch(worker):
         raise CampaignLinkError(
-            "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}", worker[:80]
+            "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}",
+            worker[:80],
         )
-    named, ends = worker if spec.platform.kind == "plain" else "", str(int(until.timestamp()))
+    named = worker if spec.platform.kind == "plain" else ""
+    ends = str(int(until.timestamp()))
     query = {"n": str(spec.seat.votes), "until": ends, **({"worker": named} if named else {})}
     query["sig"] = signature(key, *_parts(spec, ends, named))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
@@ -88,10 +90,15 @@ def arrival(
     logged_in: Arrival | None = None,
 ) -> Arrival:
     """Who comes with the query of a link, in a browser that may be logged in. Raises CampaignLinkError."""
-    kind, until = spec.platform.kind, query.get("until", "")
+    kind = spec.platform.kind
+    until = query.get("until", "")
     worker = query.get("worker", "") if kind == "plain" else ""
-    if query.get("n") != str(spec.seat.votes) or not is_signed(key, query.get("sig", ""), *_parts(spec, until, worker)):
-        raise CampaignLinkError("This link was changed on its way. Open it as you were sent it, or ask for it again.")
+    if query.get("n") != str(spec.seat.votes) or not is_signed(
+        key, query.get("sig", ""), *_parts(spec, until, worker)
+    ):
+        raise CampaignLinkError(
+            "This link was changed on its way. Open it as you were sent it, or ask for it again."
+        )
     if at.timestamp() > int(until):
         raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")
     if kind == "login":
@@ -112,18 +119,25 @@ def _plain(_spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str])
 
 
 def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
-    person, session = _id(query, "PROLIFIC_PID"), _id(query, "SESSION_ID")
+    person = _id(query, "PROLIFIC_PID")
+    session = _id(query, "SESSION_ID")
     if query.get("STUDY_ID") != spec.platform.study:
-        raise CampaignLinkError("This link belongs to another study. Open it from the study's page at Prolific.")
+        raise CampaignLinkError(
+            "This link belongs to another study. Open it from the study's page at Prolific."
+        )
     return Arrival(person, session)
 
 
 def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
     if query.get("assignmentId") == PREVIEW:
         return Arrival("")
-    person, session, site = _id(query, "workerId"), _id(query, "assignmentId"), _site(query.get("turkSubmitTo", ""))
+    person = _id(query, "workerId")
+    session = _id(query, "assignmentId")
+    site = _site(query.get("turkSubmitTo", ""))
     if site not in hosts:
-        raise CampaignLinkError("This link does not come from MTurk. Open it from the HIT's page there.")
+        raise CampaignLinkError(
+            "This link does not come from MTurk. Open it from the HIT's page there."
+        )
     return Arrival(person, session, f"{site}/mturk/externalSubmit")
 
 
@@ -139,7 +153,9 @@ def _site(address: str) -> str:
 def _id(query: Mapping[str, str], name: str) -> str:
     found = query.get(name, "")
     if not _ID.fullmatch(found):
-        raise CampaignLinkError("The link lacks its {}. Open it from the platform's page, which fills it in.", name)
+        raise CampaignLinkError(
+            "The link lacks its {}. Open it from the platform's page, which fills it in.", name
+        )
     return found
 
 

@@ -11,7 +11,9 @@ def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
     return number < share * 2**64
 
 
-def agreement_with_rest(answers: Mapping[Any, Sequence[tuple[int, str]]]) -> dict[int, tuple[int, int]]:
+def agreement_with_rest(
+    answers: Mapping[Any, Sequence[tuple[int, str]]],
+) -> dict[int, tuple[int, int]]:
     """Of each worker, on tuples with answers of others: how many of these others agreed, and how many there were.
 
     `answers` are (worker, answer) by tuple.

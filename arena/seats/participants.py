@@ -13,7 +13,8 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.types import grouped
 
-_PERSON, _STATUS = ("participantid", "workerid", "worker"), ("status", "assignmentstatus")
+_PERSON = ("participantid", "workerid", "worker")
+_STATUS = ("status", "assignmentstatus")
 _SESSION = ("submissionid", "assignmentid", "session")
 _BETWEEN = re.compile(r"[^a-z0-9]+")
 
@@ -30,12 +31,19 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
                 "the file that the platform gave you",
                 row=row,
             )
-        person, status = _person(values, column), _column(values, _STATUS)
+        person = _person(values, column)
+        status = _column(values, _STATUS)
         if not person:
-            raise RowsError("expected a worker's id, found an empty cell; delete the row", row=row, column=column)
+            raise RowsError(
+                "expected a worker's id, found an empty cell; delete the row",
+                row=row,
+                column=column,
+            )
         found[person] = str(values[status]).strip() if status else ""
     if not found:
-        raise RowsError("expected a row for each worker, found a header alone; download the list anew")
+        raise RowsError(
+            "expected a row for each worker, found a header alone; download the list anew"
+        )
     return found
 
 
@@ -43,9 +51,12 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
     """The sitting in each of a person's rows, by person; "" where the row tells none."""
     found: dict[str, list[str]] = {}
     for _, values in records:
-        person, session = _column(values, _PERSON), _column(values, _SESSION)
+        person = _column(values, _PERSON)
+        session = _column(values, _SESSION)
         if person:
-            found.setdefault(_person(values, person), []).append(str(values[session]).strip() if session else "")
+            found.setdefault(_person(values, person), []).append(
+                str(values[session]).strip() if session else ""
+            )
     return found
 
 

@@ -48,7 +48,9 @@ class Qualification:
 
     def standing(self, seat: Seat) -> ExamStanding | None:
         """Where the worker stands; None once one try is passed or all are used up."""
-        spec, tries, last = _spec(seat), self._tries(seat), None
+        spec = _spec(seat)
+        tries = self._tries(seat)
+        last = None
         for attempt in range(1, spec.tries + 1):
             given = tries.get(attempt, [])
             if len(given) < spec.asked:
@@ -60,12 +62,17 @@ class Qualification:
 
     def has_passed(self, seat: Seat) -> bool:
         """Whether a worker who has no question left passed."""
-        return max((sum(given) for given in self._tries(seat).values()), default=0) >= _spec(seat).passed
+        return (
+            max((sum(given) for given in self._tries(seat).values()), default=0)
+            >= _spec(seat).passed
+        )
 
     def last(self, seat: Seat) -> datetime | None:
         """Time of the last answer."""
         with self._database.read() as connection:
-            return connection.scalar(select(func.max(SEAT_TRY.c.at)).where(SEAT_TRY.c.seat_id == seat.id))
+            return connection.scalar(
+                select(func.max(SEAT_TRY.c.at)).where(SEAT_TRY.c.seat_id == seat.id)
+            )
 
     def _tries(self, seat: Seat) -> dict[int, list[bool]]:
         """Whether each answer was right, by try."""
@@ -83,20 +90,35 @@ class Qualification:
                 spec.items,
                 len(names),
             )
-        order = random.Random(signature(seat.campaign.key, "exam", seat.id)).sample(list(names), len(names))
+        order = random.Random(signature(seat.campaign.key, "exam", seat.id)).sample(
+            list(names), len(names)
+        )
         return order[((attempt - 1) * spec.asked + number - 1) % len(order)]
 
-    def answer(self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool) -> None:
+    def answer(
+        self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool
+    ) -> None:
         """Store the answer to the question at which a worker stands; the first one stands."""
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            values = {"seat_id": seat.id, "attempt": stands.attempt, "number": stands.number, "question": question}
+            values = {
+                "seat_id": seat.id,
+                "attempt": stands.attempt,
+                "number": stands.number,
+                "question": question,
+            }
             values |= {"answer": answer, "is_right": is_right, "at": now()}
-            connection.execute(self._database.insert(SEAT_TRY).values(values).on_conflict_do_nothing())
+            connection.execute(
+                self._database.insert(SEAT_TRY).values(values).on_conflict_do_nothing()
+            )
 
     def given(self, seat: Seat, attempt: int, number: int) -> Row | None:
         """The row of an answer; None if that question was not answered."""
-        mine = (SEAT_TRY.c.seat_id == seat.id) & (SEAT_TRY.c.attempt == attempt) & (SEAT_TRY.c.number == number)
+        mine = (
+            (SEAT_TRY.c.seat_id == seat.id)
+            & (SEAT_TRY.c.attempt == attempt)
+            & (SEAT_TRY.c.number == number)
+        )
         with self._database.read() as connection:
             return connection.execute(select(SEAT_TRY).where(mine)).one_or_none()
 

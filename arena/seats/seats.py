@@ -59,7 +59,9 @@ class Seat:
         if self.end is None or self.end == "withdrew":
             return ""
         platform = self.campaign.spec.platform
-        return {"done": platform.done, "failed": platform.failed, "full": platform.full}[self.end] or self.code
+        return {"done": platform.done, "failed": platform.failed, "full": platform.full}[
+            self.end
+        ] or self.code
 
 
 class SeatStore:
@@ -100,11 +102,18 @@ class SeatStore:
                         "You have done this campaign. It takes each person once; please return this one."
                     )
                 sitting = {"session": arrival.session, "reply_to": arrival.reply_to}
-                connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == known.id).values(sitting))
+                connection.execute(
+                    update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == known.id).values(sitting)
+                )
             return _seats(connection, campaign, SEAT.c.id == known.id)[0]
 
     def _take(
-        self, connection: Connection, campaign: Campaign, arrival: Arrival, voter: int, network: str | None
+        self,
+        connection: Connection,
+        campaign: Campaign,
+        arrival: Arrival,
+        voter: int,
+        network: str | None,
     ) -> Seat:
         check_open(campaign)
         if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
@@ -113,10 +122,20 @@ class SeatStore:
                 "you opened before, or come again tomorrow.",
                 MOST_OF_NETWORK,
             )
-        values = {"campaign": campaign.name, "worker": arrival.person, "voter_id": voter, "since": now()}
+        values = {
+            "campaign": campaign.name,
+            "worker": arrival.person,
+            "voter_id": voter,
+            "since": now(),
+        }
         values |= {"wanted": campaign.spec.seat.votes, "code": secrets.token_hex(5).upper()}
         seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
-        entry = {"seat_id": seat, "campaign_id": campaign.id, "person": arrival.person, "arrived_at": now()}
+        entry = {
+            "seat_id": seat,
+            "campaign_id": campaign.id,
+            "person": arrival.person,
+            "arrived_at": now(),
+        }
         entry |= {"session": arrival.session, "reply_to": arrival.reply_to}
         connection.execute(insert(SEAT_ENTRY).values(entry))
         return _seats(connection, campaign, SEAT.c.id == seat)[0]
@@ -129,18 +148,28 @@ class SeatStore:
             if json.loads(row.spec)["platform"]["kind"] == platform:
                 return row.voter_id
         name = f"worker:{signature(self._key, platform, person)}"
-        fresh = self._database.insert(VOTER).values(cookie_hash=name, since=now()).on_conflict_do_nothing()
+        fresh = (
+            self._database.insert(VOTER)
+            .values(cookie_hash=name, since=now())
+            .on_conflict_do_nothing()
+        )
         connection.execute(fresh)
-        return connection.execute(select(VOTER.c.id).where(VOTER.c.cookie_hash == name)).scalar_one()
+        return connection.execute(
+            select(VOTER.c.id).where(VOTER.c.cookie_hash == name)
+        ).scalar_one()
 
     def note(self, seat: Seat, kind: SeatEvent) -> Seat:
         """Add what happened to a seat, once; a seat that has ended stays as it ended."""
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            ended = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id, SEAT_EVENT.c.kind.in_(ENDS))
+            ended = select(SEAT_EVENT.c.kind).where(
+                SEAT_EVENT.c.seat_id == seat.id, SEAT_EVENT.c.kind.in_(ENDS)
+            )
             if connection.scalar(ended) is None:
                 values = {"seat_id": seat.id, "kind": kind, "at": now()}
-                connection.execute(self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing())
+                connection.execute(
+                    self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing()
+                )
             return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
@@ -150,15 +179,22 @@ class SeatStore:
 
     def participants(self, campaign: Campaign) -> dict[str, str]:
         """The platform's own list of who took part, with the status that it gives each."""
-        mine = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(PARTICIPANT.c.campaign_id == campaign.id)
+        mine = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(
+            PARTICIPANT.c.campaign_id == campaign.id
+        )
         with self._database.read() as connection:
             return {person: status for person, status in connection.execute(mine)}
 
-    def bring_participants(self, campaign: Campaign, listed: dict[str, str], note: Note | None = None) -> None:
+    def bring_participants(
+        self, campaign: Campaign, listed: dict[str, str], note: Note | None = None
+    ) -> None:
         """Replace the platform's list."""
         with self._database.write() as connection:
             connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
-            rows = [{"campaign_id": campaign.id, "person": one, "status": status} for one, status in listed.items()]
+            rows = [
+                {"campaign_id": campaign.id, "person": one, "status": status}
+                for one, status in listed.items()
+            ]
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
             if note:
@@ -172,13 +208,21 @@ class SeatStore:
 def check_open(campaign: Campaign) -> None:
     """Raise CampaignLinkError for a campaign that has ended: nobody new comes in."""
     if campaign.ended_at is not None:
-        raise CampaignLinkError("This campaign has all its answers. Thank you; please return it on your platform.")
+        raise CampaignLinkError(
+            "This campaign has all its answers. Thank you; please return it on your platform."
+        )
 
 
 def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
     entries = select(SEAT, SEAT_ENTRY).join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id)
-    rows = connection.execute(entries.where(SEAT_ENTRY.c.campaign_id == campaign.id, *where).order_by(SEAT.c.id)).all()
-    these = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
+    rows = connection.execute(
+        entries.where(SEAT_ENTRY.c.campaign_id == campaign.id, *where).order_by(SEAT.c.id)
+    ).all()
+    these = (
+        select(SEAT_ENTRY.c.seat_id)
+        .join(SEAT)
+        .where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
+    )
     events: dict[int, dict[str, datetime]] = {}
     for event in connection.execute(select(SEAT_EVENT).where(SEAT_EVENT.c.seat_id.in_(these))):
         events.setdefault(event.seat_id, {})[event.kind] = event.at
@@ -188,4 +232,12 @@ def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
 def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
     end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
     entered = (row.person, row.session, row.reply_to, row.code, row.arrived_at)
-    return Seat(row.id, campaign, row.voter_id, *entered, "qualified" in events, end, events[end] if end else None)
+    return Seat(
+        row.id,
+        campaign,
+        row.voter_id,
+        *entered,
+        "qualified" in events,
+        end,
+        events[end] if end else None,
+    )

@@ -14,7 +14,9 @@ from arena.seats.spec import CampaignSpec
 from arena.templates import plural
 
 SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"]
-Proposal = Literal["approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"]
+Proposal = Literal[
+    "approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"
+]
 _GIVEN_BACK = ("RETURNED", "TIMED-OUT", "TIMED OUT", "RESERVED")
 """Prolific's words for who is not waiting to be paid."""
 _NOT_HANDED_IN = ("", "ACTIVE")
@@ -74,20 +76,32 @@ def state_of(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
 
 
 def pay_sheet(
-    campaign: Campaign, seats: Sequence[Seat], work: Mapping[int, SeatWork], listed: Mapping[str, str], at: datetime
+    campaign: Campaign,
+    seats: Sequence[Seat],
+    work: Mapping[int, SeatWork],
+    listed: Mapping[str, str],
+    at: datetime,
 ) -> list[SheetRow]:
     """The rows of a campaign's sheet; `listed`: the status of each person in the platform's list, empty without one."""
     rows = [_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
     came = {seat.person for seat in seats}
-    return rows + [_absent(campaign.spec, person, listed[person]) for person in listed if person not in came]
+    return rows + [
+        _absent(campaign.spec, person, listed[person]) for person in listed if person not in came
+    ]
 
 
 def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
-    spec, state, status = seat.campaign.spec, state_of(seat, work.last, at), listed.get(seat.person, "")
+    spec = seat.campaign.spec
+    state = state_of(seat, work.last, at)
+    status = listed.get(seat.person, "")
     proposal, why = _proposal(seat, state, work, listed)
     end = seat.ended_at or work.last
     minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
-    pay = spec.seat.pay if proposal == "approve" or (proposal == "look" and state in ("done", "full")) else 0.0
+    pay = (
+        spec.seat.pay
+        if proposal == "approve" or (proposal == "look" and state in ("done", "full"))
+        else 0.0
+    )
     return SheetRow(
         person=seat.person,
         session=seat.session,
@@ -111,10 +125,16 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
     )
 
 
-def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]) -> tuple[Proposal, str]:
+def _proposal(
+    seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]
+) -> tuple[Proposal, str]:
     if listed and seat.person not in listed:
-        return "unknown to the platform: pay nobody", "the platform's list does not name this worker"
-    spec, status = seat.campaign.spec, listed.get(seat.person, "").upper()
+        return (
+            "unknown to the platform: pay nobody",
+            "the platform's list does not name this worker",
+        )
+    spec = seat.campaign.spec
+    status = listed.get(seat.person, "").upper()
     if status in _GIVEN_BACK:
         return "none", f"{status.lower()} at the platform"
     if state in ("working", "abandoned", "withdrew"):
@@ -131,7 +151,9 @@ def _proposal(seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str,
 def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     """Why somebody should look at a seat before it is paid."""
     reasons = []
-    if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):  # a short seat has one check
+    if work.failed_checks and work.failed_checks >= min(
+        spec.checks.fail, work.checks
+    ):  # a short seat has one check
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
     if work.skipped_checks >= (spec.checks.fail if work.checks else 1):
         reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")
@@ -148,7 +170,11 @@ def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tu
         return "ask to return", "took consent back"
     if status not in _NOT_HANDED_IN:
         return "look", f"{given}, and handed in"
-    return ("wait", f"{given} so far") if state == "working" else ("ask to return", f"{given} and stopped")
+    return (
+        ("wait", f"{given} so far")
+        if state == "working"
+        else ("ask to return", f"{given} and stopped")
+    )
 
 
 def _given(seat: Seat, work: SeatWork) -> str:

@@ -27,7 +27,8 @@ class SpecPart(BaseModel):
 def worded(expected: str, most: int = 200) -> Any:
     """A text that is not blank, for `Annotated`."""
     return must_be(
-        f"{expected}, of 1 to {most} letters", lambda text: 0 < len(text.strip()) <= most and "\0" not in text
+        f"{expected}, of 1 to {most} letters",
+        lambda text: 0 < len(text.strip()) <= most and "\0" not in text,
     )
 
 
@@ -81,7 +82,9 @@ class CampaignSpec(SpecPart):
     """What every campaign has; a task's own spec adds what it draws from, and when it stops."""
 
     name: Name
-    instructions: Annotated[str, worded("what a worker is told", 5000)] = "Choose the better answer to each question."
+    instructions: Annotated[str, worded("what a worker is told", 5000)] = (
+        "Choose the better answer to each question."
+    )
     seat: SeatSpec
     qualify: QualifySpec | None = None
     checks: ChecksSpec = ChecksSpec()
@@ -107,7 +110,9 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
     """A spec out of a TOML file's bytes or a form's values; `more` are others beside them. Raises CampaignError."""
     if isinstance(content, bytes):
         if len(content) > MOST_BYTES:
-            raise CampaignError(f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines")
+            raise CampaignError(
+                f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines"
+            )
         try:
             content = tomllib.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:

@@ -72,7 +72,9 @@ class SeatTask(Protocol):
         """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""
         return False
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
+    def dock(
+        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+    ) -> str:
         """The form under a piece, which is sent to `action`; its buttons are what may be answered.
 
         `typed`: the fields of a form that was not taken, which are not lost.

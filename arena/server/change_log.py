@@ -15,11 +15,34 @@ from datetime import datetime
 from itertools import groupby, repeat
 from typing import Any
 
-from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, func, insert, select, text, tuple_
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    tuple_,
+)
 
 from arena.battles.tables import VOTER
 from arena.budget import spend_reserved
-from arena.database import META, METADATA, SCHEMA_VERSION, Database, Moment, bump_counter, counter, now, take_turn
+from arena.database import (
+    META,
+    METADATA,
+    SCHEMA_VERSION,
+    Database,
+    Moment,
+    bump_counter,
+    counter,
+    now,
+    take_turn,
+)
 from arena.types import grouped
 
 OUTBOX = Table(
@@ -100,13 +123,17 @@ class ChangeLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tables = {table.name: table for table in METADATA.sorted_tables if table.name in COPIED}
+        self._tables = {
+            table.name: table for table in METADATA.sorted_tables if table.name in COPIED
+        }
 
     def open(self) -> None:
         """Start recording changes; all rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
             for table in self._note_changes(connection):
-                connection.execute(text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}"))
+                connection.execute(
+                    text(f"INSERT INTO outbox (name, key) {_keys_of(table, connection)}")
+                )
 
     def waiting(self) -> int:
         with self._database.read() as connection:
@@ -115,17 +142,25 @@ class ChangeLog:
     def empty(self) -> bool:
         """Whether no copied table has a row: the disk is new."""
         with self._database.read() as connection:
-            return not any(connection.execute(select(table).limit(1)).first() for table in self._tables.values())
+            return not any(
+                connection.execute(select(table).limit(1)).first()
+                for table in self._tables.values()
+            )
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
         """Up to `most` of the oldest changes after an id, with current values; None if there are none."""
         with self._database.write() as connection:
-            rows = connection.execute(select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)).all()
+            rows = connection.execute(
+                select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)
+            ).all()
             if not rows:
                 return None
             bump_counter(connection, _COPIES)
-            number, read_at = counter(connection, _COPIES), now().isoformat(timespec="seconds")
-            lines: list[dict[str, Any]] = [{"copy": number, "schema": SCHEMA_VERSION, "at": read_at}]
+            number = counter(connection, _COPIES)
+            read_at = now().isoformat(timespec="seconds")
+            lines: list[dict[str, Any]] = [
+                {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
+            ]
             pictures: set[str] = set()
             voters: set[int] = set()
             read: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
@@ -133,28 +168,52 @@ class ChangeLog:
             for row in rows:
                 noted[row.name][tuple(json.loads(row.key))] = None
             for name, table in self._tables.items():
-                changed = [key for key in noted[name] if not (name == "budget" and _OF_A_PERSON.match(key[0]))]
+                changed = [
+                    key
+                    for key in noted[name]
+                    if not (name == "budget" and _OF_A_PERSON.match(key[0]))
+                ]
                 found = _rows(connection, table, changed)
                 read += [(table, key, found.get(key)) for key in changed]
-                voters.update(row[column] for column in _of_voter(table) for row in found.values() if row[column])
+                voters.update(
+                    row[column]
+                    for column in _of_voter(table)
+                    for row in found.values()
+                    if row[column]
+                )
                 if name in _WITH_PICTURES:
                     pictures.update(*map(_pictures, found.values()))
             keys = voter_keys(connection, voters)
-            lines += [{"table": table.name, "key": key, "row": _out(table, row, keys)} for table, key, row in read]
+            lines += [
+                {"table": table.name, "key": key, "row": _out(table, row, keys)}
+                for table, key, row in read
+            ]
         content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-        return Batch(number, read_at[:10], tuple(row.id for row in rows), content.encode(), frozenset(pictures))
+        return Batch(
+            number,
+            read_at[:10],
+            tuple(row.id for row in rows),
+            content.encode(),
+            frozenset(pictures),
+        )
 
     def acknowledge(self, batch: Batch) -> None:
         """Delete a batch's changes from the log, once the backup is safe."""
         with self._database.write() as connection:
             for start in range(0, len(batch.ids), _CHUNK):
-                connection.execute(delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK])))
+                connection.execute(
+                    delete(OUTBOX).where(OUTBOX.c.id.in_(batch.ids[start : start + _CHUNK]))
+                )
 
-    def unpacked(self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")) -> Unpacked:
+    def unpacked(
+        self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")
+    ) -> Unpacked:
         """The last copied version of each row, from batches in any order. Raises ChangeLogError."""
         head, last = _merged(contents, names)
         if unknown := ", ".join(sorted({name for name, _ in last} - self._tables.keys())):
-            raise ChangeLogError(f"the copy holds rows of {unknown}, which this program does not know")
+            raise ChangeLogError(
+                f"the copy holds rows of {unknown}, which this program does not know"
+            )
         kept = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
         rows = {name: kept.get(name, []) for name in self._tables}
         pictures = (_pictures(row) for name in _WITH_PICTURES for row in rows.get(name, ()))
@@ -169,7 +228,9 @@ class ChangeLog:
             voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
-                for _, alike in groupby(rows, key=tuple):  # an older backup's rows lack the columns added since
+                for _, alike in groupby(
+                    rows, key=tuple
+                ):  # an older backup's rows lack the columns added since
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
             self._note_changes(connection)  # only now: the restored rows are in the backup
@@ -188,7 +249,9 @@ class ChangeLog:
                     since[key] = min(first, since.get(key, first))
         voters: dict[str, int] = {}
         for key, first in since.items():
-            fresh = insert(VOTER).values(cookie_hash=f"copy:{key}", since=first).returning(VOTER.c.id)
+            fresh = (
+                insert(VOTER).values(cookie_hash=f"copy:{key}", since=first).returning(VOTER.c.id)
+            )
             voters[key] = connection.execute(fresh).scalar_one()
             connection.execute(insert(VOTER_KEY).values(voter_id=voters[key], key=key))
         return voters
@@ -198,16 +261,22 @@ class ChangeLog:
         known = set(connection.scalars(select(META.c.name)))
         fresh = [table for table in self._tables.values() if f"noted {table.name}" not in known]
         for table in fresh:
-            for statement in _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table):
+            for statement in (
+                _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
+            ):
                 connection.exec_driver_sql(statement)
         if fresh:
-            connection.execute(insert(META), [{"name": f"noted {table.name}", "value": 1} for table in fresh])
+            connection.execute(
+                insert(META), [{"name": f"noted {table.name}", "value": 1} for table in fresh]
+            )
         return fresh
 
 
 def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
     """The files of an image stored here, with its thumbnail."""
-    return frozenset((f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ())
+    return frozenset(
+        (f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ()
+    )
 
 
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
@@ -215,28 +284,40 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
-        whole = all({"table", "key", "row"} <= line.keys() for line in lines[1:]) and lines[0]["copy"] > 0
+        whole = (
+            all({"table", "key", "row"} <= line.keys() for line in lines[1:])
+            and lines[0]["copy"] > 0
+        )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ChangeLogError(f"{name} is not whole; delete it from the dataset or restore it there") from error
+        raise ChangeLogError(
+            f"{name} is not whole; delete it from the dataset or restore it there"
+        ) from error
     if not whole or schema > SCHEMA_VERSION:
-        raise ChangeLogError(f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}")
+        raise ChangeLogError(
+            f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}"
+        )
     return lines
 
 
 def folded(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
     """One file in place of several: the last version of each row, deletions too. Raises ChangeLogError."""
     head, last = _merged(contents, names)
-    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *last.values())).encode()
+    return "".join(
+        json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *last.values())
+    ).encode()
 
 
-def _merged(contents: Iterable[bytes], names: Iterable[str]) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
+def _merged(
+    contents: Iterable[bytes], names: Iterable[str]
+) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
     """The latest header, and the latest line of each row, with the number of its batch. Raises ChangeLogError."""
     head: dict[str, Any] = {"copy": 0, "schema": SCHEMA_VERSION}
     last: dict[tuple, dict[str, Any]] = {}
     for first, *lines in map(_lines, contents, names):
         head = max(head, first, key=lambda one: one["copy"])
         for line in lines:
-            key, line = (line["table"], tuple(line["key"])), {"copy": first["copy"], **line}
+            key = (line["table"], tuple(line["key"]))
+            line = {"copy": first["copy"], **line}
             if key not in last or last[key]["copy"] <= line["copy"]:
                 last[key] = line
     return head, last
@@ -250,7 +331,11 @@ def _keys(table: Table, row: str) -> str:
 def _keys_of(table: Table, connection: Connection) -> str:
     """A SELECT of the change log rows for all rows of a table."""
     columns = _keys(table, f'"{table.name}"')
-    array = f"json_array({columns})" if connection.dialect.name == "sqlite" else f"json_build_array({columns})::text"
+    array = (
+        f"json_array({columns})"
+        if connection.dialect.name == "sqlite"
+        else f"json_build_array({columns})::text"
+    )
     return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
 
 
@@ -274,25 +359,40 @@ def _postgresql_triggers(table: Table) -> list[str]:
     ]
 
 
-def _rows(connection: Connection, table: Table, keys: Sequence[tuple]) -> dict[tuple, Mapping[str, Any]]:
+def _rows(
+    connection: Connection, table: Table, keys: Sequence[tuple]
+) -> dict[tuple, Mapping[str, Any]]:
     """Rows by their keys; deleted rows are missing."""
     columns = list(table.primary_key)
     found: dict[tuple, Mapping[str, Any]] = {}
     for start in range(0, len(keys), _CHUNK):
         wanted = keys[start : start + _CHUNK]
-        which = columns[0].in_([key[0] for key in wanted]) if len(columns) == 1 else tuple_(*columns).in_(wanted)
+        which = (
+            columns[0].in_([key[0] for key in wanted])
+            if len(columns) == 1
+            else tuple_(*columns).in_(wanted)
+        )
         for row in connection.execute(select(table).where(which)):
             found[tuple(row._mapping[column] for column in columns)] = {**row._mapping}
     return found
 
 
 def _of_voter(table: Table) -> frozenset[str]:
-    return frozenset(column.name for column in table.columns for key in column.foreign_keys if key.column is VOTER.c.id)
+    return frozenset(
+        column.name
+        for column in table.columns
+        for key in column.foreign_keys
+        if key.column is VOTER.c.id
+    )
 
 
 def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
     """All times in a row of the backup."""
-    values = ((column.type, row.get(column.name)) for column in table.columns if isinstance(column.type, Moment))
+    values = (
+        (column.type, row.get(column.name))
+        for column in table.columns
+        if isinstance(column.type, Moment)
+    )
     return [moment for kind, value in values if (moment := kind.process_result_value(value, None))]
 
 
@@ -306,11 +406,15 @@ def voter_keys(connection: Connection, voters: Collection[int]) -> dict[int, str
         keys |= {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY).where(mine))}
     new = {voter: secrets.token_urlsafe(12) for voter in voters if voter not in keys}
     if new:
-        connection.execute(insert(VOTER_KEY), [{"voter_id": voter, "key": key} for voter, key in new.items()])
+        connection.execute(
+            insert(VOTER_KEY), [{"voter_id": voter, "key": key} for voter, key in new.items()]
+        )
     return keys | new
 
 
-def _out(table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]) -> dict[str, Any] | None:
+def _out(
+    table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]
+) -> dict[str, Any] | None:
     """A row as JSON: times in microseconds since 1970, voters as keys; None if it is deleted."""
     if row is None:
         return None
@@ -348,7 +452,11 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
 
 def _go_on_counting(connection: Connection, table: Table) -> None:
     """Set PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
-    if connection.dialect.name == "postgresql" and [column.name for column in table.primary_key] == ["id"]:
+    if connection.dialect.name == "postgresql" and [
+        column.name for column in table.primary_key
+    ] == ["id"]:
         last = f'(SELECT max(id) FROM "{table.name}")'
         sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
-        connection.execute(text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0"))
+        connection.execute(
+            text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0")
+        )

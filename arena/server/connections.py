@@ -23,7 +23,8 @@ READ_SECONDS = 20.0
 """Time that an answer may wait for its reader in all; each `HIGH_WATER_LIMIT` that was read gives some back."""
 LEAST_READ = 8_000
 """Bytes a second of the slowest reader; a poor mobile connection is faster."""
-PORTION, MOST_LINES = 4_096, 128
+PORTION = 4_096
+MOST_LINES = 128
 """Bytes of a head, or of a body in chunks, that are read at one go, and the most lines of such a body among them: a
 socket whose chunks hold some bytes each costs a hundred times what it sends.
 """
@@ -44,7 +45,8 @@ class Connections:
         read_seconds: float = READ_SECONDS,
         network: Callable[[str], str | None] = public_network,
     ) -> None:
-        self.head_seconds, self.read_seconds = head_seconds, read_seconds
+        self.head_seconds = head_seconds
+        self.read_seconds = read_seconds
         self.network = network
         self._most = most
         self._network_most = network_most

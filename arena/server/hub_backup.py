@@ -72,8 +72,11 @@ Answer = TypeVar("Answer")
 class HubDataset:
     """A private dataset of the Hub, created if it is missing and refused if it is public."""
 
-    def __init__(self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep) -> None:
-        self._name, self._sleep = name, sleep
+    def __init__(
+        self, name: str, token: Secret, endpoint: str | None = None, sleep: Sleep = time.sleep
+    ) -> None:
+        self._name = name
+        self._sleep = sleep
         self._api = HfApi(endpoint=endpoint, token=token.reveal())
         send_again(sleep)
 
@@ -90,7 +93,9 @@ class HubDataset:
         with _own_errors(path):
             return repeat(lambda: Path(download()).read_bytes(), self._sleep)
 
-    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = "") -> None:
+    def commit(
+        self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = ""
+    ) -> None:
         """Add files and delete those `gone`, all or none; refused if `writer` is given and another one's file is there.
 
         Raises HubError, possibly after it was done.
@@ -100,12 +105,16 @@ class HubDataset:
             repeat(lambda: self._commit(files, gone), self._sleep)
 
     def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
-        there = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()  # an answer may be lost
+        there = (
+            self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
+        )  # an answer may be lost
         changes = [
             *(CommitOperationAdd(path, content) for path, content in files.items()),
             *(CommitOperationDelete(path) for path in gone if path in there),
         ]
-        self._api.create_commit(self._name, changes, commit_message="A copy of the votes", repo_type="dataset")
+        self._api.create_commit(
+            self._name, changes, commit_message="A copy of the votes", repo_type="dataset"
+        )
 
     def _refuse_public(self) -> Sequence[str]:
         """Return the paths of all files.
@@ -114,7 +123,9 @@ class HubDataset:
         """
         dataset = self._api.dataset_info(self._name)
         if not dataset.private:
-            raise HubError("the dataset that MIRROR names is public; make it private, votes and uploads stand in it")
+            raise HubError(
+                "the dataset that MIRROR names is public; make it private, votes and uploads stand in it"
+            )
         return [file.rfilename for file in dataset.siblings or ()]
 
 
@@ -152,8 +163,13 @@ class HubBackup:
         self.change_log = ChangeLog(database)
         self.seen: BackupState | None = None
         """Status some seconds ago, read without waiting; None before the start."""
-        self._database, self._pictures, self._hub, self._every, self._clock = database, pictures, hub, every, clock
-        self._most_bytes, self._instance = most_bytes, secrets.token_hex(8)
+        self._database = database
+        self._pictures = pictures
+        self._hub = hub
+        self._every = every
+        self._clock = clock
+        self._most_bytes = most_bytes
+        self._instance = secrets.token_hex(8)
         self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
         self._sent: frozenset[str] | None = None
         """Pictures on the Hub; None until it has been asked."""
@@ -175,13 +191,23 @@ class HubBackup:
         """
         if not self.change_log.empty():
             return False
-        others = [path for path in self._asked(self._hub.paths) if path.startswith(_WRITER) and path != self._writer]
+        others = [
+            path
+            for path in self._asked(self._hub.paths)
+            if path.startswith(_WRITER) and path != self._writer
+        ]
         self._asked(self._hub.commit, {self._writer: b""}, others)
         paths = self._asked(self._hub.paths)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             rows = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.change_log.unpacked(readers.map(partial(self._asked, self._hub.read), rows), rows)
-            list(readers.map(self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]))
+            copy = self.change_log.unpacked(
+                readers.map(partial(self._asked, self._hub.read), rows), rows
+            )
+            list(
+                readers.map(
+                    self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]
+                )
+            )
         self.change_log.take_back(copy)
         return copy.number > 0
 
@@ -200,7 +226,9 @@ class HubBackup:
                 return ask(*asked)
             except HubDownError as error:
                 log.warning("the start waits for its copy: %s", error)
-                self._ending.wait(max(wait, min(error.wait, _PATIENCE * self._every.total_seconds())))
+                self._ending.wait(
+                    max(wait, min(error.wait, _PATIENCE * self._every.total_seconds()))
+                )
         return ask(*asked)
 
     def start(self) -> None:
@@ -249,14 +277,24 @@ class HubBackup:
 
     def _our_turn(self) -> bool:
         """Claim the next commit if the last is long enough ago; a clock that was set back does not block it."""
-        present, rest, tried = self._clock(), self._rest, MIRROR.c.tried_at
+        present = self._clock()
+        rest = self._rest
+        tried = MIRROR.c.tried_at
         due = (tried <= present - rest) | (tried > present + rest) | tried.is_(None)
         if not self.change_log.waiting():
             return False
         with self._database.write() as connection:
-            values = {"id": 1, "problem": "", "tried_at": present}  # a new disk waits: a server may have just stopped
-            connection.execute(self._database.insert(MIRROR).values(values).on_conflict_do_nothing())
-            return connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
+            values = {
+                "id": 1,
+                "problem": "",
+                "tried_at": present,
+            }  # a new disk waits: a server may have just stopped
+            connection.execute(
+                self._database.insert(MIRROR).values(values).on_conflict_do_nothing()
+            )
+            return (
+                connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
+            )
 
     def _copy(self) -> bool:
         """Commit what waits, oldest first; return whether some of it did not fit."""
@@ -294,7 +332,9 @@ class HubBackup:
             self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
         spoken_of = frozenset().union(*(batch.pictures for batch in batches))
         fresh = [name for name in spoken_of - self._sent if (self._pictures / name).is_file()]
-        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh} | {self._writer: b""}
+        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh} | {
+            self._writer: b""
+        }
         for batch in batches:
             files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
         self._hub.commit(files, writer=self._writer)
@@ -318,7 +358,9 @@ class HubBackup:
     def _note(self, **values: object) -> None:
         try:
             with self._database.write() as connection:
-                connection.execute(self._database.insert(MIRROR).values(id=1, problem="").on_conflict_do_nothing())
+                connection.execute(
+                    self._database.insert(MIRROR).values(id=1, problem="").on_conflict_do_nothing()
+                )
                 connection.execute(update(MIRROR).values(values))
         except DatabaseError as error:
             log.warning("how the copy stands is not noted: %s", error)
@@ -353,5 +395,11 @@ def _hub_error(error: Exception, path: str = "") -> HubError:
         return HubError("the dataset that MIRROR names is not there, or the token may not see it")
     status = status_of(error) or status_of(error.__cause__)
     if status == 404 and path:
-        return HubError(f"{path} is listed in the dataset but not there; restore it from the dataset's history")
-    return HubError(f"the Hub answered {status}" if status else f"the Hub cannot be reached ({type(error).__name__})")
+        return HubError(
+            f"{path} is listed in the dataset but not there; restore it from the dataset's history"
+        )
+    return HubError(
+        f"the Hub answered {status}"
+        if status
+        else f"the Hub cannot be reached ({type(error).__name__})"
+    )

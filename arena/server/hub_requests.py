@@ -86,7 +86,14 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
     while True:
         try:
             return call()
-        except (_Fault, httpx2.TransportError, OSError, RuntimeError, LookupError, JSONDecodeError) as error:
+        except (
+            _Fault,
+            httpx2.TransportError,
+            OSError,
+            RuntimeError,
+            LookupError,
+            JSONDecodeError,
+        ) as error:
             if isinstance(error.__cause__, HubError):  # as the library wraps it
                 raise error.__cause__ from error
             if isinstance(error, HubError | HfHubHTTPError | EntryNotFoundError):

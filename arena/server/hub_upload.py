@@ -17,7 +17,9 @@ from arena.server.hub_requests import HubError, repeat, send_again, status_of
 _MADE_BY_THE_HUB = ".gitattributes"
 
 
-def upload_dataset(folder: Path, name: str, private: bool, tops: Collection[str], hub: HfApi | None = None) -> None:
+def upload_dataset(
+    folder: Path, name: str, private: bool, tops: Collection[str], hub: HfApi | None = None
+) -> None:
     """Make the dataset `name` what a folder is; `tops`: what may stand at its top. Raises HubError."""
     if name.count("/") != 1:
         raise HubError(f"--push is {name[:120]!r}; it must be OWNER/NAME, as in ada/pets")
@@ -31,10 +33,14 @@ def upload_dataset(folder: Path, name: str, private: bool, tops: Collection[str]
         there = api.dataset_info(name)
         if there.private is not private:
             now, wanted = ("private", "public") if there.private else ("public", "private")
-            raise HubError(f"The dataset {name} is {now}, not {wanted}: make it {wanted} on the Hub, or choose another")
+            raise HubError(
+                f"The dataset {name} is {now}, not {wanted}: make it {wanted} on the Hub, or choose another"
+            )
         paths = {file.rfilename for file in there.siblings or ()} - {_MADE_BY_THE_HUB}
         if others := sorted(path for path in paths if path.partition("/")[0] not in tops):
-            raise HubError(f"The dataset {name} holds {others[0]}, which is no export; choose another name")
+            raise HubError(
+                f"The dataset {name} holds {others[0]}, which is no export; choose another name"
+            )
         repeat(lambda: _replace(api, name, folder))
     except HubError:
         raise
@@ -43,7 +49,9 @@ def upload_dataset(folder: Path, name: str, private: bool, tops: Collection[str]
 
 
 def _replace(api: HfApi, name: str, folder: Path) -> None:
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
+    }
     gone = {*api.list_repo_files(name, repo_type="dataset")} - files.keys() - {_MADE_BY_THE_HUB}
     changes = [
         *(CommitOperationAdd(path, file) for path, file in sorted(files.items())),

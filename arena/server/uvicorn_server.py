@@ -33,20 +33,30 @@ def listening(settings: Settings) -> partial[None]:
         listener = socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
         where = f"HOST {settings.host}, PORT {settings.port}"
-        raise SettingError(f"{where}: cannot listen there ({error.strerror}); set others that are free") from error
+        raise SettingError(
+            f"{where}: cannot listen there ({error.strerror}); set others that are free"
+        ) from error
     # asyncio sets this only on sockets that it binds itself; without it, a body waits 40 ms for the ACK of its head
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return partial(serve, listener)
 
 
-def serve(listener: socket.socket, app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
+def serve(
+    listener: socket.socket, app: ASGIApp, settings: Settings, close: Callable[[], None]
+) -> None:
     """Serve until a signal; then finish requests under way, call `close`, and exit with 0."""
     files = allow_many_connections()
     # The bound counts what one turn of the event loop has accepted only afterwards: a whole backlog.
-    backlog, most = min(2_048, files // 4), min(MOST_SOCKETS, files // 2)
-    network = (lambda _: None) if settings.trusted_hops else public_network  # every socket is the proxy's own
+    backlog = min(2_048, files // 4)
+    most = min(MOST_SOCKETS, files // 2)
+    network = (
+        (lambda _: None) if settings.trusted_hops else public_network
+    )  # every socket is the proxy's own
     start_logging(known_secrets())
-    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when it has shut down
+    for ending in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # uvicorn raises the signal again when it has shut down
         signal.signal(ending, lambda *_: leave(close))
     config = uvicorn.Config(
         app,

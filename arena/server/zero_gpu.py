@@ -64,7 +64,9 @@ def prepare(settings: Settings) -> None:
     try:
         import spaces  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise SettingError("SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces") from error
+        raise SettingError(
+            "SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces"
+        ) from error
     spaces.GPU(_gpu_placeholder)  # the platform refuses an app without such a function
 
 
@@ -98,9 +100,13 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
             num_workers=0,
         )
     except OSError:  # Gradio's message is about its own settings
-        sys.exit(f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free")
+        sys.exit(
+            f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free"
+        )
     server = bare.server
-    server.config.encoded_headers, server.server_state.default_headers = [], []  # they reveal the server software
+    # they reveal the server software
+    server.config.encoded_headers = []
+    server.server_state.default_headers = []
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS
     ending.wait()
     server.should_exit = True

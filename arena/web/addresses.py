@@ -8,7 +8,10 @@ from difflib import get_close_matches
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
-VOTE, RESULTS, SCORE, RUN = "", "results", "score", "run"
+VOTE = ""
+RESULTS = "results"
+SCORE = "score"
+RUN = "run"
 """The pages, by their path."""
 DOORS = ((VOTE, "door_vote"), (RESULTS, "door_results"), (SCORE, "door_score"))
 """Pages in the bar, with the words for them; who runs the server has one more."""

@@ -34,7 +34,11 @@ class Operators:
     """Recognises operators by their login's name, or by the link's cookie where there is no Space."""
 
     def __init__(
-        self, names: frozenset[str], voters: Voters, by_link: bool, clock: Callable[[], float] = time.monotonic
+        self,
+        names: frozenset[str],
+        voters: Voters,
+        by_link: bool,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = names
         self._voters = voters
@@ -48,7 +52,8 @@ class Operators:
 
     def of(self, headers: Mapping[str, str]) -> str | None:
         """Return the operator's name for the records, None for anybody else. Raises DatabaseError."""
-        cookie, voter = sent_cookie(headers, OPERATOR_COOKIE), sent_cookie(headers)
+        cookie = sent_cookie(headers, OPERATOR_COOKIE)
+        voter = sent_cookie(headers)
         bound = self._bound if self._clock() < self._until else None
         if cookie and bound and hmac.compare_digest(cookie_hash(cookie), bound):
             return LINK

@@ -26,8 +26,12 @@ _ERRORS = (CampaignError, DraftError, RowsError, OSError)
 class _CampaignOrders:
     """What the routes do; each answers with a text, or with what is to be mended and status 422."""
 
-    def __init__(self, campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators) -> None:
-        self.campaigns, self.projects, self.operators = campaigns, projects, operators
+    def __init__(
+        self, campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators
+    ) -> None:
+        self.campaigns = campaigns
+        self.projects = projects
+        self.operators = operators
 
     def _of(self, campaign: str) -> SeatAdmin:
         """Whose a campaign is: a name is one of battles or of items."""
@@ -51,7 +55,9 @@ class _CampaignOrders:
         """Take an item out of a project; its number comes first, and then why."""
         number, _, why = (await request.body()).decode(errors="replace").strip().partition(" ")
         return await run_in_threadpool(
-            self._tried, request, lambda who: self.projects.reject(who, campaign, number, why.strip())
+            self._tried,
+            request,
+            lambda who: self.projects.reject(who, campaign, number, why.strip()),
         )
 
     async def links(self, campaign: str, request: Request) -> Response:
@@ -66,7 +72,9 @@ class _CampaignOrders:
         return await run_in_threadpool(self._tried, request, act)
 
     async def ends(self, campaign: str, request: Request) -> Response:
-        return await run_in_threadpool(self._tried, request, lambda who: self._of(campaign).end(who, campaign))
+        return await run_in_threadpool(
+            self._tried, request, lambda who: self._of(campaign).end(who, campaign)
+        )
 
     async def lists(self, campaign: str, file: str, request: Request) -> Response:
         """Take the platform's list of participants, a file of this name."""
@@ -74,7 +82,9 @@ class _CampaignOrders:
 
         def act(who: str) -> str:
             with temporary_file(body, "list") as path, row_errors(file):
-                return self._of(campaign).bring_participants(who, campaign, read_records(path, PAGE, name=file))
+                return self._of(campaign).bring_participants(
+                    who, campaign, read_records(path, PAGE, name=file)
+                )
 
         return await run_in_threadpool(self._tried, request, act)
 
@@ -99,14 +109,17 @@ class _CampaignOrders:
 
 
 def routes(campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operators) -> APIRouter:
-    router, does = APIRouter(), _CampaignOrders(campaigns, projects, operators)
+    router = APIRouter()
+    does = _CampaignOrders(campaigns, projects, operators)
     router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
     router.add_api_route("/operators/projects", does.makes_project, methods=["POST"])
     router.add_api_route("/operators/projects/{campaign}/reject", does.rejects, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/links", does.links, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/end", does.ends, methods=["POST"])
     router.add_api_route(PARTICIPANTS, does.lists, methods=["POST"])
-    router.add_api_route("/operators/campaigns/{campaign}/{table}.csv", does.downloads, methods=["GET"])
+    router.add_api_route(
+        "/operators/campaigns/{campaign}/{table}.csv", does.downloads, methods=["GET"]
+    )
     return router
 
 

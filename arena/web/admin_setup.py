@@ -36,15 +36,20 @@ class AdminSetup:
         writing: WritingSetup,
     ) -> None:
         """`queues` maps a queue's name to a function that returns its length."""
-        judge, images = settings.judge, live.battles.images
+        judge = settings.judge
+        images = live.battles.images
         ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         budgets = {"Live answers": live.budget, "Judge": Budget(database, ceilings, JUDGE)}
         budgets["Draft answers"] = writing.budget
-        self.operators, self.service = operators, AdminService(database, images, settings.counted)
+        self.operators = operators
+        self.service = AdminService(database, images, settings.counted)
         seen = (backup, budgets, queues, len(live.vlms), campaigns, writing.admin)
         self.watch = DashboardService(database, settings, *seen)
         files = PublicFiles(database, settings.public_dir)
-        of_operators = (operator_routes(images, operators), admin_campaigns.routes(campaigns, writing.admin, operators))
+        of_operators = (
+            operator_routes(images, operators),
+            admin_campaigns.routes(campaigns, writing.admin, operators),
+        )
         self.routers = (*of_operators, export_api.routes(files))
 
 
@@ -59,7 +64,9 @@ def operator_routes(images: OwnImages, operators: Operators) -> APIRouter:
         try:
             cookie = operators.redeem((await request.body()).decode(errors="replace"))
         except LinkError as error:
-            return PlainTextResponse(str(error), status_code=429 if error.too_many else 403, headers=NO_STORE)
+            return PlainTextResponse(
+                str(error), status_code=429 if error.too_many else 403, headers=NO_STORE
+            )
         https = over_https(request.scope, request.headers)
         kept = cookie_header(cookie, https, OPERATOR_COOKIE, DAY)
         return Response(status_code=204, headers={**NO_STORE, "set-cookie": kept})

@@ -25,23 +25,32 @@ _FOCUS = """() => document.activeElement === document.body && stereoscope.focus(
 class AdminTab:
     """The page's components as attributes, its handlers as methods."""
 
-    def __init__(self, watch: DashboardService, service: AdminService, operators: Operators, boards: Overview) -> None:
-        self._watch, self._boards = watch, boards
+    def __init__(
+        self, watch: DashboardService, service: AdminService, operators: Operators, boards: Overview
+    ) -> None:
+        self._watch = watch
+        self._boards = boards
         self._service = service
         self._operators = operators
         self.said = gr.HTML(elem_id="operator-said", padding=False)
         self.view = gr.HTML(elem_id="operator", padding=False)
         self.order = gr.Textbox(visible="hidden")
         self.about = gr.Textbox(visible="hidden")
-        self.said.change(None, js=into_view("#operator-said [role]"))  # the button may stand far below
+        self.said.change(
+            None, js=into_view("#operator-said [role]")
+        )  # the button may stand far below
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks) -> None:
-        page.load(self.on_enter, self.about, [self.said, self.view], js="() => operatorEnter()", **RAW)
+        page.load(
+            self.on_enter, self.about, [self.said, self.view], js="() => operatorEnter()", **RAW
+        )
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
         done.failure(None, None, self.said, js=f"() => {json.dumps(str(PARTS.alert(REFUSED)))}")
-        looked = done.then(self.on_look, None, [self.view], **RAW)  # after each action, whichever is answered last
+        looked = done.then(
+            self.on_look, None, [self.view], **RAW
+        )  # after each action, whichever is answered last
         looked.then(None, js=_FOCUS)
 
     def on_enter(self, problem: object, request: gr.Request) -> Updates:
@@ -53,7 +62,8 @@ class AdminTab:
             return {self.view: HTML.refused()}
         try:
             settings = settings_read(self._watch.settings)
-            health, here = self._boards.health(), address(request.request) if request.request else ""
+            health = self._boards.health()
+            here = address(request.request) if request.request else ""
             return {self.view: dashboard_html(self._watch.overview(), health, settings, here)}
         except (DatabaseError, OSError) as error:
             return {self.view: PARTS.alert(error)}

@@ -25,41 +25,61 @@ _UNSEEN = f"known from {LOOK_EVERY} votes on"
 
 
 def dashboard_html(
-    seen: Dashboard, boards: Sequence[BoardHealth], settings: Sequence[SettingRead], address: str = ""
+    seen: Dashboard,
+    boards: Sequence[BoardHealth],
+    settings: Sequence[SettingRead],
+    address: str = "",
 ) -> str:
     """`address`: where this arena is reached, for the links of campaigns."""
     copied = "nothing yet"
     if seen.copy and seen.copy.copied_at:
         copied = f"all until {ago(seen.read_at - seen.copy.copied_at)} ago"
     late = seen.copy is not None and is_late(seen.copy, seen.read_at)
-    money = [(name, *(f"${amount / 1e6:,.2f}" for amount in total)) for name, total in seen.budgets.items()]
+    money = [
+        (name, *(f"${amount / 1e6:,.2f}" for amount in total))
+        for name, total in seen.budgets.items()
+    ]
     parts = (
         HTML.checklist(seen.checklist),
         _votes(seen),
         HTML.boards([_board(one) for one in boards]),
         HTML.copy(seen, copied, late),
-        HTML.running(seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]),
+        HTML.running(
+            seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]
+        ),
         HTML.flagged([_flagged(one) for one in seen.flagged], len(seen.every_flagged)),
         HTML.campaigns([_campaign(one, seen, address) for one in seen.campaigns]),
         projects_html(seen.projects, seen.links, address),
         HTML.unsigned(seen.unsigned, MOST_SEATS, seen.every_flagged),
         HTML.official(seen, COUNTED.get(seen.who.rule)),
         HTML.moderation(seen),
-        HTML.settings([(one.name, one.value, "environment" if one.given else "default") for one in settings]),
-        HTML.acts([(f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about) for act in seen.acts]),
+        HTML.settings(
+            [(one.name, one.value, "environment" if one.given else "default") for one in settings]
+        ),
+        HTML.acts(
+            [
+                (f"{act.done_at:%Y-%m-%d %H:%M:%S}", act.who, act.deed, act.about)
+                for act in seen.acts
+            ]
+        ),
     )
     return HTML.dashboard(seen.read_at, parts)
 
 
 def _votes(seen: Dashboard) -> str:
-    days, counts = [day.isoformat() for day in seen.days], list(seen.days.values())
+    days = [day.isoformat() for day in seen.days]
+    counts = list(seen.days.values())
     told = f"{plural(sum(counts), 'vote')} in the last {len(days)} days, {counts[-1]:,} of them today (UTC)."
     drawing = counts_drawing("Votes by day", told, days, counts)
-    table = PlotTable(("Day (UTC)", "Votes"), [(day, f"{n:,}") for day, n in zip(days, counts, strict=True)][::-1])
+    table = PlotTable(
+        ("Day (UTC)", "Votes"), [(day, f"{n:,}") for day, n in zip(days, counts, strict=True)][::-1]
+    )
     return HTML.votes(told, svg(drawing, "votes-by-day"), table)
 
 
-def _campaign(one: CampaignStanding, seen: Dashboard, address: str) -> tuple[CampaignStanding, str, Sequence[tuple]]:
+def _campaign(
+    one: CampaignStanding, seen: Dashboard, address: str
+) -> tuple[CampaignStanding, str, Sequence[tuple]]:
     """A campaign, its link and how far it is, as rows of a table."""
     path = seen.links.get(one.campaign.name)
     workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
@@ -69,7 +89,10 @@ def _campaign(one: CampaignStanding, seen: Dashboard, address: str) -> tuple[Cam
         ("Tuples with all their votes", f"{one.full:,} of {one.tuples:,}"),
         ("Workers", workers or "none yet"),
         ("Settled orders of neighbours", settled),
-        ("Mean half width", f"±{one.half_width:.1f} points" if one.half_width is not None else _UNSEEN),
+        (
+            "Mean half width",
+            f"±{one.half_width:.1f} points" if one.half_width is not None else _UNSEEN,
+        ),
     ]
     return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]
 
@@ -83,13 +106,19 @@ def _board(one: BoardHealth) -> tuple[str, ...]:
     check = "none yet"
     if one.checked is not None:
         differed = f"differed {plural(one.mended, 'time')} and were read anew"
-        check = f"counts {differed if one.mended else 'equal the stored votes'}, {ago(one.checked)} ago"
+        check = (
+            f"counts {differed if one.mended else 'equal the stored votes'}, {ago(one.checked)} ago"
+        )
     return (
         f"{one.source}, {'several pictures' if one.key.multi else 'one picture'}{whose}{flagged}",
         f"{one.votes:,}",
         computed,
         f"bank {one.bank}, flags {one.flags}",
-        f"failed: {one.problem}" if one.problem else "not needed: imported" if one.key.kind == "imported" else check,
+        f"failed: {one.problem}"
+        if one.problem
+        else "not needed: imported"
+        if one.key.kind == "imported"
+        else check,
     )
 
 

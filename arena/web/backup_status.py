@@ -18,10 +18,14 @@ def backup_line(state: BackupState | None, moment: datetime, words: Words = ENGL
     late = is_late(state, moment)
     copied = words["copied_none"]
     if state.copied_at:
-        copied = words["copied_only" if late else "copied"].format(ago(moment - state.copied_at, words))
+        copied = words["copied_only" if late else "copied"].format(
+            ago(moment - state.copied_at, words)
+        )
     if not late:
         return words["saved"].format(copied)
-    return HTML.late(words["saved_late"].format(f"{state.problem}; {copied}" if state.problem else copied))
+    return HTML.late(
+        words["saved_late"].format(f"{state.problem}; {copied}" if state.problem else copied)
+    )
 
 
 def is_late(state: BackupState, moment: datetime) -> bool:

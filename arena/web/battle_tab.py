@@ -33,7 +33,9 @@ from arena.web.visitor_api import NoVisitorError, sent_voter
 from arena.web.words import ENGLISH, NAMES, Words, said, words_of
 
 ANY_FAMILY = ENGLISH["any_family"]
-HTML, PAGE, PARTS = macros("battle.html"), macros("page.html"), macros("parts.html")
+HTML = macros("battle.html")
+PAGE = macros("page.html")
+PARTS = macros("parts.html")
 _ADDRESS = (
     '() => [window.location.pathname.replace(/^\\/item\\//, "?item=") + window.location.search.replace("?", "&"), '
     'window.history.state?.battle ?? ""]'
@@ -56,23 +58,32 @@ class Link(NamedTuple):
         """Parse the query string of a URL; unknown parameters are ignored."""
         parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
         first = {name: values[0] for name, values in parts.items()}
-        return cls(first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", ""))
+        return cls(
+            first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", "")
+        )
 
 
 SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
 """Errors whose message a voter reads."""
 
 
-def status_html(battle: Battle | None, names: Names | None = None, words: Words = ENGLISH, others: str = "") -> str:
+def status_html(
+    battle: Battle | None, names: Names | None = None, words: Words = ENGLISH, others: str = ""
+) -> str:
     """Render a battle's status in words, with the phase by which `page.css` shows the controls."""
     if battle is None:
         return HTML.no_battle()
-    phase, text, seconds = battle.phase, "", 0
+    phase = battle.phase
+    text = ""
+    seconds = 0
     if phase is Phase.REVEALED and names is not None:
         sides = ("b", "a") if battle.choice == "b" else ("a", "b")
         text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
-    elif battle.choice is not None:  # chosen, maybe revealed in another tab: this page has yet to ask for the names
-        phase, text = Phase.VOTED, words["chose"].format(battle.choice.upper())
+    elif (
+        battle.choice is not None
+    ):  # chosen, maybe revealed in another tab: this page has yet to ask for the names
+        phase = Phase.VOTED
+        text = words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.voted_at:
             # `keys.js` asks for the names after these seconds: at once after the one undo.
             seconds = undo_seconds(battle.attempt, battle.voted_at)
@@ -141,8 +152,12 @@ class BattleTab:
                 self.sides: dict[Side, gr.HTML] = {}
                 for side in SIDES:
                     with gr.Column(elem_classes="answer", elem_id=f"card-{side}", min_width=280):
-                        self.titles[side] = gr.HTML(HTML.title(side, ENGLISH), elem_classes="title", padding=False)
-                        self.sides[side] = gr.HTML(elem_classes="text", elem_id=f"answer-{side}", padding=False)
+                        self.titles[side] = gr.HTML(
+                            HTML.title(side, ENGLISH), elem_classes="title", padding=False
+                        )
+                        self.sides[side] = gr.HTML(
+                            elem_classes="text", elem_id=f"answer-{side}", padding=False
+                        )
         self.outcome = gr.HTML(elem_id="outcome", padding=False)
         with gr.Column(elem_id="dock"):
             self.status = gr.HTML(elem_id="status", padding=False)
@@ -154,15 +169,21 @@ class BattleTab:
                 self.choose: dict[Side, gr.Button] = {
                     side: _button(f"choose-{side}", variant="primary") for side in SIDES
                 }
-                self.undo, self.reveal = _button("undo"), _button("reveal", variant="primary")
-                self.next, self.skip = _button("next", variant="primary"), _button("skip")
+                self.undo = _button("undo")
+                self.reveal = _button("reveal", variant="primary")
+                self.next = _button("next", variant="primary")
+                self.skip = _button("skip")
             with gr.Row(elem_id="reasons"):
-                self.judge, self.broken = _button("skip-judge"), _button("skip-broken")
-                self.rude, self.keep = _button("skip-rude"), _button("skip-not")
+                self.judge = _button("skip-judge")
+                self.broken = _button("skip-broken")
+                self.rude = _button("skip-rude")
+                self.keep = _button("skip-not")
             self.first = gr.HTML(elem_id="terms", padding=False)
         with gr.Accordion(ENGLISH["pick"], open=False, elem_id="pick") as self.pick:
             with gr.Row():
-                self.family = gr.Dropdown([ANY_FAMILY], value=ANY_FAMILY, label=ENGLISH["family"], elem_id="family")
+                self.family = gr.Dropdown(
+                    [ANY_FAMILY], value=ANY_FAMILY, label=ENGLISH["family"], elem_id="family"
+                )
                 self.search = gr.Textbox(label=ENGLISH["search"], elem_id="search", max_length=200)
             self.results = gr.HTML(elem_id="results", padding=False)
         gr.HTML(PAGE.foot(ENGLISH, NAMES), padding=False)
@@ -170,31 +191,57 @@ class BattleTab:
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none is queued, so that a vote never waits behind other events."""
         names = [*self.titles.values(), self.counter, self.first, self.outcome]
-        screen = [self.token, self.item, self.answers, *self.sides.values(), self.status, self.problem, *names]
+        screen = [
+            self.token,
+            self.item,
+            self.answers,
+            *self.sides.values(),
+            self.status,
+            self.problem,
+            *names,
+        ]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
         opened = [self.query, self.search, *screen]
         answered = [page.load(self.on_load, [self.query, self.token], opened, js=_ADDRESS, **PLAIN)]
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
-            chosen = self.choose[side].click(handler, self.token, [self.status, self.saved, self.problem], **PLAIN)
-            chosen.then(None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }")
+            chosen = self.choose[side].click(
+                handler, self.token, [self.status, self.saved, self.problem], **PLAIN
+            )
+            chosen.then(
+                None, js="() => { stereoscopeVote.answered(); stereoscope.focus('status'); }"
+            )
             answered.append(chosen)
         undone = [self.token, self.status, self.saved, self.problem]
         taken_back = self.undo.click(self.on_undo, self.token, undone, **PLAIN)
         taken_back.then(None, js="() => stereoscopeVote.answered()")
-        revealed = self.reveal.click(self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN)
+        revealed = self.reveal.click(
+            self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN
+        )
         revealed.then(None, js="() => stereoscopeVote.answered()")
         held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
         held.then(None, self.held, None, js="(held) => stereoscopeVote.hold(held)")
-        sent_ahead = [self.item, *self.sides.values(), *self.titles.values(), self.outcome, self.status]
+        sent_ahead = [
+            self.item,
+            *self.sides.values(),
+            *self.titles.values(),
+            self.outcome,
+            self.status,
+        ]
         self.show.click(None, None, sent_ahead, js="() => stereoscopeVote.shown()")
         shown = "(query, family) => [query, family, stereoscopeVote.name()]"
-        following = self.next.click(self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN)
+        following = self.next.click(
+            self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN
+        )
         went_on = "() => { stereoscopeVote.answered(); stereoscope.focusNew(); }"
         following.then(None, js=went_on)
         self.skip.click(None, js="() => stereoscopeVote.ask(true)")
         kept = "() => { stereoscopeVote.ask(false); return []; }"
         self.keep.click(self.on_keep, None, self.problem, js=kept, **PLAIN)
-        skips = ((self.judge, self.on_skip_judge), (self.broken, self.on_skip_broken), (self.rude, self.on_skip_rude))
+        skips = (
+            (self.judge, self.on_skip_judge),
+            (self.broken, self.on_skip_broken),
+            (self.rude, self.on_skip_rude),
+        )
         for button, handler in skips:
             skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
             skipped.then(None, js=went_on)
@@ -218,12 +265,19 @@ class BattleTab:
 
     @_shows_errors
     def _loaded(self, query: object, before: object, request: gr.Request) -> Updates:
-        link, words = Link.parse(query), words_of(request.headers)
+        link = Link.parse(query)
+        words = words_of(request.headers)
         if sent_cookie(request.headers) is None:
-            return {self.query: query, **self._message("one_step", NoVisitorError(), words, new_tab=True)}
+            return {
+                self.query: query,
+                **self._message("one_step", NoVisitorError(), words, new_tab=True),
+            }
         again = self._again(before, request) if before else None
         updates = again or self._next(link, BattleRequest(item=link.item), request)
-        labels = {self.family: gr.update(label=words["family"]), self.search: gr.update(label=words["search"])}
+        labels = {
+            self.family: gr.update(label=words["family"]),
+            self.search: gr.update(label=words["search"]),
+        }
         picks = gr.update(visible=link.campaign is None, label=words["pick"])
         return {self.query: query, **labels, self.pick: picks, **updates}
 
@@ -239,8 +293,12 @@ class BattleTab:
     def on_hold(self, query: object, family: object, request: gr.Request) -> Updates:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
         try:
-            voter, words, link = self._voter(request), words_of(request.headers), Link.parse(query)
-            held = self._sampler.hold(voter, self._battle_request(family), self._seat(voter, link, request))
+            voter = self._voter(request)
+            words = words_of(request.headers)
+            link = Link.parse(query)
+            held = self._sampler.hold(
+                voter, self._battle_request(family), self._seat(voter, link, request)
+            )
         except (LimitError, UnsignedLinkError, *SHOWN_ERRORS):  # `on_next` says so
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
@@ -259,15 +317,21 @@ class BattleTab:
         return await self._choose("b", token, request)
 
     @_shows_errors
-    def on_skip_judge(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_judge(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("cannot judge", query, family, token, request)
 
     @_shows_errors
-    def on_skip_broken(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_broken(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("image broken", query, family, token, request)
 
     @_shows_errors
-    def on_skip_rude(self, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def on_skip_rude(
+        self, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         return self._skip("offensive", query, family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
@@ -292,14 +356,19 @@ class BattleTab:
     @_shows_errors
     def on_reveal(self, token: object, request: gr.Request) -> Updates:
         """Make the choice final, and only then show the names."""
-        voter, words = self._voter(request), words_of(request.headers)
+        voter = self._voter(request)
+        words = words_of(request.headers)
         try:
             return self._named(self._store.reveal(voter, str(token)), voter, words)
-        except ChoiceError as error:  # a late answer may have put another battle's names on the page
+        except (
+            ChoiceError
+        ) as error:  # a late answer may have put another battle's names on the page
             return {**self._unnamed(words), **self._stands(voter, token, error, request)}
 
     @_shows_errors
-    def _stands(self, voter: int, token: object, error: ChoiceError, request: gr.Request) -> Updates:
+    def _stands(
+        self, voter: int, token: object, error: ChoiceError, request: gr.Request
+    ) -> Updates:
         """Say what is wrong and show where the battle stands: another tab may have gone on."""
         status = status_html(self._store.find(voter, str(token)), words=words_of(request.headers))
         return {self.status: status, self.problem: _problem(error, request)}
@@ -308,7 +377,9 @@ class BattleTab:
         """Take back what was said about a skip."""
         return {self.problem: ""}
 
-    def _skip(self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request) -> Updates:
+    def _skip(
+        self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request
+    ) -> Updates:
         voter = self._voter(request)
         try:
             self._store.skip(voter, str(token), reason)
@@ -319,7 +390,8 @@ class BattleTab:
     @_shows_errors
     def on_search(self, family: object, sought: object, request: gr.Request) -> Updates:
         """Show the items of a family whose instruction contains all the words."""
-        items, words = self._sampler.shown_items(), words_of(request.headers)
+        items = self._sampler.shown_items()
+        words = words_of(request.headers)
         families = sorted({item.family for item in items}, key=str.casefold)
         battle_request = self._battle_request(family)
         wanted = frozenset(str(sought or "").casefold().split())
@@ -333,7 +405,8 @@ class BattleTab:
 
     def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
         """Serve the next battle, or say why there is none."""
-        voter, words = self._voter(request), words_of(request.headers)
+        voter = self._voter(request)
+        words = words_of(request.headers)
         try:
             seat = self._seat(voter, link, request)
         except UnsignedLinkError as error:
@@ -381,14 +454,21 @@ class BattleTab:
             self.status: status_html(battle, words=words),
             self.saved: "",
             **self._counted(voter, battle, words),
-            **(self._named(battle, voter, words) if battle.phase is Phase.REVEALED else self._unnamed(words)),
+            **(
+                self._named(battle, voter, words)
+                if battle.phase is Phase.REVEALED
+                else self._unnamed(words)
+            ),
         }
 
     def _item_html(self, item: Item, words: Words, battle: str) -> str:
         return HTML.item(item, shown_images(item.images, self._scaled), words, battle=battle)
 
     def _unnamed(self, words: Words) -> Updates:
-        return {self.outcome: "", **{title: HTML.title(side, words) for side, title in self.titles.items()}}
+        return {
+            self.outcome: "",
+            **{title: HTML.title(side, words) for side, title in self.titles.items()},
+        }
 
     def _named(self, battle: Battle, voter: int, words: Words) -> Updates:
         """Return the updates that show the names, over the answers and in the status line, for screen readers."""
@@ -401,7 +481,9 @@ class BattleTab:
             **self._counted(voter, battle, words),
         }
 
-    def _message(self, title: str, text: Exception | str, words: Words, new_tab: bool = False) -> Updates:
+    def _message(
+        self, title: str, text: Exception | str, words: Words, new_tab: bool = False
+    ) -> Updates:
         message = HTML.message(words[title], said(text, words), words, new_tab)
         updates = {self.item: message, self.answers: gr.update(visible=False)}
         blank = dict.fromkeys((self.token, self.saved, self.first, self.outcome), "")
@@ -420,7 +502,9 @@ class BattleTab:
 
     @staticmethod
     def _battle_request(family: object) -> BattleRequest:
-        return BattleRequest(family=family if isinstance(family, str) and family != ANY_FAMILY else None)
+        return BattleRequest(
+            family=family if isinstance(family, str) and family != ANY_FAMILY else None
+        )
 
 
 def _button(name: str, **how: Any) -> gr.Button:

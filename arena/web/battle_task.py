@@ -53,7 +53,9 @@ class BattleTask(SeatTask):
     def waits(self, seat: Seat) -> bool:
         return self.work.waits(seat)
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
+    def dock(
+        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+    ) -> str:
         state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
         return HTML.work(action, piece.token, *state, problem, words)
 

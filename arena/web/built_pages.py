@@ -34,7 +34,9 @@ _TITLE = f'"title":{json.dumps(NAME)}'
 _API_INFO = "window.gradio_api_info"
 _EVERY_ADDRESS = 'gradio_config.page[""] = gradio_config.page[gradio_config.current_page];'
 """What Gradio's script looks up for an address that it does not know is the page that it was sent."""
-_GRADIOS = re.compile(r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$")
+_GRADIOS = re.compile(
+    r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
+)
 """Paths of Gradio's own routes and files."""
 _KEPT = 60
 """Most documents kept: each item, board, model and battle has one."""
@@ -49,7 +51,9 @@ class BuiltPage(NamedTuple):
     """Headers of the body."""
 
     def answer(self, headers: Headers) -> Response:
-        known = {tag.strip().removeprefix("W/") for tag in headers.get("if-none-match", "").split(",")}
+        known = {
+            tag.strip().removeprefix("W/") for tag in headers.get("if-none-match", "").split(",")
+        }
         if self.headers["etag"] in known:
             return Response(status_code=304, headers=self.headers)
         return Response(self.body, headers=self.headers | self.described)
@@ -63,19 +67,26 @@ class BuiltPages:
     """
 
     def __init__(self, gradio: ASGIApp, head: Callable[[Address], Head], public: str = "") -> None:
-        self._gradio, self._head, self._public = gradio, head, public
+        self._gradio = gradio
+        self._head = head
+        self._public = public
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in PAGES}
         self._document = lru_cache(_KEPT)(self._documented)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._answer(scope, Headers(scope=scope)) if scope["method"] in ("GET", "HEAD") else None
+        answer = (
+            await self._answer(scope, Headers(scope=scope))
+            if scope["method"] in ("GET", "HEAD")
+            else None
+        )
         await (answer or self._gradio)(scope, receive, send)
 
     async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a path; None if Gradio is to give it."""
-        path, query = scope["path"], scope["query_string"].decode("latin-1")
+        path = scope["path"]
+        query = scope["query_string"].decode("latin-1")
         if path == "/" and "report" in (asked := parse_qs(query[:500])):
             return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
         sent = scope["raw_path"].decode("latin-1")
@@ -84,7 +95,9 @@ class BuiltPages:
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
             return _sent_on(sent, path, query) if is_lost else None
         built = self._config if address is None else await self._built_for(address)
-        accepted = {coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")}
+        accepted = {
+            coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
+        }
         return built["gzip" in accepted].answer(headers)
 
     async def _built_for(self, address: Address) -> Mapping[bool, BuiltPage]:
@@ -116,9 +129,13 @@ def _sent_on(sent: str, path: str, query: str) -> Response:
 async def _asked(gradio: ASGIApp, path: str) -> tuple[str, Mapping[str, str]]:
     """Return Gradio's answer, without its own words on itself and with `/` for its address, and the body's headers."""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gradio), base_url=_ROOT) as client:
-        answer = (await client.get(path, headers={"accept-encoding": "identity"})).raise_for_status()
+        answer = (
+            await client.get(path, headers={"accept-encoding": "identity"})
+        ).raise_for_status()
     text = _META.sub("", answer.text.replace(f"{_ROOT}/{path.strip('/')}", "/").replace(_ROOT, "/"))
-    return text.replace(_API_INFO, _EVERY_ADDRESS + _API_INFO, 1), {"content-type": answer.headers["content-type"]}
+    return text.replace(_API_INFO, _EVERY_ADDRESS + _API_INFO, 1), {
+        "content-type": answer.headers["content-type"]
+    }
 
 
 def _built(plain: bytes, described: Mapping[str, str]) -> Mapping[bool, BuiltPage]:
@@ -130,4 +147,8 @@ def _built(plain: bytes, described: Mapping[str, str]) -> Mapping[bool, BuiltPag
 def _page(body: bytes, described: dict[str, str]) -> BuiltPage:
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     # Private: an answer may set a cookie, which no shared cache may keep.
-    return BuiltPage(body, {"etag": etag, "cache-control": "private, no-cache", "vary": "accept-encoding"}, described)
+    return BuiltPage(
+        body,
+        {"etag": etag, "cache-control": "private, no-cache", "vary": "accept-encoding"},
+        described,
+    )

@@ -38,7 +38,9 @@ from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
 STYLE = "".join((_HERE / name).read_text("utf-8") for name in ("page.css", "campaign.css"))
-SCRIPT = ";\n".join((_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js"))
+SCRIPT = ";\n".join(
+    (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
+)
 VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
@@ -91,17 +93,25 @@ class CampaignPages:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
         return self.seats.enter(campaign, who, visit.network)
 
-    def _arrival(self, name: str, query: Mapping[str, str], visit: Visit) -> tuple[Campaign, Arrival]:
+    def _arrival(
+        self, name: str, query: Mapping[str, str], visit: Visit
+    ) -> tuple[Campaign, Arrival]:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
-        account = self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
+        account = (
+            self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
+        )
         logged_in = account and account_arrival(*account)
-        return campaign, arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
+        return campaign, arrival(
+            campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
+        )
 
     def _to(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
-        return replace(visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})})
+        return replace(
+            visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
+        )
 
     def seat(self, name: str, token: str) -> Seat:
         """The seat of an address. Raises CampaignLinkError."""
@@ -113,7 +123,9 @@ class CampaignPages:
 
     def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
-        task, act, piece = self.tasks[seat.campaign.task], form.get("act", ""), form.get("piece", "")
+        task = self.tasks[seat.campaign.task]
+        act = form.get("act", "")
+        piece = form.get("piece", "")
         if seat.end is not None:
             raise CampaignLinkError("Your work here is done; nothing more can be sent.")
         if act == "withdraw":
@@ -130,9 +142,13 @@ class CampaignPages:
             task.take(seat, piece, form)
         return ""
 
-    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words) -> str:
+    def _answer_exam(
+        self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
+    ) -> str:
         number = form.get("number", "")
-        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:  # nothing is asked any more
+        if (
+            seat.campaign.ended_at is not None or self.qualification.standing(seat) is None
+        ):  # nothing is asked any more
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
@@ -144,16 +160,23 @@ class CampaignPages:
         return f"?after={number}"
 
     def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
-        spec, stands = seat.campaign.spec.qualify, self.qualification.standing(seat)
-        assert spec is not None and stands is not None, "a seat that must qualify has a question left"
-        name = self.qualification.question(seat, task.exam_names(spec.items), stands.attempt, stands.number)
+        spec = seat.campaign.spec.qualify
+        stands = self.qualification.standing(seat)
+        assert spec is not None and stands is not None, (
+            "a seat that must qualify has a question left"
+        )
+        name = self.qualification.question(
+            seat, task.exam_names(spec.items), stands.attempt, stands.number
+        )
         return stands, self._question(seat, task, name, words)
 
     @staticmethod
     def _question(seat: Seat, task: SeatTask, name: str, words: Words) -> ExamQuestion:
         found = task.exam_question(seat, name, words)
         if found is None:
-            raise CampaignLinkError("A practice question was taken out. Tell whoever sent you the link.")
+            raise CampaignLinkError(
+                "A practice question was taken out. Tell whoever sent you the link."
+            )
         return found
 
     def shown(
@@ -174,7 +197,9 @@ class CampaignPages:
         if told:
             return told
         if seat.must_qualify and self.qualification.standing(seat) is None:
-            seat = self.seats.note(seat, "qualified" if self.qualification.has_passed(seat) else "failed")
+            seat = self.seats.note(
+                seat, "qualified" if self.qualification.has_passed(seat) else "failed"
+            )
         if seat.must_qualify and seat.campaign.ended_at is None:
             return self._exam_page(seat, visit, problem)
         if seat.end is None:
@@ -191,7 +216,8 @@ class CampaignPages:
         return self._end_page(seat, visit)
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
-        words, path = visit.words, path_of(seat)
+        words = visit.words
+        path = path_of(seat)
         told = (words["c_nothing"], words["c_nothing_more"], path, words["c_again"])
         if seat.campaign.ended_at is not None:
             told = (words["c_full"], words["c_away"])
@@ -199,7 +225,8 @@ class CampaignPages:
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
-        given, tried = task.progress(seat), self.qualification.last(seat)
+        given = task.progress(seat)
+        tried = self.qualification.last(seat)
         last = max(filter(None, (given.last, tried)), default=None)
         if seat.campaign.ended_at is not None:
             return last is not None and state_of(seat, last, seat.campaign.ended_at) == "working"
@@ -207,7 +234,9 @@ class CampaignPages:
         return last is not None and not only_skipped and not task.waits(seat)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
-        spec, words, task = seat.campaign.spec, visit.words, self.tasks[seat.campaign.task]
+        spec = seat.campaign.spec
+        words = visit.words
+        task = self.tasks[seat.campaign.task]
         given = task.progress(seat)
         all_of_it = spec.seat.votes + task.checks_wanted(seat)
         number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
@@ -219,7 +248,8 @@ class CampaignPages:
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
     def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
-        words, spec = visit.words, seat.campaign.spec
+        words = visit.words
+        spec = seat.campaign.spec
         stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
         assert spec.qualify
         said_ = ""
@@ -234,7 +264,12 @@ class CampaignPages:
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
         """What was right about an answered practice question; empty if there is none such."""
         attempt, _, number = after.partition(".")
-        if not (attempt.isdecimal() and number.isdecimal() and len(after) < 9 and seat.campaign.spec.qualify):
+        if not (
+            attempt.isdecimal()
+            and number.isdecimal()
+            and len(after) < 9
+            and seat.campaign.spec.qualify
+        ):
             return ""
         given = self.qualification.given(seat, int(attempt), int(number))
         if given is None:
@@ -242,7 +277,9 @@ class CampaignPages:
         words = visit.words
         question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
         verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
-        form = HTML.exam(path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words)
+        form = HTML.exam(
+            path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words
+        )
         lead = self._exam_lead(int(attempt), int(number), seat, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
@@ -254,8 +291,12 @@ class CampaignPages:
         return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.asked)
 
     def _end_page(self, seat: Seat, visit: Visit) -> str:
-        words, platform, code = visit.words, seat.campaign.spec.platform, seat.end_code
-        back = f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
+        words = visit.words
+        platform = seat.campaign.spec.platform
+        code = seat.end_code
+        back = (
+            f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
+        )
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"].format(seat.id), code)
@@ -264,12 +305,17 @@ class CampaignPages:
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
         words = visit.words
-        title, text, link = words["c_nothing"], said(error, words), ("", "")
-        if isinstance(error, CampaignError):  # its words are the operator's, with names of models in them
+        title = words["c_nothing"]
+        text = said(error, words)
+        link = ("", "")
+        if isinstance(
+            error, CampaignError
+        ):  # its words are the operator's, with names of models in them
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
-            title, link = words["c_login"], (f"/login?{urlencode({'back': visit.address})}", words["login"])
+            title = words["c_login"]
+            link = (f"/login?{urlencode({'back': visit.address})}", words["login"])
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, *link))
@@ -277,7 +323,9 @@ class CampaignPages:
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
         title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        words = {"en": _LANGUAGES[visit.language]}  # the page is in its language already: its script translates nothing
+        words = {
+            "en": _LANGUAGES[visit.language]
+        }  # the page is in its language already: its script translates nothing
         return HTML.document(title, visit.language, VERSION, words, kind, parts)
 
 
@@ -306,7 +354,9 @@ class CampaignRoutes:
 
         def act() -> Response:
             if form.get("consent") != "yes":
-                raise CampaignLinkError("Tick the box to begin; without your consent nothing is stored.")
+                raise CampaignLinkError(
+                    "Tick the box to begin; without your consent nothing is stored."
+                )
             return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
         return await asyncio.to_thread(self._tried, act, request)
@@ -315,7 +365,9 @@ class CampaignRoutes:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
         def act() -> Response:
-            return _answered(self.pages.shown(self.pages.seat(name, token), self._visit(request), after))
+            return _answered(
+                self.pages.shown(self.pages.seat(name, token), self._visit(request), after)
+            )
 
         return self._tried(act, request)
 
@@ -327,11 +379,14 @@ class CampaignRoutes:
 
         return await self.done(name, token, request, form, do)
 
-    async def done(self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do) -> Response:
+    async def done(
+        self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do
+    ) -> Response:
         """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
 
         def act() -> Response:
-            seat, visit = self.pages.seat(name, token), self._visit(request)
+            seat = self.pages.seat(name, token)
+            visit = self._visit(request)
             try:
                 query = do(seat, visit.words)
                 if query is None:
@@ -343,9 +398,12 @@ class CampaignRoutes:
         return await asyncio.to_thread(self._tried, act, request)
 
     def _visit(self, request: Request) -> Visit:
-        words, language = campaign_words(request.headers), language_of(request.headers)
+        words = campaign_words(request.headers)
+        language = language_of(request.headers)
         address = f"{request.url.path}?{request.url.query}"
-        return Visit(words, language, self.pages.networks.of(request), owner_of(request.headers), address)
+        return Visit(
+            words, language, self.pages.networks.of(request), owner_of(request.headers), address
+        )
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""
@@ -357,13 +415,18 @@ class CampaignRoutes:
 
 def routes(pages: CampaignPages) -> APIRouter:
     """The routes of workers' pages, their style and their script."""
-    router, does = APIRouter(), CampaignRoutes(pages)
+    router = APIRouter()
+    does = CampaignRoutes(pages)
     router.add_api_route("/c/{name}", does.opens, methods=["GET"])
     router.add_api_route("/c/{name}", does.enters, methods=["POST"])
     router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
     router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
-    router.add_api_route("/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT))
-    router.add_api_route("/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT))
+    router.add_api_route(
+        "/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT)
+    )
+    router.add_api_route(
+        "/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT)
+    )
     return router
 
 
@@ -371,7 +434,9 @@ _KEPT = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
 
 def _answered(html: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"})
+    return HTMLResponse(
+        html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"}
+    )
 
 
 def to_seat(seat: Seat, query: str = "") -> Response:

@@ -23,7 +23,9 @@ def battle_task(
     settings: Settings, database: Database, admin: CampaignAdmin, scaled: ScaledPictures, terms: str
 ) -> BattleTask:
     """Return the task of battles, which shares the states of the operators' side."""
-    work = BattleWork(database, BattleStore(database, settings.vote_limits), admin.items, admin.states)
+    work = BattleWork(
+        database, BattleStore(database, settings.vote_limits), admin.items, admin.states
+    )
     return BattleTask(work, scaled, terms)
 
 
@@ -31,6 +33,9 @@ def build_campaigns(
     settings: Settings, database: Database, tasks: Mapping[str, tuple[type[CampaignSpec], SeatTask]]
 ) -> CampaignPages:
     """Return the campaigns' pages; `tasks`: of each kind of campaign its spec, and what its people do."""
-    kinds, does = {name: spec for name, (spec, _) in tasks.items()}, {name: one for name, (_, one) in tasks.items()}
+    kinds = {name: spec for name, (spec, _) in tasks.items()}
+    does = {name: one for name, (_, one) in tasks.items()}
     stores = (CampaignStore(database, kinds), SeatStore(database), Qualification(database))
-    return CampaignPages(*stores, does, Voters(database), Networks(settings.trusted_hops), settings.mturk_hosts)
+    return CampaignPages(
+        *stores, does, Voters(database), Networks(settings.trusted_hops), settings.mturk_hosts
+    )

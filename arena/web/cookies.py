@@ -28,7 +28,9 @@ class VoterCookies:
     holder of a cookie, by its hash, is known: cookies that were issued without a signature, or under another key.
     """
 
-    def __init__(self, key: bytes, known: Callable[[str], datetime | None] = lambda hashed: None) -> None:
+    def __init__(
+        self, key: bytes, known: Callable[[str], datetime | None] = lambda hashed: None
+    ) -> None:
         self._key = key
         self.known = known
 
@@ -80,7 +82,9 @@ def owner_of(headers: Mapping[str, str]) -> str:
     return cookie_hash(sent_cookie(headers) or "")
 
 
-def with_cookie(headers: list[tuple[bytes, bytes]], cookie: str | None) -> list[tuple[bytes, bytes]]:
+def with_cookie(
+    headers: list[tuple[bytes, bytes]], cookie: str | None
+) -> list[tuple[bytes, bytes]]:
     """Return a request's raw headers with this voter cookie in place of those it sent."""
     text = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")
     kept = [pair.strip() for pair in text.split(";") if pair.strip().partition("=")[0] != COOKIE]

@@ -15,7 +15,12 @@ MOST_TEXT = 8_000
 MOST_NUMBER = 1e300
 """Larger numbers are refused, as are infinity and NaN; handlers check whether an index exists."""
 
-RAW: Mapping[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden", "preprocess": False}
+RAW: Mapping[str, Any] = {
+    "queue": False,
+    "api_visibility": "private",
+    "show_progress": "hidden",
+    "preprocess": False,
+}
 """Not queued, so that a vote never waits behind other events; handlers check the browser's values themselves, since
 Gradio would refuse a choice that an event added to a list."""
 PLAIN: Mapping[str, Any] = {**RAW, "postprocess": False}
@@ -49,7 +54,12 @@ class Argument(NamedTuple):
         """Return the argument for a component of Gradio."""
         taken, types = _TAKEN[component.get_block_name()]
         label, most = (getattr(component, name, None) for name in ("label", "max_length"))
-        return cls(label or "This event", taken, types, most or (MOST_TEXT if types == (str,) else MOST_NUMBER))
+        return cls(
+            label or "This event",
+            taken,
+            types,
+            most or (MOST_TEXT if types == (str,) else MOST_NUMBER),
+        )
 
     def misfit(self, value: object) -> str | None:
         """Return what is wrong with a value, if anything: the browser's own limits do not protect."""
@@ -60,7 +70,9 @@ class Argument(NamedTuple):
             return f"{self.label} takes {most}. Make it shorter."
         if isinstance(value, str) and "\0" in value:
             return f"{self.label} takes no NUL, which PostgreSQL does not store."
-        fits = type(value) in self.types and (not isinstance(value, int | float) or abs(value) <= self.most)
+        fits = type(value) in self.types and (
+            not isinstance(value, int | float) or abs(value) <= self.most
+        )
         return None if fits else f"{self.label} takes {self.taken}."
 
 
@@ -69,7 +81,12 @@ def misfit(arguments: Sequence[Argument], sent: object) -> str | None:
     if not isinstance(sent, list) or len(sent) != len(arguments):
         count = f", and these are {len(sent)}" if isinstance(sent, list) else ""
         return f"This event takes a list of {len(arguments)} values{count}."
-    return next(filter(None, (argument.misfit(value) for argument, value in zip(arguments, sent, strict=True))), None)
+    return next(
+        filter(
+            None, (argument.misfit(value) for argument, value in zip(arguments, sent, strict=True))
+        ),
+        None,
+    )
 
 
 Updates = dict[Any, Any]
@@ -100,14 +117,14 @@ def shows_errors(
 
 def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
     """Return a list's choices, and its value if another was sent, so that a choice made since is not overwritten."""
-    return {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
+    return (
+        {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
+    )
 
 
 def into_view(selector: str) -> str:
     """JavaScript after an event: what it showed comes into view."""
-    return (
-        f"""() => setTimeout(() => document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }}), 50)"""
-    )
+    return f"""() => setTimeout(() => document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }}), 50)"""
 
 
 def still_there(request: Any) -> Callable[[], bool]:

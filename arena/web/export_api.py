@@ -29,14 +29,20 @@ def routes(files: PublicFiles) -> APIRouter:
         if path is None or found is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
         headers = {"cache-control": "no-store"}
-        return FileResponse(path, media_type=FILES[name], filename=name, headers=headers, stat_result=found)
+        return FileResponse(
+            path, media_type=FILES[name], filename=name, headers=headers, stat_result=found
+        )
 
     @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
         language = language_of(request.headers)
         w = LANGUAGES[language]
-        about = w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
-        return HTMLResponse(HTML.document(w["you"], about, language, w["terms_link"]), headers=NO_STORE)
+        about = (
+            w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
+        )
+        return HTMLResponse(
+            HTML.document(w["you"], about, language, w["terms_link"]), headers=NO_STORE
+        )
 
     return router

@@ -22,11 +22,14 @@ class _Docstring:
         return self._text
 
 
-_getfile, inspect.getfile = inspect.getfile, _not_found
-_template, jinja2.Template = jinja2.Template, _Docstring
+_getfile = inspect.getfile
+inspect.getfile = _not_found
+_template = jinja2.Template
+jinja2.Template = _Docstring
 try:
     import gradio as gr
 finally:
-    inspect.getfile, jinja2.Template = _getfile, _template
+    inspect.getfile = _getfile
+    jinja2.Template = _template
 
 __all__ = ["gr"]

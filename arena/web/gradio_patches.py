@@ -53,10 +53,12 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 @contextmanager
 def without_interim_builds() -> Iterator[None]:
     """Let Gradio build no server or configuration at each step of a page; mounting the page builds the ones in use."""
-    server, configuration = App.create_app, Blocks.get_config_file
+    server = App.create_app
+    configuration = Blocks.get_config_file
     App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
     Blocks.get_config_file = lambda _: {}  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield
     finally:
-        App.create_app, Blocks.get_config_file = staticmethod(server), configuration
+        App.create_app = staticmethod(server)
+        Blocks.get_config_file = configuration

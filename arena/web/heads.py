@@ -83,7 +83,12 @@ class Heads:
         """Return an address's head. Raises DatabaseError."""
         if address.kind == "report":
             return self._report(address.name)
-        makers = {"item": self._item, "board": self._board, "model": self._model, "battle": self._battle}
+        makers = {
+            "item": self._item,
+            "board": self._board,
+            "model": self._model,
+            "battle": self._battle,
+        }
         made = makers[address.kind](address.name) if address.kind in makers else None
         return made or PAGES[address.page]
 
@@ -114,7 +119,9 @@ class Heads:
         board, source = self.board(source)
         if board is None:
             return None
-        return Head(f"{source} · Results · {NAME}", headline(board), f"results/{quote(source, safe='')}")
+        return Head(
+            f"{source} · Results · {NAME}", headline(board), f"results/{quote(source, safe='')}"
+        )
 
     def _model(self, name: str) -> Head | None:
         if not self.items.is_model(name):
@@ -123,7 +130,9 @@ class Heads:
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
         told = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        return Head(f"{name} · {NAME}", standing(line) if line else told, f"model/{quote(name, safe='')}")
+        return Head(
+            f"{name} · {NAME}", standing(line) if line else told, f"model/{quote(name, safe='')}"
+        )
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
         """Return the board that a source opens with, by default the results', and its source.
@@ -143,8 +152,11 @@ def standing(line: Standing) -> str:
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
-    rank, rating = line.rank, line.rating
-    places = f"{rank.value:.0f}" + (f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else "")
+    rank = line.rank
+    rating = line.rating
+    places = f"{rank.value:.0f}" + (
+        f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else ""
+    )
     return f"Rank {places}, rating {rating.value:.0f} [{rating.low:.0f}, {rating.high:.0f}] by {cast} of people."
 
 

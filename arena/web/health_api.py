@@ -42,12 +42,20 @@ class Health:
 
     async def problem(self) -> str | None:
         """Return in one line why no vote can be stored, or None."""
-        if self._look is None or (self._look.done() and self._clock() >= self._begun + _FRESH_SECONDS):
+        if self._look is None or (
+            self._look.done() and self._clock() >= self._begun + _FRESH_SECONDS
+        ):
             self._begun = self._clock()
             self._look = self._thread.submit(self._looked)
         seen = asyncio.wrap_future(self._look)
-        await asyncio.wait([seen], timeout=max(0.0, self._begun + _PATIENCE_SECONDS - self._clock()))
-        return seen.result() if seen.done() else "The database or the disk does not answer; it may be locked."
+        await asyncio.wait(
+            [seen], timeout=max(0.0, self._begun + _PATIENCE_SECONDS - self._clock())
+        )
+        return (
+            seen.result()
+            if seen.done()
+            else "The database or the disk does not answer; it may be locked."
+        )
 
     def _looked(self) -> str | None:
         try:
@@ -59,7 +67,11 @@ class Health:
         except OSError as error:
             log.warning("the data folder cannot be looked at: %s", error)
             return "The data folder is gone."
-        return None if free >= self._least_free else f"Less than {self._least_free // 10**6} MB of the disk are free."
+        return (
+            None
+            if free >= self._least_free
+            else f"Less than {self._least_free // 10**6} MB of the disk are free."
+        )
 
 
 def routes(health: Health) -> APIRouter:

@@ -32,7 +32,10 @@ FILES: Mapping[str, tuple[str, Callable[[str, Board, Leaderboard, str], str | by
     "board.csv": ("text/csv", lambda title, board, boards, plot: board_csv(board)),
     "board.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(board_chart(board))),
     "board.png": ("image/png", lambda title, board, boards, plot: chart_png(board, title)),
-    "plot.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot))),
+    "plot.svg": (
+        "image/svg+xml",
+        lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot)),
+    ),
     "plot.png": ("image/png", lambda title, board, boards, plot: png(_drawn(board, boards, plot))),
 }
 """Each file's media type, and what makes it, given its title and the name of the plot in it, if it has one."""
@@ -57,12 +60,15 @@ class BoardFiles:
     """Files of boards by name and board, the least recently used dropped first."""
 
     leaderboard: Leaderboard
-    _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(
+        default_factory=OrderedDict
+    )
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
         """Return a board's file, made anew if the board has changed. Raises BoardBusyError."""
-        board, place = self.leaderboard.board(key, PATIENCE_SECONDS), (name, key, title, plot)
+        board = self.leaderboard.board(key, PATIENCE_SECONDS)
+        place = (name, key, title, plot)
         kept = self._kept.get(place)
         if kept is None or kept.board is not board:
             made = FILES[name][1](title, board, self.leaderboard, plot)
@@ -78,7 +84,9 @@ class BoardFiles:
 
 def routes(leaderboard: Leaderboard) -> APIRouter:
     """Return the routes; their query parameters are those of `Leaderboard.choose`."""
-    router, files, turns = APIRouter(), BoardFiles(leaderboard), CapacityLimiter(AT_ONCE)
+    router = APIRouter()
+    files = BoardFiles(leaderboard)
+    turns = CapacityLimiter(AT_ONCE)
 
     @router.get("/boards/{name}")
     async def download(
@@ -111,7 +119,9 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
                 "vary": "accept-encoding",
                 **({"content-encoding": "gzip"} if zips else {}),
             }
-            return Response(file.zipped if zips else file.plain, media_type=FILES[name][0], headers=headers)
+            return Response(
+                file.zipped if zips else file.plain, media_type=FILES[name][0], headers=headers
+            )
 
         if name not in FILES or (name in OF_ONE_PLOT and plot not in FURTHER):
             return PlainTextResponse("There is no such file.", status_code=404)

@@ -20,7 +20,9 @@ from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html
 
-_REFUSED = f'() => [{json.dumps(str(PARTS.alert(REFUSED)))}, {{"__type__": "update", "visible": false}}]'
+_REFUSED = (
+    f'() => [{json.dumps(str(PARTS.alert(REFUSED)))}, {{"__type__": "update", "visible": false}}]'
+)
 """In the browser: why the address was not opened, in place of the boards."""
 NO_SOURCE = PARTS.empty("There is no board to show yet.")
 
@@ -29,9 +31,13 @@ class LeaderboardTab:
     """The tab's components as attributes, its handlers as methods; the page's address says what is shown."""
 
     def __init__(self, leaderboard: Leaderboard, models: ModelPages, battles: BattlePages) -> None:
-        self._leaderboard, self._models, self._battles = leaderboard, models, battles
+        self._leaderboard = leaderboard
+        self._models = models
+        self._battles = battles
         self._overview: Overview = models.overview
-        self.address = gr.Textbox(visible="hidden", elem_id="board-address", max_length=MOST_ADDRESS)
+        self.address = gr.Textbox(
+            visible="hidden", elem_id="board-address", max_length=MOST_ADDRESS
+        )
         self.model = gr.HTML(elem_id="model", padding=False)
         with gr.Column(elem_id="boards") as self.boards:
             self.head = gr.HTML(elem_id="board-head", padding=False)
@@ -49,7 +55,9 @@ class LeaderboardTab:
         board = [self.head, self.opening, self.board, self.seen]
         shown = [self.model, self.boards, *board, self.plots]
         here = "() => [results.address()]"
-        board_opened = gr.on([*opened, self.open.click], self.on_open, self.address, shown, js=here, **LATEST)
+        board_opened = gr.on(
+            [*opened, self.open.click], self.on_open, self.address, shown, js=here, **LATEST
+        )
         board_opened.failure(None, None, [self.model, self.boards], js=_REFUSED)
         still = "(_, seen) => [results.address(), seen]"
         self.refresh.click(self.on_refresh, [self.address, self.seen], board, js=still, **RAW)
@@ -65,7 +73,9 @@ class LeaderboardTab:
             if choice is None:
                 return {**opened, self.board: NO_SOURCE}
             board = self._leaderboard.board(choice.key, PATIENCE_SECONDS)
-            plots = plots_html(choice, address.plot, self._plot(board, address)) if board.votes else ""
+            plots = (
+                plots_html(choice, address.plot, self._plot(board, address)) if board.votes else ""
+            )
             return {**opened, **self._shown(board, choice, address), self.plots: plots}
         except (BoardSelectionError, DatabaseError) as error:
             return {self.model: PARTS.alert(error)}
@@ -81,19 +91,25 @@ class LeaderboardTab:
         address = ResultsAddress.parse(sent)
         try:
             choice = None if address.model or address.battle else address.choose(self._overview)
-            shown = self._shown(self._leaderboard.board(choice.key), choice, address) if choice else {}
+            shown = (
+                self._shown(self._leaderboard.board(choice.key), choice, address) if choice else {}
+            )
         except (BoardSelectionError, DatabaseError):
             shown = {}
         return shown if shown and shown[self.seen] != seen else {self.seen: gr.skip()}
 
     def _shown(self, board: Board, choice: BoardSelection, address: ResultsAddress) -> Updates:
-        entries, rule = self._overview.entries(), self._leaderboard.who.rule
+        entries = self._overview.entries()
+        rule = self._leaderboard.who.rule
         parts = {
             self.head: head_html(entries, choice, rule, address.strange(choice)),
             self.opening: opening_html(board, choice),
             self.board: board_html(board, choice),
         }
-        return {**parts, self.seen: hashlib.sha256("\n".join(parts.values()).encode()).hexdigest()[:16]}
+        return {
+            **parts,
+            self.seen: hashlib.sha256("\n".join(parts.values()).encode()).hexdigest()[:16],
+        }
 
     def _plot(self, board: Board, address: ResultsAddress) -> Plot | None:
         """Return the plot that an address names; none for another name."""

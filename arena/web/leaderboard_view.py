@@ -15,7 +15,8 @@ from arena.settings import BoardVoters, CountRule
 from arena.templates import macros, plural
 from arena.web.results_address import board_query, model_address
 
-HTML, PARTS = macros("leaderboard.html"), macros("parts.html")
+HTML = macros("leaderboard.html")
+PARTS = macros("parts.html")
 
 
 COUNTED: Mapping[CountRule, str] = {
@@ -35,7 +36,11 @@ ANY_TIME = (
     "order settled falsely."
 )
 """`python -m perf.campaigns`."""
-VOTES_SHOWN: Mapping[BoardVoters | None, str] = {"counted": ", counted voters", "everyone": ", everyone", None: ""}
+VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
+    "counted": ", counted voters",
+    "everyone": ", everyone",
+    None: "",
+}
 
 
 class Column(NamedTuple):
@@ -77,14 +82,22 @@ COLUMNS = (
         f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
         "votes, with the spread over these orders, which is no confidence interval.",
     ),
-    Column("votes", "Votes", "Battles of this model, each for two models; ties, which only imported votes have, too."),
+    Column(
+        "votes",
+        "Votes",
+        "Battles of this model, each for two models; ties, which only imported votes have, too.",
+    ),
     Column(
         "win-rate",
         "Win vs. reference",
         "Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n of "
         "them.",
     ),
-    Column("mean", "Mean win rate", "Predicted share of wins against each other model of its group, averaged."),
+    Column(
+        "mean",
+        "Mean win rate",
+        "Predicted share of wins against each other model of its group, averaged.",
+    ),
     Column(
         "left",
         "Chosen left",
@@ -98,7 +111,11 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
     if not board.votes:
         is_counted = choice.votes == "counted"
-        vote = f"Votes of {COUNTED[board.left_out.rule]} begin it" if is_counted else "Vote, and it begins"
+        vote = (
+            f"Votes of {COUNTED[board.left_out.rule]} begin it"
+            if is_counted
+            else "Vote, and it begins"
+        )
         begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
@@ -106,12 +123,15 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     columns = [column for column in COLUMNS if column.name not in absent]
     query = board_query(choice)
     links = {line.model: model_address(line.model, query) for line in board.standings}
-    return HTML.board(title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links)
+    return HTML.board(
+        title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links
+    )
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     """Return sentences on what the numbers of a board can and cannot tell."""
-    statistics, told = board.statistics, (*import_notes(board), *own_notes(board))
+    statistics = board.statistics
+    told = (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (told,)
     lead = (*_overturn(board), *([ANY_TIME] if has_orders(board) else []), *_sides(board))
@@ -128,10 +148,21 @@ def cast_sentence(board: Board) -> str:
     """Say how many votes there are, by whom and on how many items, as far as the votes tell."""
     if board.statistics is None:
         return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
-    statistics, crowd = board.statistics, board.statistics.crowd
+    statistics = board.statistics
+    crowd = board.statistics.crowd
     of_busiest = crowd.busiest / statistics.votes
-    busiest = f"; the busiest cast {of_busiest:.0%} of them" if crowd.voters > 1 and of_busiest >= 0.01 else ""
-    by = " by a judge model" if _by_judge(board) else f" by {plural(crowd.voters, 'person')}" if crowd.voters else ""
+    busiest = (
+        f"; the busiest cast {of_busiest:.0%} of them"
+        if crowd.voters > 1 and of_busiest >= 0.01
+        else ""
+    )
+    by = (
+        " by a judge model"
+        if _by_judge(board)
+        else f" by {plural(crowd.voters, 'person')}"
+        if crowd.voters
+        else ""
+    )
     items = f" on {plural(crowd.items, 'item')}" if crowd.items else ""
     return HTML.cast(board.votes, f"{by}{items}{busiest}")
 
@@ -168,7 +199,8 @@ def _overturn(board: Board) -> Iterator[str]:
     overturn = board.statistics and board.statistics.overturn
     if ranked and overturn and overturn.leader == ranked[0].code and board.statistics is not None:
         rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
-        without, share = plural(overturn.votes, "vote"), overturn.votes / board.statistics.votes
+        without = plural(overturn.votes, "vote")
+        share = overturn.votes / board.statistics.votes
         speak = "speaks" if overturn.votes == 1 else "speak"
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
@@ -215,7 +247,8 @@ def own_notes(board: Board) -> Iterator[str]:
         if reasons:
             yield f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
     yield from _counted(board)
-    who, cast = plural(out.voters, "flagged voter"), plural(out.flagged, "vote")
+    who = plural(out.voters, "flagged voter")
+    cast = plural(out.flagged, "vote")
     if out.voters and board.key.unflagged:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
@@ -226,7 +259,8 @@ def own_notes(board: Board) -> Iterator[str]:
 
 def _counted(board: Board) -> Iterator[str]:
     """Say whose votes a board shows, and how many of all, where there are two boards."""
-    out, imports = board.left_out, board.import_summary
+    out = board.left_out
+    imports = board.import_summary
     shown = board.votes - (imports.votes if imports else 0)
     of_all = f"{shown:,} of {plural(shown + out.uncounted + (out.flagged if board.key.unflagged else 0), 'vote')}"
     if out.rule != "everyone":
@@ -244,9 +278,15 @@ def _gaps(told: ImportSummary) -> Iterator[str]:
     if told.named:
         yield f"{_votes(told.named)} cast with the names in view."
     for count, what in (
-        (told.no_item, "which item they are about: each is taken for an item of its own, which may be too narrow"),
+        (
+            told.no_item,
+            "which item they are about: each is taken for an item of its own, which may be too narrow",
+        ),
         (0 if told.judge else told.no_voter, "who cast them"),
-        (told.no_time, "when they were cast: they are on no board of some days, nor in the plot over time"),
+        (
+            told.no_time,
+            "when they were cast: they are on no board of some days, nor in the plot over time",
+        ),
         (told.no_images, "how many pictures were shown: they stand with those of one picture"),
     ):
         if count == told.votes and count:
@@ -273,13 +313,21 @@ class TableCell(NamedTuple):
     """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
 
 
-def _bodies(board: Board) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
+def _bodies(
+    board: Board,
+) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
     """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     for number, group in enumerate(board.groups, 1):
         told = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
         headings = [told] if len(board.groups) > 1 else []
         for trust, rows in groupby(_rows(group), key=lambda row: row[0].trust):
-            yield [*headings, *(["Still gathering votes: no rank yet"] if trust == "provisional" else [])], list(rows)
+            yield (
+                [
+                    *headings,
+                    *(["Still gathering votes: no rank yet"] if trust == "provisional" else []),
+                ],
+                list(rows),
+            )
             headings = []
 
 
@@ -291,18 +339,28 @@ def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell
 
 def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     """Return a model's cells by column, its rating's bar on the scale of its group."""
-    rate, mean, left = line.win_rate, line.mean_win_rate, line.left
+    rate = line.win_rate
+    mean = line.mean_win_rate
+    left = line.left
     rate_hint = f"95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)" if rate else ""
     left_range = f"{100 * left.low:.0f}–{left.high:.0%}" if left else ""
     return {
         "rank": _span(line.rank, least=1),
-        "rating": _span(line.rating)._replace(doubts=_doubts(line), bar=_bar(line.rating, low, high)),
+        "rating": _span(line.rating)._replace(
+            doubts=_doubts(line), bar=_bar(line.rating, low, high)
+        ),
         "order": _order(line.order),
         "elo": _span(line.elo, "spread over orders of the votes", least=1),
-        "votes": TableCell(line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""),
-        "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint) if rate else TableCell(),
+        "votes": TableCell(
+            line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""
+        ),
+        "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint)
+        if rate
+        else TableCell(),
         "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),
-        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% (Wilson)") if left else TableCell(),
+        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% (Wilson)")
+        if left
+        else TableCell(),
     }
 
 
@@ -311,7 +369,9 @@ def _span(span: Span | None, hint: str = "", least: int = 0) -> TableCell:
     if span is None:
         return TableCell()
     wide = span.low is not None and span.high is not None and span.high - span.low >= least
-    return TableCell(span.value, f"{span.value:.0f}", f"{span.low:.0f}–{span.high:.0f}" if wide else "", hint)
+    return TableCell(
+        span.value, f"{span.value:.0f}", f"{span.low:.0f}–{span.high:.0f}" if wide else "", hint
+    )
 
 
 def _order(order: Order | None) -> TableCell:
@@ -319,7 +379,11 @@ def _order(order: Order | None) -> TableCell:
         return TableCell()
     progress = min(max(order.progress, 0), 0.99)
     since = f"since {plural(order.settled_at, 'vote')}" if order.settled_at else f"{progress:.0%}"
-    hint = "votes of the board when it was first settled" if order.settled_at else "share of the gap that settles it"
+    hint = (
+        "votes of the board when it was first settled"
+        if order.settled_at
+        else "share of the gap that settles it"
+    )
     return TableCell(order.progress, order.state, since, hint)
 
 
@@ -343,4 +407,6 @@ def _narrowed(choice: BoardSelection) -> str:
     key = choice.key
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
     voters = "" if key.unflagged else ", flagged voters too"
-    return f"{f', {choice.family}' if choice.family else ''}{days}{VOTES_SHOWN[choice.votes]}{voters}"
+    return (
+        f"{f', {choice.family}' if choice.family else ''}{days}{VOTES_SHOWN[choice.votes]}{voters}"
+    )

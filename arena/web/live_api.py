@@ -51,7 +51,8 @@ class LiveApi:
     networks: Networks
 
     def router(self, voters: Voters) -> APIRouter:
-        router, battle = visitor_router(voters), "/live/battles/{token}"
+        router = visitor_router(voters)
+        battle = "/live/battles/{token}"
         router.post(IMAGES)(self.upload)
         router.get(f"{IMAGES}/{{token}}")(self.image)
         router.post(f"{IMAGES}/{{token}}/discard")(self.discard)
@@ -67,7 +68,9 @@ class LiveApi:
         return router
 
     async def upload(self, request: Request) -> Response:
-        image = await self.images.receive(request.state.voter, request.stream(), self.networks.of(request))
+        image = await self.images.receive(
+            request.state.voter, request.stream(), self.networks.of(request)
+        )
         return JSONResponse({"image": image.token, "still": image.still})
 
     def image(self, request: Request, token: str) -> Response:
@@ -99,7 +102,9 @@ class LiveApi:
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
         network = self.networks.of(request)
-        live_request = LiveRequest(sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network)
+        live_request = LiveRequest(
+            sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network
+        )
         battle = await self.sessions.begin(request.state.voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
@@ -112,13 +117,18 @@ class LiveApi:
         return events(states, partial(self._scene, voter, words), words)
 
     async def follow(self, request: Request, token: str) -> Response:
-        voter, sent = request.state.voter, await JsonBody.read(request)
+        voter = request.state.voter
+        sent = await JsonBody.read(request)
         battle = await asyncio.to_thread(self.store.find, voter, token)
         item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
-            raise LiveError("The item of this battle is no longer here; choose A or B, or start another battle")
+            raise LiveError(
+                "The item of this battle is no longer here; choose A or B, or start another battle"
+            )
         files = await asyncio.to_thread(self._files, item)
-        battle = await self.sessions.follow(voter, token, sent.text("text"), files, self.networks.of(request))
+        battle = await self.sessions.follow(
+            voter, token, sent.text("text"), files, self.networks.of(request)
+        )
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
     async def stop(self, request: Request, token: str) -> Response:
@@ -126,7 +136,8 @@ class LiveApi:
         return await self._still(request, await self.sessions.stop(voter, token))
 
     async def choose(self, request: Request, token: str) -> Response:
-        voter, sent = request.state.voter, await JsonBody.read(request)
+        voter = request.state.voter
+        sent = await JsonBody.read(request)
         choice = cast(Side, sent.text("choice"))  # the store checks it
         battle = await self.sessions.choose(voter, token, choice, self.terms)
         return await self._still(request, battle)
@@ -144,7 +155,8 @@ class LiveApi:
 
     async def _still(self, request: Request, battle: LiveBattle) -> Response:
         """Return the scene of a battle without answers in progress."""
-        voter, words = request.state.voter, words_of(request.headers)
+        voter = request.state.voter
+        words = words_of(request.headers)
         made = await asyncio.to_thread(self._scene, voter, words, LiveState(battle, False, 0, {}))
         return JSONResponse(made, headers=NO_STORE)
 

@@ -34,20 +34,31 @@ class LiveSetup:
     """Services of live battles."""
 
     def __init__(
-        self, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, terms: str
+        self,
+        settings: Settings,
+        database: Database,
+        items: ItemBank,
+        pictures: PictureStore,
+        terms: str,
     ) -> None:
         """Raises CatalogueError and SettingError for a wrong catalogue, LiveModelError for a name that is taken."""
         self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
         self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
-        store, images = LiveStore(database, settings.vote_limits), OwnImages(database, settings.own_dir)
+        store = LiveStore(database, settings.vote_limits)
+        images = OwnImages(database, settings.own_dir)
         store.register_models([vlm.card.name for vlm in self.vlms])
-        live, networks = settings.live, Networks(settings.trusted_hops)
-        self.budget = Budget(database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE)
+        live = settings.live
+        networks = Networks(settings.trusted_hops)
+        self.budget = Budget(
+            database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE
+        )
         lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
         queue = GenerationQueue(live.at_once, partial(check_pause, database))
         sessions = LiveSessions(self.vlms, store, images, self.budget, lending, queue)
         scaled = ScaledPictures(pictures, settings.scaled_dir)
-        self.battles = LiveApi(sessions, store, images, items, settings.demo_bank, pictures, scaled, terms, networks)
+        self.battles = LiveApi(
+            sessions, store, images, items, settings.demo_bank, pictures, scaled, terms, networks
+        )
         self._voters = Voters(database)
 
     def router(self) -> APIRouter:

@@ -11,12 +11,15 @@ from arena.types import SIDES, Item, Names, Phase, Side
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 
-BATTLE, HTML = macros("battle.html"), macros("live.html")
+BATTLE = macros("battle.html")
+HTML = macros("live.html")
 OUTSIDE: Mapping[Outside, str] = {"stopped": "outside_stopped", "named itself": "outside_named"}
 """The words for why a vote is outside the ranking."""
 
 
-def head_html(instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures, words: Words) -> str:
+def head_html(
+    instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures, words: Words
+) -> str:
     """Render the subject of a battle: the bank's item, or own images by their tokens and the instruction."""
     if item is not None:
         return bank_html(item, scaled, words)
@@ -29,22 +32,32 @@ def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:
 
 
 def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:
-    return [Shown(address, address, words["your_picture"]) for address in (f"live/images/{token}" for token in tokens)]
+    return [
+        Shown(address, address, words["your_picture"])
+        for address in (f"live/images/{token}" for token in tokens)
+    ]
 
 
 def scene(shown: LiveState, names: Names | None, head: str, words: Words) -> dict[str, object]:
     """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
     battle = shown.battle
-    phase = "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
+    phase = (
+        "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
+    )
     choice = battle.choice if names and battle.phase is Phase.REVEALED else None
-    titles = {side: BATTLE.title(side, words, names and getattr(names, side), choice == side) for side in SIDES}
+    titles = {
+        side: BATTLE.title(side, words, names and getattr(names, side), choice == side)
+        for side in SIDES
+    }
     return {
         "kind": "scene",
         "about": battle.token.partition(".")[0],
         "battle": battle.token,
         "phase": phase,
         "head": head,
-        "panes": {side: HTML.side_turns(battle.turns, side, shown.growing, words) for side in SIDES},
+        "panes": {
+            side: HTML.side_turns(battle.turns, side, shown.growing, words) for side in SIDES
+        },
         "titles": titles,
         "status": status_text(shown, names, words),
         "more": not shown.growing and battle.can_go_on,
@@ -66,7 +79,9 @@ def status_text(shown: LiveState, names: Names | None, words: Words) -> str:
     if battle.phase is Phase.REVEALED and names is not None:
         other: Side = "b" if chosen == "a" else "a"
         told = words["you_chose"].format(chosen.upper(), getattr(names, chosen))
-        return words["gap"].join([told, words["other_is"].format(other.upper(), getattr(names, other)), *outside])
+        return words["gap"].join(
+            [told, words["other_is"].format(other.upper(), getattr(names, other)), *outside]
+        )
     undo = [words["undo_live"].format(UNDO_SECONDS)] if battle.attempt == 1 else []
     return words["gap"].join([words["chose"].format(chosen.upper()), *outside, *undo])
 
@@ -79,4 +94,6 @@ def _open_text(battle: LiveBattle, words: Words) -> str:
     again = [words["was_taken_back"]] if battle.attempt == 2 else []
     left = MOST_TURNS - len(battle.turns)
     asked = words["which_more"].format(left) if left else words["which"]
-    return words["gap"].join([*again, words["which_stopped"] if battle.turns[-1].stopped else asked])
+    return words["gap"].join(
+        [*again, words["which_stopped"] if battle.turns[-1].stopped else asked]
+    )

@@ -21,7 +21,16 @@ from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
 from arena.web.admin_auth import Operators
-from arena.web.cookies import COOKIE, NO_STORE, YEAR, VoterCookies, cookie_hash, cookie_header, over_https, sent_cookie
+from arena.web.cookies import (
+    COOKIE,
+    NO_STORE,
+    YEAR,
+    VoterCookies,
+    cookie_hash,
+    cookie_header,
+    over_https,
+    sent_cookie,
+)
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
 from arena.web.words import language_of, said, words_of
 
@@ -48,7 +57,8 @@ def routes(
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note, words = "counts_framed" if framed else "counts_later", words_of(headers)
+        note = "counts_framed" if framed else "counts_later"
+        words = words_of(headers)
         note = "" if counts else words["counts_invited" if eligibility.rule == "campaign" else note]
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None, words)
 
@@ -77,22 +87,29 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
-        cookie, key = sent_cookie(request.headers), new_key()
+        cookie = sent_cookie(request.headers)
+        key = new_key()
         voter_cookie = cookie or self._cookies.new()
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
             return _error_page(error, request)
-        fresh, back = {} if cookie else {COOKIE: (voter_cookie, YEAR)}, request.query_params.get("back", "")
+        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
+        back = request.query_params.get("back", "")
         asked = {BACK_COOKIE: (back, ATTEMPT_SECONDS)} if _CAMPAIGN.fullmatch(back) else {}
-        return self._redirect(request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh, **asked})
+        return self._redirect(
+            request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh, **asked}
+        )
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
-        cookie, fresh = sent_cookie(request.headers) or "", self._cookies.new()
+        cookie = sent_cookie(request.headers) or ""
+        fresh = self._cookies.new()
         try:
             account = await self._account(request, cookie)
-            await asyncio.to_thread(self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh))
+            await asyncio.to_thread(
+                self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh)
+            )
         except (LoginError, DatabaseError) as error:
             return _error_page(error, request)
         back = request.cookies.get(BACK_COOKIE, "")
@@ -100,7 +117,9 @@ class _Login:
 
     async def log_out(self, request: Request) -> Response:
         try:
-            await asyncio.to_thread(self._voters.log_out, cookie_hash(sent_cookie(request.headers) or ""))
+            await asyncio.to_thread(
+                self._voters.log_out, cookie_hash(sent_cookie(request.headers) or "")
+            )
         except DatabaseError as error:
             return _error_page(error, request)
         return self._home(request, self._cookies.new())
@@ -118,13 +137,19 @@ class _Login:
 
     def _home(self, request: Request, cookie: str, where: str = "/") -> Response:
         """Redirect to the page with a new voter cookie, and delete the attempt's cookies."""
-        return self._redirect(request, where, {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0), BACK_COOKIE: ("", 0)})
+        return self._redirect(
+            request, where, {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0), BACK_COOKIE: ("", 0)}
+        )
 
-    def _redirect(self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]) -> Response:
+    def _redirect(
+        self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]
+    ) -> Response:
         """Redirect, and set cookies: by name, the value and its seconds."""
         answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
         for name, (value, seconds) in cookies.items():
-            answer.headers.append("set-cookie", cookie_header(value, self._over_https(request), name, seconds))
+            answer.headers.append(
+                "set-cookie", cookie_header(value, self._over_https(request), name, seconds)
+            )
         return answer
 
     def _back(self, request: Request) -> str:
@@ -137,6 +162,7 @@ class _Login:
 
 
 def _error_page(error: Exception, request: Request) -> HTMLResponse:
-    status, words = 503 if isinstance(error, DatabaseError) else 403, words_of(request.headers)
+    status = 503 if isinstance(error, DatabaseError) else 403
+    words = words_of(request.headers)
     page = HTML.failed(said(error, words), language_of(request.headers), words)
     return HTMLResponse(page, status_code=status, headers=NO_STORE)

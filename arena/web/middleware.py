@@ -63,7 +63,9 @@ _GRADIOS_LOGIN = frozenset({("POST", "/login"), ("GET", "/logout")})
 _GRADIOS_HOSTS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
 """Headers that Gradio takes for its own address, and fails on if they hold none."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_FILE = re.compile(r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL)
+_FILE = re.compile(
+    r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
+)
 _COMPUTED = re.compile(
     r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*|(/report/[^/]+)?/task-map(/.*)?",
     re.DOTALL,
@@ -110,9 +112,12 @@ class RequestMiddleware:
             await send({"type": "websocket.close", "code": 1008})  # nothing here uses websockets
             return
         headers = Headers(scope=scope)
-        peer, sent = scope.get("client"), self._cookies.sent(headers)
+        peer = scope.get("client")
+        sent = self._cookies.sent(headers)
         signed = sent if sent and self._cookies.is_signed(sent) else None
-        caller = self._limits.caller(signed, peer[0] if peer else "", headers.getlist("x-forwarded-for"))
+        caller = self._limits.caller(
+            signed, peer[0] if peer else "", headers.getlist("x-forwarded-for")
+        )
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
         large = refusal is None and _is_large(scope, headers)
@@ -120,7 +125,9 @@ class RequestMiddleware:
         if refusal is not None:
             await refusal(scope, receive, self._guarded(send, None, scope["path"]))
             return
-        scope["headers"] = [header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS]
+        scope["headers"] = [
+            header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS
+        ]
         send = self._guarded(send, await self._fresh_cookie(scope, headers, sent), scope["path"])
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
@@ -140,7 +147,8 @@ class RequestMiddleware:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        reads, computed = scope["method"] in _READS, _COMPUTED.fullmatch(scope["path"])
+        reads = scope["method"] in _READS
+        computed = _COMPUTED.fullmatch(scope["path"])
         if computed and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # the server sends the head of the answer alone
         async with AsyncExitStack() as turn:
@@ -150,7 +158,9 @@ class RequestMiddleware:
                 return
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
             refusal = _misfit(whole, self._events) if is_call else None
-            await (refusal or self._app)(scope, body.again(whole), _ending(turn, send) if reads else send)
+            await (refusal or self._app)(
+                scope, body.again(whole), _ending(turn, send) if reads else send
+            )
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
         """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""
@@ -203,14 +213,19 @@ class RequestMiddleware:
         signed.
         """
         if sent and self._cookies.is_signed(sent):
-            scope["headers"] = with_cookie(scope["headers"], sent)  # without others, that may stand before it
+            scope["headers"] = with_cookie(
+                scope["headers"], sent
+            )  # without others, that may stand before it
             return None
-        opens, believed = scope["method"] == "GET" and opened(scope["path"]) is not None, None
+        opens = scope["method"] == "GET" and opened(scope["path"]) is not None
+        believed = None
         if sent:
             try:
                 since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))
             except DatabaseError:
-                opens, since = False, None  # who it is may come out later
+                # who it is may come out later
+                opens = False
+                since = None
             believed = since and self._cookies.signed(sent, since)
         scope["headers"] = with_cookie(scope["headers"], believed)
         cookie = believed or self._cookies.new()
@@ -241,7 +256,11 @@ class _Body:
             return self._refused(_told(told, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
-        return self._refused(_too_large(self._most, self._scope)) if self._bytes > self._most else message
+        return (
+            self._refused(_too_large(self._most, self._scope))
+            if self._bytes > self._most
+            else message
+        )
 
     async def whole(self) -> bytes | None:
         """Return the whole body; None if it is refused or the client has disconnected."""
@@ -262,7 +281,9 @@ class _Body:
 
     def again(self, whole: bytes) -> Receive:
         """Return a receive function that replays a body, then continues with the client's messages."""
-        first: Iterator[Message] = iter([{"type": "http.request", "body": whole, "more_body": False}])
+        first: Iterator[Message] = iter(
+            [{"type": "http.request", "body": whole, "more_body": False}]
+        )
 
         async def receive() -> Message:
             return next(first, None) or await self._receive()
@@ -270,7 +291,8 @@ class _Body:
         return receive
 
     def _refused(self, refusal: PlainTextResponse) -> Message:
-        self.refusal, self._more = refusal, False
+        self.refusal = refusal
+        self._more = False
         return {"type": "http.disconnect"}
 
 
@@ -297,12 +319,18 @@ def _too_large(most: int, scope: Scope) -> PlainTextResponse:
     return _told(VoterError("At most {} are taken; send less.", size_text(most)), scope, 413)
 
 
-def _told(error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None) -> PlainTextResponse:
+def _told(
+    error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
+) -> PlainTextResponse:
     """Return an error in the language of a request."""
-    return PlainTextResponse(said(error, words_of(Headers(scope=scope))), status_code=status, headers=headers)
+    return PlainTextResponse(
+        said(error, words_of(Headers(scope=scope))), status_code=status, headers=headers
+    )
 
 
-def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> PlainTextResponse | None:
+def _misfit(
+    whole: bytes, events: Mapping[int, Sequence[Argument]] | None
+) -> PlainTextResponse | None:
     """Return the answer to a body that calls no known event or has arguments it does not accept, or None."""
     try:
         body = json.loads(whole.decode())
@@ -311,7 +339,11 @@ def _misfit(whole: bytes, events: Mapping[int, Sequence[Argument]] | None) -> Pl
     except (ValueError, RecursionError):
         body = None
     number = body.get("fn_index") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or type(number) is not int or (events is not None and number not in events):
+    if (
+        not isinstance(body, dict)
+        or type(number) is not int
+        or (events is not None and number not in events)
+    ):
         problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
     elif len(json.dumps({**body, "data": None})) > MOST_BESIDE:
         problem = f"A call takes at most {MOST_BESIDE:,} characters beside its arguments."
@@ -331,8 +363,12 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
     closed = _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path))
     if closed or (scope["method"], path.rstrip("/")) in _GRADIOS_LOGIN:
         return PlainTextResponse("This route is closed.", status_code=403)
-    if "\0" in path or b"%00" in scope["query_string"]:  # no name holds it, and PostgreSQL does not take it
-        return PlainTextResponse("There is nothing at an address with the character NUL.", status_code=404)
+    if (
+        "\0" in path or b"%00" in scope["query_string"]
+    ):  # no name holds it, and PostgreSQL does not take it
+        return PlainTextResponse(
+            "There is nothing at an address with the character NUL.", status_code=404
+        )
     if _FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
         return PlainTextResponse("There is no such file.", status_code=404)
     if scope["method"] not in _READS and not _same_origin(headers):
@@ -342,8 +378,12 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
         text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
         return PlainTextResponse(text, status_code=414)
     length = headers.get("content-length", "0")
-    if "content-length" in headers and "transfer-encoding" in headers:  # a proxy in front may believe the other one
-        return PlainTextResponse("A request has a length or comes in chunks, not both.", status_code=400)
+    if (
+        "content-length" in headers and "transfer-encoding" in headers
+    ):  # a proxy in front may believe the other one
+        return PlainTextResponse(
+            "A request has a length or comes in chunks, not both.", status_code=400
+        )
     if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
         return _too_large(most, scope)
     return None

@@ -19,7 +19,8 @@ from arena.web.leaderboard_view import judges
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_view import PICTURES
 
-MODEL, PARTS = macros("model.html"), macros("parts.html")
+MODEL = macros("model.html")
+PARTS = macros("parts.html")
 PATIENCE_SECONDS = 1.5
 """How long opening a board waits for its intervals, so that they do not appear later."""
 MOST_LOST = 6
@@ -40,33 +41,43 @@ class ModelPages:
 
     def __init__(self, leaderboard: Leaderboard, items: ItemBank) -> None:
         self.overview = Overview(leaderboard)
-        self._leaderboard, self._items = leaderboard, items
+        self._leaderboard = leaderboard
+        self._items = items
 
     def html(self, address: ResultsAddress) -> str:
         """Return the page of an address's model, on the board it names, else where the model has most votes.
 
         Raises BoardSelectionError, DatabaseError.
         """
-        name, choice = address.model or "", address.choose(self.overview)
+        name = address.model or ""
+        choice = address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return MODEL.absent(MOST_NAME if choice else 0)
-        return PARTS.not_understood(address.strange(choice)) + self.model_html(name, choice, address.before)
+        return PARTS.not_understood(address.strange(choice)) + self.model_html(
+            name, choice, address.before
+        )
 
     def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
         found = model_results(board, name, self._leaderboard.families)
-        where, back = f"{selection.source}, {PICTURES[query['images']].lower()}", board_address(query)
+        where = f"{selection.source}, {PICTURES[query['images']].lower()}"
+        back = board_address(query)
         elsewhere = [
-            (f"{source}, {PICTURES[images].lower()}", model_address(name, {"source": source, "images": images}))
+            (
+                f"{source}, {PICTURES[images].lower()}",
+                model_address(name, {"source": source, "images": images}),
+            )
             for source, images, _, _, models in self.overview.entries()
             if name in models and (source, images) != (selection.source, query["images"])
         ]
         if found is None:
             return MODEL.unknown(shortened(name, 80), where, back, elsewhere)
         links = {line.model: model_address(line.model, query) for line in board.standings}
-        lost = self._leaderboard.lost_battles(selection.key, found.standing.code, before, MOST_LOST + 1)
+        lost = self._leaderboard.lost_battles(
+            selection.key, found.standing.code, before, MOST_LOST + 1
+        )
         names = {line.code: line.model for line in board.standings}
         more = _page(links[name], lost[MOST_LOST - 1].number) if len(lost) > MOST_LOST else ""
         newest = links[name] if before is not None else ""
@@ -75,7 +86,14 @@ class ModelPages:
             (where, back, elsewhere),
             (_rows(found.families), _rows(found.opponents), links),
             (self._seen(found.best), self._seen(found.worst)),
-            (self._seen(lost[:MOST_LOST]), names, MOST_TEXT, more, newest, selection.key.kind == "bank"),
+            (
+                self._seen(lost[:MOST_LOST]),
+                names,
+                MOST_TEXT,
+                more,
+                newest,
+                selection.key.kind == "bank",
+            ),
             judges(board, board.statistics) if board.statistics else "",
         )
 

@@ -48,7 +48,9 @@ class Attempt(NamedTuple):
         """Return the attempt of a key from `new_key`. Raises LoginError if it has expired."""
         begun = int(key[:8], 16) if _BEGUN.match(key) else 0
         if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:
-            raise LoginError("This login took too long, or was begun in another browser. Please log in again.")
+            raise LoginError(
+                "This login took too long, or was begun in another browser. Please log in again."
+            )
         return cls(*(_digest(f"{what} {key} {voter_cookie}".encode()) for what in cls._fields))
 
 
@@ -89,35 +91,50 @@ class Provider:
         answer = await self._ask("POST", await self._endpoint("token_endpoint"), sent)
         claims = _claims(answer.get("id_token"))
         self._check(claims, attempt)
-        subject, name = claims.get("sub"), claims.get("preferred_username")
-        if not (isinstance(subject, str) and isinstance(name, str) and 0 < len(subject) <= 255 and 0 < len(name) <= 96):
+        subject = claims.get("sub")
+        name = claims.get("preferred_username")
+        if not (
+            isinstance(subject, str)
+            and isinstance(name, str)
+            and 0 < len(subject) <= 255
+            and 0 < len(name) <= 96
+        ):
             raise LoginError(_NOBODY)
         return Account(subject, name)
 
     def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
         """Refuse an id token for another client or another attempt, or one that is too old. Raises LoginError."""
-        audience, expires = claims.get("aud"), claims.get("exp")
+        audience = claims.get("aud")
+        expires = claims.get("exp")
         for_us = audience in (self.oauth.client_id, [self.oauth.client_id])
         fresh = isinstance(expires, int | float) and expires > time.time() - SKEW_SECONDS
         same = hmac.compare_digest(str(claims.get("nonce")).encode(), attempt.nonce.encode())
         if not (claims.get("iss") == self.oauth.provider and for_us and fresh and same):
-            raise LoginError("What Hugging Face answered does not belong to this login. Please log in again.")
+            raise LoginError(
+                "What Hugging Face answered does not belong to this login. Please log in again."
+            )
 
     async def _endpoint(self, name: str) -> str:
         """Return one of the endpoints that the provider publishes. Raises LoginError."""
         found = await self._ask("GET", f"{self.oauth.provider}/.well-known/openid-configuration")
         endpoint = found.get(name)
         if found.get("issuer") != self.oauth.provider or not isinstance(endpoint, str):
-            raise LoginError("Hugging Face cannot be reached as it should be. Please try again later.")
+            raise LoginError(
+                "Hugging Face cannot be reached as it should be. Please try again later."
+            )
         return endpoint
 
-    async def _ask(self, method: str, address: str, sent: dict[str, str] | None = None) -> dict[str, JSON]:
+    async def _ask(
+        self, method: str, address: str, sent: dict[str, str] | None = None
+    ) -> dict[str, JSON]:
         us = (self.oauth.client_id, self.oauth.client_secret.reveal()) if sent else None
         try:
             async with httpx.AsyncClient(timeout=_SECONDS, verify=_tls()) as client:
                 answer = await client.request(method, address, data=sent, auth=us)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise LoginError("Hugging Face does not answer. You can vote as a guest; try again later.") from error
+            raise LoginError(
+                "Hugging Face does not answer. You can vote as a guest; try again later."
+            ) from error
         if answer.status_code != 200:
             raise LoginError("Hugging Face refused this login. Please log in again.")
         return _object(answer.content)

@@ -49,15 +49,21 @@ def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictu
     addresses = [(f"pictures/{width}/{image.sha256}.webp", pixels) for width, pixels in offered]
     srcset = ", ".join(f"{address} {pixels}w" for address, pixels in addresses)
     original = f"pictures/{image.sha256}.{image.suffix}"
-    return Shown(addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None)))
+    return Shown(
+        addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None))
+    )
 
 
-def routes(store: PictureStore, scaled: ScaledPictures, hidden: Callable[[], Container[str]]) -> APIRouter:
+def routes(
+    store: PictureStore, scaled: ScaledPictures, hidden: Callable[[], Container[str]]
+) -> APIRouter:
     """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens.
 
     `hidden` gives the hashes of those that nobody may see.
     """
-    router, turns = APIRouter(), CapacityLimiter(4 * AT_ONCE)  # threads of its own: votes do not wait for pictures
+    # threads of its own: votes do not wait for pictures
+    router = APIRouter()
+    turns = CapacityLimiter(4 * AT_ONCE)
     forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
     @router.get("/pictures/{name}")
@@ -69,9 +75,13 @@ def routes(store: PictureStore, scaled: ScaledPictures, hidden: Callable[[], Con
 
     @router.get("/pictures/{width}/{name}.webp")
     async def scaled_picture(width: int, name: str) -> Response:
-        path = await to_thread.run_sync(lambda: None if name in hidden() else scaled.path(name, width), limiter=turns)
+        path = await to_thread.run_sync(
+            lambda: None if name in hidden() else scaled.path(name, width), limiter=turns
+        )
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
-        return FileResponse(path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"})
+        return FileResponse(
+            path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"}
+        )
 
     return router

@@ -18,7 +18,9 @@ from arena.markdown import visible_text
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
 from arena.web.heads import VOTE_WORDS, Head, Heads
 
-_WIDTH, _HEIGHT, _LEFT = 600, 315, 36
+_WIDTH = 600
+_HEIGHT = 315
+_LEFT = 36
 _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
 _TITLE = "Which one helped more?"
@@ -32,7 +34,8 @@ class Previews:
     """Pictures by the path of their address; the board that was drawn last is kept for as long as it stays the same."""
 
     def __init__(self, heads: Heads, scaled: ScaledPictures) -> None:
-        self._heads, self._scaled = heads, scaled
+        self._heads = heads
+        self._scaled = scaled
         self._kept: tuple[Board, bytes] | None = None
 
     def picture(self, path: str) -> bytes | None:
@@ -67,14 +70,20 @@ class Previews:
 
 def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     """Return the route of all previews; only votes that are final stand in one."""
-    router, turns, previews = APIRouter(), CapacityLimiter(2), Previews(heads, scaled)
+    router = APIRouter()
+    turns = CapacityLimiter(2)
+    previews = Previews(heads, scaled)
 
     @router.get("/preview/{path:path}")
     async def preview(path: str) -> Response:
         found = await to_thread.run_sync(previews.picture, path, limiter=turns)
         if found is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
-        return Response(found, media_type="image/png", headers={"cache-control": f"public, max-age={60 * _MINUTES}"})
+        return Response(
+            found,
+            media_type="image/png",
+            headers={"cache-control": f"public, max-age={60 * _MINUTES}"},
+        )
 
     return router
 
@@ -88,18 +97,32 @@ def drawn(drawing: Drawing) -> bytes:
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Return a picture of a title above a text, left of the picture that they are about."""
     width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
-    title, text = (shown if is_drawable(shown) else other for shown, other in ((title, _TITLE), (text, VOTE_WORDS)))
+    title, text = (
+        shown if is_drawable(shown) else other
+        for shown, other in ((title, _TITLE), (text, VOTE_WORDS))
+    )
     sizes = {size: _lines(title, width, size) for size in (20, 24, 30)}
     size = max((size for size, lines in sizes.items() if len(lines) < 4), default=20)
     heading = sizes[size]
     heading = heading if len(heading) < 6 else [*heading[:4], f"{heading[4][:-1]}…"]
     marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
-    marks += [TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size) for place, line in enumerate(heading)]
+    marks += [
+        TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size)
+        for place, line in enumerate(heading)
+    ]
     top = 104 + 1.25 * size * len(heading)
-    words, room = _lines(text, width, 16), int((_HEIGHT - 30 - top) // 22) + 1
-    words = words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
-    marks += [TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16) for place, line in enumerate(words)]
-    photo = picture and Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
+    words = _lines(text, width, 16)
+    room = int((_HEIGHT - 30 - top) // 22) + 1
+    words = (
+        words if len(words) <= room else [*words[: room - 1], f"{words[room - 1].rstrip('.,')}…"]
+    )
+    marks += [
+        TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16)
+        for place, line in enumerate(words)
+    ]
+    photo = picture and Photo(
+        picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE
+    )
     return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)
 
 

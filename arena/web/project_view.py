@@ -25,22 +25,41 @@ _YIELDS: Mapping[Metric, str] = {
 }
 
 
-def projects_html(projects: Sequence[ProjectStanding], links: Mapping[str, str], address: str) -> str:
+def projects_html(
+    projects: Sequence[ProjectStanding], links: Mapping[str, str], address: str
+) -> str:
     """`links`: path and query of each project that has one link; `address`: where this arena is reached."""
-    boards = [(one, f"{address}{links[one.campaign.name]}" if one.campaign.name in links else "") for one in projects]
+    boards = [
+        (one, f"{address}{links[one.campaign.name]}" if one.campaign.name in links else "")
+        for one in projects
+    ]
     return HTML.projects([HTML.project(one, link, _tables(one)) for one, link in boards])
 
 
 def _tables(one: ProjectStanding) -> str:
     families = [(row.family, *(f"{number:,}" for number in row[1:])) for row in one.families]
     minutes = [
-        (row.kind, f"{row.number:,}", f"{row.median:.1f}" if row.median is not None else "–", f"{row.total:,.0f}")
+        (
+            row.kind,
+            f"{row.number:,}",
+            f"{row.median:.1f}" if row.median is not None else "–",
+            f"{row.total:,.0f}",
+        )
         for row in one.minutes
     ]
     persons = [
         (
             row.person,
-            *(f"{number:,}" for number in (row.instructions, row.captions, row.answers, row.verdicts, row.passed)),
+            *(
+                f"{number:,}"
+                for number in (
+                    row.instructions,
+                    row.captions,
+                    row.answers,
+                    row.verdicts,
+                    row.passed,
+                )
+            ),
             _share(row.accepted),
             f"{row.agreed} of {row.others}" if row.others else "–",
             f"{row.minutes:,.0f}",

@@ -56,7 +56,9 @@ class Caller(NamedTuple):
 class Buckets:
     """Token buckets by key; beyond `most`, the least recently used is dropped, which refills it."""
 
-    def __init__(self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._rate = rate
         self._most = most
         self._clock = clock
@@ -86,7 +88,9 @@ class _Side:
         self.large: Counter[str] = Counter()
 
     def wait(self, key: str, call: bool, large: bool) -> float:
-        if self.open[key] >= self._allowance.open or (large and self.large[key] >= self._allowance.large):
+        if self.open[key] >= self._allowance.open or (
+            large and self.large[key] >= self._allowance.large
+        ):
             return 1.0
         return self._buckets[call].take(key)
 
@@ -94,7 +98,9 @@ class _Side:
 class RateLimiter:
     """Counts the requests of voters and networks. Not thread-safe: use it from the server's event loop only."""
 
-    def __init__(self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK) -> None:
+    def __init__(
+        self, trusted_hops: int = 0, voter: Allowance = VOTER, network: Allowance = NETWORK
+    ) -> None:
         self._hops = trusted_hops
         self._key = secrets.token_bytes(32)
         self._voters = _Side(voter)
@@ -145,4 +151,6 @@ class RateLimiter:
         return self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS))
 
     def _hash(self, text: str) -> str:
-        return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16
+        ).hexdigest()

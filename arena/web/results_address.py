@@ -17,7 +17,9 @@ FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLO
 """The plots below a board by their names in addresses."""
 _FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
 """What `Leaderboard.choose` takes."""
-_REFUSED = tuple(chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4)))
+_REFUSED = tuple(
+    chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4))
+)
 """Fields for whose values there may be no board, the fewest first."""
 
 
@@ -58,14 +60,27 @@ class ResultsAddress(NamedTuple):
         """Return the board that is asked for, or the nearest there is."""
         for refused in _REFUSED:
             with suppress(BoardSelectionError):
-                fields = {name: self.asked[name] for name in _FIELDS if name in self.asked and name not in refused}
+                fields = {
+                    name: self.asked[name]
+                    for name in _FIELDS
+                    if name in self.asked and name not in refused
+                }
                 return overview.choose(**fields, model=self.model)
         return None
 
     def strange(self, choice: BoardSelection) -> Sequence[str]:
         """Return the parts of the address that the board chosen does not have."""
-        found = {"votes": "everyone", **board_query(choice), "plot": self.plot, "before": str(self.before or "")}
-        return [f"{name}={value}"[:60] for name, value in self.asked.items() if value != found.get(name, "")]
+        found = {
+            "votes": "everyone",
+            **board_query(choice),
+            "plot": self.plot,
+            "before": str(self.before or ""),
+        }
+        return [
+            f"{name}={value}"[:60]
+            for name, value in self.asked.items()
+            if value != found.get(name, "")
+        ]
 
 
 def board_query(choice: BoardSelection) -> dict[str, str]:

@@ -38,10 +38,14 @@ class Chip(NamedTuple):
 
 
 def head_html(
-    entries: Sequence[BoardEntry], choice: BoardSelection, rule: CountRule, strange: Sequence[str] = ()
+    entries: Sequence[BoardEntry],
+    choice: BoardSelection,
+    rule: CountRule,
+    strange: Sequence[str] = (),
 ) -> str:
     """Return the overview and the chips of a board; `strange`: the parts of an address that it does not have."""
-    query, listed = board_query(choice), []
+    query = board_query(choice)
+    listed = []
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
@@ -53,18 +57,28 @@ def head_html(
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
     anew = dict.fromkeys(("family", "since", "until", "voters"), "")
     yield _menu(query, "source", "Items", {one: one for one in choice.sources}, **anew)
-    yield _menu(query, "images", "Pictures", {label: name for name, label in PICTURES.items()}, family="")
+    yield _menu(
+        query, "images", "Pictures", {label: name for name, label in PICTURES.items()}, family=""
+    )
     if choice.families:
         yield _menu(query, "family", "Family", {ALL: "", **{one: one for one in choice.families}})
-    days = f"{query.get('since') or 'the first'} to {query.get('until') or 'today'}" if choice.key.dated else ALL
+    days = (
+        f"{query.get('since') or 'the first'} to {query.get('until') or 'today'}"
+        if choice.key.dated
+        else ALL
+    )
     yield Chip("days", "Days", days, ())
     if choice.votes:
-        yield _menu(query, "votes", "Votes", {f"of {COUNTED[rule]}": "counted", "of everyone": "everyone"})
+        yield _menu(
+            query, "votes", "Votes", {f"of {COUNTED[rule]}": "counted", "of everyone": "everyone"}
+        )
     if choice.key.kind != "imported":
         yield _menu(query, "voters", "Flagged voters", {"left out": "", "included": "all"})
 
 
-def _menu(query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str) -> Chip:
+def _menu(
+    query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str
+) -> Chip:
     chosen = query.get(name, "")
     choices = [
         Choice(text, board_address(query, **{**changed, name: value}), value == chosen)
@@ -77,7 +91,9 @@ def opening_html(board: Board, choice: BoardSelection) -> str:
     """Return what a board opens with: its sentence, by how many votes, and its chart."""
     query = board_query(choice)
     cast = cast_sentence(board) if board.votes else ""
-    return RESULTS.opening(headline(board), cast, svg(board_chart(board), "chart") if board.votes else "", query)
+    return RESULTS.opening(
+        headline(board), cast, svg(board_chart(board), "chart") if board.votes else "", query
+    )
 
 
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
@@ -90,5 +106,10 @@ def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, st
 def plots_html(choice: BoardSelection, chosen: str, plot: Plot | None) -> str:
     """Return the plots to choose from, and the chosen one with its table and its files."""
     query = board_query(choice)
-    others = [Choice(name, board_address(query, plot=slug), slug == chosen) for slug, name in FURTHER.items()]
-    return RESULTS.plots(others, picture_html(plot, "plot", "boards/plot", {**query, "plot": chosen}))
+    others = [
+        Choice(name, board_address(query, plot=slug), slug == chosen)
+        for slug, name in FURTHER.items()
+    ]
+    return RESULTS.plots(
+        others, picture_html(plot, "plot", "boards/plot", {**query, "plot": chosen})
+    )

@@ -44,15 +44,22 @@ class Reveal:
         """Return what to tell; raises ChoiceError before the reveal."""
         if battle.seat is not None:
             return Told({side: _title(side, words, names, battle) for side in SIDES}, "", "")
-        board, outcome = self._board(battle), self.outcomes.of(voter, battle)
+        board = self._board(battle)
+        outcome = self.outcomes.of(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
         titles: dict[Side, str] = {
-            side: _title(side, words, names, battle, _standing(lines.get(getattr(names, side)), board, words))
+            side: _title(
+                side, words, names, battle, _standing(lines.get(getattr(names, side)), board, words)
+            )
             for side in SIDES
         }
         votes = self.store.votes_of(voter)
         mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
-        return Told(titles, others_line(outcome, words), HTML.outcome(outcome.reference, mine, battle.id, words))
+        return Told(
+            titles,
+            others_line(outcome, words),
+            HTML.outcome(outcome.reference, mine, battle.id, words),
+        )
 
     def _board(self, battle: Battle) -> Board | None:
         item = self.items.bank().items.get(battle.item)
@@ -61,7 +68,9 @@ class Reveal:
 
 
 def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str = "") -> str:
-    return HTML.title(side, words, getattr(names, side), battle.choice == side, standing, battle.seat is None)
+    return HTML.title(
+        side, words, getattr(names, side), battle.choice == side, standing, battle.seat is None
+    )
 
 
 def _standing(line: Standing | None, board: Board | None, words: Words) -> str:

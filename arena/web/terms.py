@@ -17,8 +17,14 @@ class Terms(NamedTuple):
     @classmethod
     def read(cls) -> "Terms":
         files = {"en": "terms.md", "zh": "terms.zh.md"}
-        texts = {language: (Path(__file__).parent / name).read_text("utf-8") for language, name in files.items()}
+        texts = {
+            language: (Path(__file__).parent / name).read_text("utf-8")
+            for language, name in files.items()
+        }
         parts = {language: text.strip().partition("\n") for language, text in texts.items()}
         document = macros("page.html").document
-        pages = {name: document(title.removeprefix("# "), body, name) for name, (title, _, body) in parts.items()}
+        pages = {
+            name: document(title.removeprefix("# "), body, name)
+            for name, (title, _, body) in parts.items()
+        }
         return cls(hashlib.sha256(texts["en"].encode()).hexdigest()[:12], pages)

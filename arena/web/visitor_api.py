@@ -44,7 +44,9 @@ class NoVisitorError(LookupError):
     """The browser sent no voter cookie, so its votes could not be kept apart."""
 
     def __init__(self) -> None:
-        super().__init__("Your browser keeps no cookie for this page. Open the page in a tab of its own.")
+        super().__init__(
+            "Your browser keeps no cookie for this page. Open the page in a tab of its own."
+        )
 
 
 _STATUS: Mapping[type[Exception], int] = {
@@ -88,7 +90,9 @@ def visitor_router(voters: Voters) -> APIRouter:
                     request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
                     return await handle(request)
                 except tuple(_STATUS) as error:
-                    return PlainTextResponse(said(error, words_of(request.headers)), status_code=_STATUS[type(error)])
+                    return PlainTextResponse(
+                        said(error, words_of(request.headers)), status_code=_STATUS[type(error)]
+                    )
 
             return answer
 
@@ -160,7 +164,8 @@ class GrowingText:
         self._block.append(seen[:cut] or seen)
         if not cut:
             return {"added": seen}
-        blocks, self._block = "".join(self._block), [seen[cut:]]
+        blocks = "".join(self._block)
+        self._block = [seen[cut:]]
         return {"blocks": HTML.side(blocks), "last": seen[cut:]}
 
     def _seen(self, words: str) -> str:
@@ -169,7 +174,8 @@ class GrowingText:
         if not length:
             self._unseen.append(words)
             return ""
-        text, self._unseen = "".join((*self._unseen, words[:length])), [words[length:]]
+        text = "".join((*self._unseen, words[:length]))
+        self._unseen = [words[length:]]
         if not self._context:
             return visible_text(text)
         before = f"\xe9{self._context}"  # a letter, so that the context does not stand at the beginning of a text
@@ -177,7 +183,9 @@ class GrowingText:
 
 
 def events(
-    states: AsyncIterator[LiveState], scene: Callable[[LiveState], Mapping[str, object]], words: Words
+    states: AsyncIterator[LiveState],
+    scene: Callable[[LiveState], Mapping[str, object]],
+    words: Words,
 ) -> StreamingResponse:
     """Return a battle's states as server-sent events."""
     growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
@@ -186,7 +194,11 @@ def events(
         if shown.ahead:
             return {"kind": "line", "status": waiting_text(shown.ahead, words)}
         sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
-        return {"kind": "words", "sides": sides, **({"choose": words["choose_now"]} if shown.choosable else {})}
+        return {
+            "kind": "words",
+            "sides": sides,
+            **({"choose": words["choose_now"]} if shown.choosable else {}),
+        }
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"

@@ -179,7 +179,17 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
 }
 
 EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
-    *("enlarged", "previous", "following", "close", "picture_of", "error", "toast_close", "no_answer", "slow"),
+    *(
+        "enlarged",
+        "previous",
+        "following",
+        "close",
+        "picture_of",
+        "error",
+        "toast_close",
+        "no_answer",
+        "slow",
+    ),
 )
 """Words of the pages that are not the Vote page."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}
@@ -190,15 +200,23 @@ NAMES = (("en", "English"), ("zh", "中文"))
 def said(told: Exception | str, words: Words) -> str:
     """Return an error, or a sentence from below this layer, in a language."""
     if isinstance(told, VoterError) and told.values:
-        values = (words.get(value, value) if isinstance(value, str) else value for value in told.values)
+        values = (
+            words.get(value, value) if isinstance(value, str) else value for value in told.values
+        )
         return words.get(told.sentence, told.sentence).format(*values)
     return words.get(str(told), str(told))
 
 
 def language_of(headers: Mapping[str, str]) -> str:
     """Return the language of a request: that of the page's switch, else the first that its browser asks for."""
-    chosen = [pair.strip().removeprefix("language=") for pair in headers.get("cookie", "")[:8000].split(";")]
-    asked = [part.partition(";")[0].strip()[:2].lower() for part in headers.get("accept-language", "")[:200].split(",")]
+    chosen = [
+        pair.strip().removeprefix("language=")
+        for pair in headers.get("cookie", "")[:8000].split(";")
+    ]
+    asked = [
+        part.partition(";")[0].strip()[:2].lower()
+        for part in headers.get("accept-language", "")[:200].split(",")
+    ]
     return next((name for name in (*chosen, *asked) if name in LANGUAGES), "en")
 
 

@@ -32,10 +32,17 @@ class WritingSetup:
     """Services of the projects of one database."""
 
     def __init__(
-        self, settings: Settings, database: Database, items: ItemBank, pictures: PictureStore, models: Models
+        self,
+        settings: Settings,
+        database: Database,
+        items: ItemBank,
+        pictures: PictureStore,
+        models: Models,
     ) -> None:
-        store, self._campaigns = DraftStore(database), CampaignStore(database, KINDS)
-        self.writing, self.budget = Writing(store, pictures), Budget(database, Ceilings(_MOST, _MOST, _MOST), DRAFTS)
+        store = DraftStore(database)
+        self._campaigns = CampaignStore(database, KINDS)
+        self.writing = Writing(store, pictures)
+        self.budget = Budget(database, Ceilings(_MOST, _MOST, _MOST), DRAFTS)
         self.drafting = Drafting(store, models.vlm, self.budget)
         projects = Projects(self._campaigns, store, pictures, models.catalogue)
         self.admin = ProjectAdmin(settings, database, items, projects, self.drafting)
@@ -57,9 +64,16 @@ class WritingSetup:
         async with self._turns:
             try:
                 if why := await self.drafting.answer(campaign, draft):
-                    log.warning("item %d of %s has no draft answer, a person writes it: %s", draft, campaign.name, why)
+                    log.warning(
+                        "item %d of %s has no draft answer, a person writes it: %s",
+                        draft,
+                        campaign.name,
+                        why,
+                    )
             except DatabaseError as error:
-                log.warning("item %d of %s waits for its draft answer: %s", draft, campaign.name, error)
+                log.warning(
+                    "item %d of %s waits for its draft answer: %s", draft, campaign.name, error
+                )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -33,8 +33,16 @@ FORM = "/c/~form"
 """Where the forms of writers go, which no campaign's name can be: texts and pictures are longer than answers."""
 MOST_FORM = 2 * MAX_BYTES
 """Bytes of a form with its pictures."""
-_MOST_FIELDS, _MOST_VALUE = 6 * MOST_BROUGHT, 20_000
-KEYS = {"y": "correct", "c": "caption", "a": "answer", "h": "harm", "i": "instruction", "p": "picture"}
+_MOST_FIELDS = 6 * MOST_BROUGHT
+_MOST_VALUE = 20_000
+KEYS = {
+    "y": "correct",
+    "c": "caption",
+    "a": "answer",
+    "h": "harm",
+    "i": "instruction",
+    "p": "picture",
+}
 """What each key says of an answer."""
 _NUMBERED = ("source", "creator", "licence", "statement")
 
@@ -68,7 +76,8 @@ class WritingTask(SeatTask):
         found = self.writing.next(seat)
         if found is None:
             return None
-        token, html = found.claim.token, self._shown(found, words)
+        token = found.claim.token
+        html = self._shown(found, words)
         return Piece(token, html, token, "open")
 
     def waits(self, seat: Seat) -> bool:
@@ -76,7 +85,8 @@ class WritingTask(SeatTask):
 
     def _shown(self, found: OpenStep, words: Words) -> str:
         """What a step needs of the draft, and no more: whoever verifies reads captions last."""
-        state, step = found.draft.state, found.claim.step
+        state = found.draft.state
+        step = found.claim.step
         if step == "instruction":
             return HTML.example(found.family, self._example(found.family), words)
         assert state.instruction
@@ -86,33 +96,61 @@ class WritingTask(SeatTask):
         if step == "answer":
             return HTML.left(shown, HTML.captions(state.captions, True, words))
         assert state.answer
-        return HTML.left(shown, HTML.answered(state.answer.text, words), HTML.captions(state.captions, False, words))
+        return HTML.left(
+            shown,
+            HTML.answered(state.answer.text, words),
+            HTML.captions(state.captions, False, words),
+        )
 
     def _example(self, family: FamilySpec) -> Sequence[Shown]:
         names = (name.partition(".") for name in family.pictures)
-        return shown_images([Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled)
+        return shown_images(
+            [Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled
+        )
 
     def _pictures(self, instruction: Instruction) -> Sequence[Shown]:
         kept = [one for one in instruction.pictures if one.sha256]
-        return shown_images([Image(one.sha256, one.suffix, None, "", "", "") for one in kept], self.scaled)
+        return shown_images(
+            [Image(one.sha256, one.suffix, None, "", "", "") for one in kept], self.scaled
+        )
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
-        found, spec = self.writing.step(seat, piece.token), project_of_seat(seat)
-        draft, state = found.draft, found.draft.state
+    def dock(
+        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+    ) -> str:
+        found = self.writing.step(seat, piece.token)
+        spec = project_of_seat(seat)
+        draft = found.draft
+        state = found.draft.state
         is_mine = typed.get("piece", piece.token) == piece.token
-        lost = "" if is_mine else "\n\n".join(typed[name] for name in sorted(typed) if _is_text(name) and typed[name])
+        lost = (
+            ""
+            if is_mine
+            else "\n\n".join(
+                typed[name] for name in sorted(typed) if _is_text(name) and typed[name]
+            )
+        )
         typed = typed if is_mine else {}
-        sent = (f"{FORM}?campaign={seat.campaign.name}&seat={action.rpartition('/')[2]}", piece.token)
+        sent = (
+            f"{FORM}?campaign={seat.campaign.name}&seat={action.rpartition('/')[2]}",
+            piece.token,
+        )
         told = HTML.told(problem, typed.get("warned", ""), lost, words)
         if found.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
-            form = HTML.instruction(brought, (LICENCES, spec.licence, MOST_PICTURES), LONGEST, typed, words)
+            form = HTML.instruction(
+                brought, (LICENCES, spec.licence, MOST_PICTURES), LONGEST, typed, words
+            )
         elif found.claim.step == "caption":
             assert state.instruction
-            texts = [typed.get(f"caption-{number}", "") for number in _numbers(len(state.instruction.pictures))]
+            texts = [
+                typed.get(f"caption-{number}", "")
+                for number in _numbers(len(state.instruction.pictures))
+            ]
             form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft), words)
         elif found.claim.step == "answer":
-            form = HTML.answer(typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words)
+            form = HTML.answer(
+                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words
+            )
         else:
             blind = state.blind.text if state.blind else ""
             form = HTML.verify(KEYS, blind, LONGEST["note"], typed, words)
@@ -122,18 +160,27 @@ class WritingTask(SeatTask):
         step = self.writing.step(seat, token)
         if step.claim.step == "instruction":
             offered = [
-                OfferedPicture(one.sha256, credit_of({name: form.get(f"{name}-{number}", "") for name in _NUMBERED}))
+                OfferedPicture(
+                    one.sha256,
+                    credit_of({name: form.get(f"{name}-{number}", "") for name in _NUMBERED}),
+                )
                 for number, one in enumerate(self.writing.brought(seat, token), 1)
                 if f"use-{number}" in form
             ]
-            written = self.writing.instruction(seat, token, form.get("text", ""), offered, form.get("answer", ""))
+            written = self.writing.instruction(
+                seat, token, form.get("text", ""), offered, form.get("answer", "")
+            )
             warned = "\n".join(written.warnings)
             if warned and _lines(form.get("sure", "")) != warned:
                 raise WarnedError(written.warnings)
             self.writing.write(seat, token, written)
         elif step.claim.step == "caption":
-            number = len(step.draft.state.instruction.pictures) if step.draft.state.instruction else 0
-            draft = self.writing.caption(seat, token, [form.get(f"caption-{one}", "") for one in _numbers(number)])
+            number = (
+                len(step.draft.state.instruction.pictures) if step.draft.state.instruction else 0
+            )
+            draft = self.writing.caption(
+                seat, token, [form.get(f"caption-{one}", "") for one in _numbers(number)]
+            )
             self.captioned(seat.campaign, draft)
         elif step.claim.step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
@@ -173,7 +220,8 @@ def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[B
     """Those that the form did not show yet are used."""
     told = typed.get("seen", "")
     seen = int(told) if told.isascii() and told.isdecimal() and len(told) < 4 else 0
-    rows, place = [], 0
+    rows = []
+    place = 0
     for number, picture in enumerate(brought, 1):
         is_used = number > seen or f"use-{number}" in typed
         place += is_used
@@ -208,17 +256,25 @@ class _WritingRoutes(CampaignRoutes):
         self._writing = writing
 
     async def sent(self, request: Request, campaign: str = "", seat: str = "") -> Response:
-        most = {"max_files": MOST_BROUGHT, "max_fields": _MOST_FIELDS, "max_part_size": 4 * _MOST_VALUE}
+        most = {
+            "max_files": MOST_BROUGHT,
+            "max_fields": _MOST_FIELDS,
+            "max_part_size": 4 * _MOST_VALUE,
+        }
         try:
             check_charset(request)
             async with request.form(**most) as form:
-                fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-                uploads = [one for _, one in form.multi_items() if isinstance(one, UploadFile) and one.filename]
+                fields = [
+                    (name, value) for name, value in form.multi_items() if isinstance(value, str)
+                ]
+                uploads = [
+                    one
+                    for _, one in form.multi_items()
+                    if isinstance(one, UploadFile) and one.filename
+                ]
                 files = [(one.filename or "", await one.read()) for one in uploads]
         except HTTPException as error:
-            told = (
-                f"Expected the page's form, with {MOST_BROUGHT} files at most. Go back: what you wrote is still there."
-            )
+            told = f"Expected the page's form, with {MOST_BROUGHT} files at most. Go back: what you wrote is still there."
             return PlainTextResponse(f"{told} ({error.detail})", status_code=400, headers=NO_STORE)
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
@@ -234,9 +290,13 @@ class _WritingRoutes(CampaignRoutes):
 
         return await self.done(campaign, seat, request, typed, do)
 
-    def _bring(self, seat: Seat, typed: dict[str, str], files: Sequence[tuple[str, bytes]], words: Words) -> bool:
+    def _bring(
+        self, seat: Seat, typed: dict[str, str], files: Sequence[tuple[str, bytes]], words: Words
+    ) -> bool:
         """Keep what a form brings: those that are pictures, even if one is none. Raises DraftError for that one."""
-        token, link, refused = typed.get("piece", ""), typed.get("link", "").strip(), []
+        token = typed.get("piece", "")
+        link = typed.get("link", "").strip()
+        refused = []
         for name, data in files:
             try:
                 self._writing.upload_picture(seat, token, data)
@@ -257,7 +317,8 @@ class _WritingRoutes(CampaignRoutes):
 
 def form_routes(pages: CampaignPages, writing: Writing) -> APIRouter:
     """Return the router of writers' forms; it stands before that of campaigns."""
-    router, does = APIRouter(), _WritingRoutes(pages, writing)
+    router = APIRouter()
+    does = _WritingRoutes(pages, writing)
     router.add_api_route(FORM, does.sent, methods=["POST"])
     router.add_api_route(FORM, does.returns, methods=["GET"])
     return router

@@ -51,7 +51,9 @@ def people_agreement(
         contests=len(poll.choices),
         with_reference=len(voted) - len(between),
         people=agreement.people(between.values()),
-        reproductions=agreement.reproductions(between, [*measures, *agreement.by_verdicts(poll.verdicts)]),
+        reproductions=agreement.reproductions(
+            between, [*measures, *agreement.by_verdicts(poll.verdicts)]
+        ),
         notices=poll.notices,
     )
 
@@ -59,8 +61,12 @@ def people_agreement(
 def between_models(poll: agreement.Poll) -> dict[agreement.Contest, agreement.Choices]:
     """Contests between two models with votes of several people: what a measure has to reproduce."""
     voted = agreement.several(poll.choices)
-    return {contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])}
+    return {
+        contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])
+    }
 
 
 def answers_met(contests: Collection[agreement.Contest]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:]))
+    return list(
+        dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:])
+    )

@@ -15,7 +15,8 @@ from arena.ratings.shares import Share
 from arena.types import REFERENCE
 from scoring.agreement.people_agreement import PeopleAgreement
 
-MOST_METRICS, LONGEST_METRIC = 50, 100
+MOST_METRICS = 50
+LONGEST_METRIC = 100
 """Metrics of a file, each of which is held against every contest and drawn, and characters of their names."""
 
 
@@ -26,11 +27,15 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
         item, model, answer = _texts(record, path.name, "item", "model", "answer")
         key = item, bank_name(model)
         if key in answers:
-            problem = f"expected one answer of {model!r} to item {item!r}, found a second; delete one"
+            problem = (
+                f"expected one answer of {model!r} to item {item!r}, found a second; delete one"
+            )
             raise RowsError(problem, path.name, record.row)
         answers[key] = answer
     if not answers:
-        raise RowsError("holds no answers; expected a row `item, model, answer` for each", path.name)
+        raise RowsError(
+            "holds no answers; expected a row `item, model, answer` for each", path.name
+        )
     return answers
 
 
@@ -44,11 +49,17 @@ def read_scores(
         item, model, metric = _texts(record, label, "item", "model", "metric")
         value = _number(record, label)
         if metric in taken:
-            raise RowsError(f"expected a name of its own, found {metric!r}; rename it", label, record.row, "metric")
+            raise RowsError(
+                f"expected a name of its own, found {metric!r}; rename it",
+                label,
+                record.row,
+                "metric",
+            )
         if len(metric) > LONGEST_METRIC:
             problem = f"expected a name of at most {LONGEST_METRIC} characters, found {len(metric):,}; shorten it"
             raise RowsError(problem, label, record.row, "metric")
-        known, key = scores.setdefault(metric, {}), (item, bank_name(model))
+        known = scores.setdefault(metric, {})
+        key = (item, bank_name(model))
         if len(scores) > MOST_METRICS:
             problem = f"expected at most {MOST_METRICS} metrics, found one more; put the others in a file of their own"
             raise RowsError(problem, label, record.row, "metric")
@@ -57,13 +68,18 @@ def read_scores(
             raise RowsError(problem, label, record.row)
         known[key] = value
     if not scores:
-        raise RowsError("holds no scores; expected a row `item, model, metric, score` for each", label)
+        raise RowsError(
+            "holds no scores; expected a row `item, model, metric, score` for each", label
+        )
     return scores
 
 
 def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     """The poll with a notice of a file's rows, by (item, model), that match no vote. Raises RowsError if none does."""
-    contests = [*poll.choices, *(contest_of(one.item, one.model_a, one.model_b) for one in poll.verdicts)]
+    contests = [
+        *poll.choices,
+        *(contest_of(one.item, one.model_a, one.model_b) for one in poll.verdicts),
+    ]
     met = {(one.item, model) for one in contests for model in (one.first, one.second, REFERENCE)}
     other = [key for key in keys if key not in met]
     if len(other) == len(keys):
@@ -74,7 +90,9 @@ def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
         return poll
     item, model = other[0]
     told = f"{len(other):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
-    return replace(poll, notices=(*poll.notices, f"{file}: left out, of no answer that was voted on: {told}"))
+    return replace(
+        poll, notices=(*poll.notices, f"{file}: left out, of no answer that was voted on: {told}")
+    )
 
 
 def agreement_json(found: PeopleAgreement) -> str:
@@ -88,9 +106,13 @@ def measures_csv(found: PeopleAgreement) -> str:
     """Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
     rows: list[Sequence[object]] = [("measure", "level", "reproduced", "n", "share", "low", "high")]
     for one in found.reproductions:
-        shares = {"all": one.overall} | {f"{level.most} of {level.votes}": share for level, share in one.levels.items()}
+        shares = {"all": one.overall} | {
+            f"{level.most} of {level.votes}": share for level, share in one.levels.items()
+        }
         for level, share in shares.items():
-            rows.append((one.measure, level, share.hits, share.n, share.value, share.low, share.high))
+            rows.append(
+                (one.measure, level, share.hits, share.n, share.value, share.low, share.high)
+            )
     return csv_text(rows)
 
 
@@ -107,7 +129,9 @@ def _texts(record: Record, file: str, *columns: str) -> list[str]:
         value = record.values[column]
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if not isinstance(text, str) or not (text.strip() or column == "answer"):
-            raise RowsError(f"expected a text, found {value!r}; write it in", file, record.row, column)
+            raise RowsError(
+                f"expected a text, found {value!r}; write it in", file, record.row, column
+            )
         texts.append(text if column == "answer" else plain_cell(text))
     return texts
 
@@ -116,11 +140,17 @@ def _number(record: Record, file: str) -> float:
     require_columns(record, ["score"], file)
     value = record.values["score"]
     try:
-        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        number = (
+            float(value)
+            if isinstance(value, str | int | float) and not isinstance(value, bool)
+            else math.nan
+        )
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise RowsError(f"expected a number, found {str(value)[:40]!r}; write digits", file, record.row, "score")
+        raise RowsError(
+            f"expected a number, found {str(value)[:40]!r}; write digits", file, record.row, "score"
+        )
     return number
 
 

@@ -10,7 +10,13 @@ from typing import NamedTuple
 from arena.imports.polls import Polls
 from arena.io.tables import PAGE
 from arena.ratings.agreement import Poll, Reproduction, by_scores, ranked, reproductions
-from scoring.agreement.people_agreement import PeopleAgreement, Scores, answers_met, between_models, people_agreement
+from scoring.agreement.people_agreement import (
+    PeopleAgreement,
+    Scores,
+    answers_met,
+    between_models,
+    people_agreement,
+)
 from scoring.agreement.reader import read_scores
 from scoring.agreement.text_metrics import Candidate, MetricName, score
 from scoring.jobs.uploads import UploadStore
@@ -23,8 +29,17 @@ class AgreementService:
     A source's agreement is computed once per set of votes, which are read at most every `every` seconds.
     """
 
-    def __init__(self, polls: Polls, verdicts: SubmissionStore, upload_store: UploadStore, every: float = 60.0) -> None:
-        self._polls, self._verdicts, self._upload_store, self._every = polls, verdicts, upload_store, every
+    def __init__(
+        self,
+        polls: Polls,
+        verdicts: SubmissionStore,
+        upload_store: UploadStore,
+        every: float = 60.0,
+    ) -> None:
+        self._polls = polls
+        self._verdicts = verdicts
+        self._upload_store = upload_store
+        self._every = every
         self._lock = Lock()
         self._kept: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[MetricName, Candidate], float] = {}
@@ -32,16 +47,25 @@ class AgreementService:
     def sources(self) -> Sequence[str]:
         return self._polls.sources()
 
-    def of(self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})) -> PeopleAgreement:
+    def of(
+        self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})
+    ) -> PeopleAgreement:
         """A source's agreement; `scores` of other metrics, by name, are added for this caller and not cached."""
         kept = self._read(source)
         if not scores:
             return kept.people_agreement
         between = between_models(kept.poll)
-        own = reproductions(between, [by_scores(name, given, between) for name, given in scores.items()])
-        return replace(kept.people_agreement, reproductions=ranked([*kept.people_agreement.reproductions, *own]))
+        own = reproductions(
+            between, [by_scores(name, given, between) for name, given in scores.items()]
+        )
+        return replace(
+            kept.people_agreement,
+            reproductions=ranked([*kept.people_agreement.reproductions, *own]),
+        )
 
-    def beside(self, source: str, owner: str, token: str) -> tuple[PeopleAgreement, Sequence[Reproduction]]:
+    def beside(
+        self, source: str, owner: str, token: str
+    ) -> tuple[PeopleAgreement, Sequence[Reproduction]]:
         """A source's agreement with the metrics of an uploaded file, and these. Raises UploadStoreError, RowsError."""
         arrived = self._upload_store.find(owner, token)
         taken = {one.measure for one in self.of(source).reproductions}
@@ -70,7 +94,9 @@ class AgreementService:
         """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
         new = [one for one in candidates if (name, one) not in self._scores]
         fresh = score(name, new)
-        self._scores |= {(name, one): fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh}
+        self._scores |= {
+            (name, one): fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh
+        }
         known = ((one, self._scores.get((name, one))) for one in candidates)
         return {(one.item, one.model): value for one, value in known if value is not None}
 

@@ -47,7 +47,9 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
     try:
         scores = metric.scores(fit)
     except (ImportError, LookupError, OSError) as error:
-        raise TextMetricError(f"{name} needs {metric.needs or 'what requirements.txt lists'}; install it") from error
+        raise TextMetricError(
+            f"{name} needs {metric.needs or 'what requirements.txt lists'}; install it"
+        ) from error
     return {(one.item, one.model): float(value) for one, value in zip(fit, scores, strict=True)}
 
 
@@ -76,8 +78,11 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
 
     scores = []
     for one in candidates:
-        told, truth = words(one.text)[:_ROUGE_WORDS], words(one.reference or "")[:_ROUGE_WORDS]
-        scores.append(2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0)
+        told = words(one.text)[:_ROUGE_WORDS]
+        truth = words(one.reference or "")[:_ROUGE_WORDS]
+        scores.append(
+            2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0
+        )
     return scores
 
 
@@ -105,17 +110,24 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
-    texts, references = [one.text for one in candidates], [one.reference for one in candidates]
+    texts = [one.text for one in candidates]
+    references = [one.reference for one in candidates]
     return bert_score(texts, references, lang="en")[2].tolist()
 
 
 METRICS: Mapping[MetricName, TextMetric] = {
-    "random": TextMetric(lambda told: [random_score(one.item, one.model) for one in told], backed=False, needs=""),
+    "random": TextMetric(
+        lambda told: [random_score(one.item, one.model) for one in told], backed=False, needs=""
+    ),
     "length": TextMetric(_length, backed=False, needs=""),
     "BLEU-4": TextMetric(_bleu, backed=True, needs=""),
     "ROUGE-L": TextMetric(_rouge, backed=True, needs=""),
-    "METEOR": TextMetric(_meteor, True, "requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)"),
+    "METEOR": TextMetric(
+        _meteor, True, "requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)"
+    ),
     "CIDEr": TextMetric(_cider, True, "requirements-metrics.txt (pycocoevalcap, 100 MB, no Java)"),
-    "BERTScore": TextMetric(_bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"),
+    "BERTScore": TextMetric(
+        _bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"
+    ),
 }
 KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")

@@ -72,7 +72,12 @@ class PublishedBoard:
     def ordered(self) -> tuple[tuple[str, float], ...]:
         """The models with their first column, best first."""
         known = ((row.model, row.scores[self.columns[0]]) for row in self.rows)
-        return tuple(sorted(((name, score) for name, score in known if score is not None), key=lambda one: -one[1]))
+        return tuple(
+            sorted(
+                ((name, score) for name, score in known if score is not None),
+                key=lambda one: -one[1],
+            )
+        )
 
 
 def sentence(
@@ -88,7 +93,11 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    sure = "" if head.low is None or head.high is None else f", 95% interval {head.low:.1f} to {head.high:.1f}"
+    sure = (
+        ""
+        if head.low is None or head.high is None
+        else f", 95% interval {head.low:.1f} to {head.high:.1f}"
+    )
     place = _place(head.mean, board) if board else ""
     return f"{before}{title} reaches {head.mean:.1f} on {edition} ({head.name}{sure}){place}{_ends(groups)}."
 
@@ -106,14 +115,21 @@ def _place(mean: float, board: PublishedBoard) -> str:
 
 
 def _ends(groups: Iterable[ScoreLine]) -> str:
-    known = [(one.mean, one.name) for one in groups if one.mean is not None and one.n - one.unscored >= _FEWEST]
+    known = [
+        (one.mean, one.name)
+        for one in groups
+        if one.mean is not None and one.n - one.unscored >= _FEWEST
+    ]
     (low, worst), (high, best) = (min(known), max(known)) if known else ((0, ""), (0, ""))
     return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
 
 
 def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
     """The answers with the lowest scores, of as many kinds of question as there are."""
-    wrong = sorted((one for one in answers if one.score is not None and one.score < 1), key=lambda one: one.score or 0)
+    wrong = sorted(
+        (one for one in answers if one.score is not None and one.score < 1),
+        key=lambda one: one.score or 0,
+    )
     first = list({one.groups: one for one in reversed(wrong)}.values())
     first.sort(key=lambda one: one.score or 0)
     return [*first, *(one for one in wrong if one not in first[:WRONG])][:WRONG]

@@ -31,7 +31,8 @@ R = TypeVar("R", bound=AnyReport)
 T = TypeVar("T")
 _ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
-_SHOWN, _ROWS_SHOWN = 20, 5
+_SHOWN = 20
+_ROWS_SHOWN = 5
 """Problems that an error names, and rows of each."""
 
 
@@ -142,7 +143,12 @@ class Benchmark(ABC, Generic[R]):
 
     def sentence(self, report: R) -> str:
         """The report in one sentence, written from its numbers."""
-        found = (self.headline(report), self.groups(report), self.published(report), self.caveats(report))
+        found = (
+            self.headline(report),
+            self.groups(report),
+            self.published(report),
+            self.caveats(report),
+        )
         return sentence(report.title, self.edition(report), *found)
 
 
@@ -150,7 +156,9 @@ class Benchmark(ABC, Generic[R]):
 class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
-    unpictured: str = "the scored file held none, in a column image, or was gone before its answers were judged"
+    unpictured: str = (
+        "the scored file held none, in a column image, or was gone before its answers were judged"
+    )
 
     @abstractmethod
     def fits(self, first: Record) -> bool:
@@ -215,9 +223,17 @@ class OpenedFile:
         check_scorable(self.name, self.file.problems)
         known = self.benchmark.protocols.values()
         if protocol not in known:
-            raise ChoicesError(f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}")
-        shown, made = title.strip()[:120] or self.title, now().isoformat(timespec="seconds")
-        head = {"benchmark": self.benchmark.key, "protocol": protocol, "title": shown, "file": self.name}
+            raise ChoicesError(
+                f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}"
+            )
+        shown = title.strip()[:120] or self.title
+        made = now().isoformat(timespec="seconds")
+        head = {
+            "benchmark": self.benchmark.key,
+            "protocol": protocol,
+            "title": shown,
+            "file": self.name,
+        }
         return self.benchmark.reported(self, {**head, "created": made, "judge": None})
 
 
@@ -225,13 +241,17 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
     """The rows as long as the file is wanted. Raises ChoicesError when it no longer is."""
     for number, row in enumerate(rows):
         if number % _ROWS_AT_A_TIME == 0 and not wanted():
-            raise ChoicesError(f"{name}: nobody waits for it any more, or it was replaced; choose the file again")
+            raise ChoicesError(
+                f"{name}: nobody waits for it any more, or it was replaced; choose the file again"
+            )
         yield row
 
 
 def check_scorable(name: str, problems: Iterable[Problem]) -> None:
     """Raise ChoicesError with the problems that keep a file from being scored, the first _SHOWN with their rows."""
-    blocking = grouped((problem.text, problem.row) for problem in problems if problem.blocks == "scoring")
+    blocking = grouped(
+        (problem.text, problem.row) for problem in problems if problem.blocks == "scoring"
+    )
     if blocking:
         lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
         lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
@@ -242,15 +262,20 @@ def _rows(rows: Sequence[int]) -> str:
     """Rows of one problem before its text; "" for one of the whole file."""
     if not any(rows):
         return ""
-    named, more = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN]), len(rows) - _ROWS_SHOWN
+    named = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN])
+    more = len(rows) - _ROWS_SHOWN
     return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
 
 
 def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:
     """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
-    adapter, rows = TypeAdapter(kind), (record.values for record in read_records(DATA / table))
+    adapter = TypeAdapter(kind)
+    rows = (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
-    return tuple(adapter.validate_python({**row, "scores": {name: row[name] for name in scores}}) for row in filled)
+    return tuple(
+        adapter.validate_python({**row, "scores": {name: row[name] for name in scores}})
+        for row in filled
+    )
 
 
 class LazyFiles(UserDict[str, Any]):

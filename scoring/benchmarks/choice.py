@@ -10,12 +10,33 @@ from arena.io.tables import Record
 from arena.templates import plural
 from arena.types import folded
 from scoring.benchmarks.article import Caveat, ScoredAnswer
-from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, while_wanted
+from scoring.benchmarks.base import (
+    AnswerLook,
+    FileBenchmark,
+    LazyFiles,
+    OpenedFile,
+    Workflow,
+    while_wanted,
+)
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import PASS, is_circular
-from scoring.multiple_choice.downloads import audit_lines, differences_csv, missing_csv, problems_csv, submission
-from scoring.multiple_choice.extract import PARSER, SEED, Language, extract, extraction, language, prompt_digest
+from scoring.multiple_choice.downloads import (
+    audit_lines,
+    differences_csv,
+    missing_csv,
+    problems_csv,
+    submission,
+)
+from scoring.multiple_choice.extract import (
+    PARSER,
+    SEED,
+    Language,
+    extract,
+    extraction,
+    language,
+    prompt_digest,
+)
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
 from scoring.multiple_choice.reader import Problem, ReadFile, plain_option, read_choices
 from scoring.multiple_choice.types import (
@@ -72,7 +93,10 @@ class ChoiceReport:
 
 def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
     return tuple(
-        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, protocol)) for row in rows
+        Decided(
+            row.question, row.prediction, extract(row.prediction, row.question.options, protocol)
+        )
+        for row in rows
     )
 
 
@@ -101,7 +125,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     """Name of the edition that these questions belong to."""
     own: Callable[[Sequence[ChoiceQuestion]], bool]
     """Whether these questions are the benchmark's."""
-    tabulate: Callable[[Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None], ChoiceTables[Any]]
+    tabulate: Callable[
+        [Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None],
+        ChoiceTables[Any],
+    ]
     """The tables of rows under a protocol, given the question file's rows without an answer and the file's name.
 
     Without a question file (None), what the edition has more counts as missing, which the file's name may tell; without
@@ -113,7 +140,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def fits(self, first: Record) -> bool:
         return has_options(first)
 
-    def read(self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None) -> ReadFile[Answered]:
+    def read(
+        self, rows: Iterable[Record], questions: Mapping[int, ChoiceQuestion] | None
+    ) -> ReadFile[Answered]:
         return read_choices(rows, questions)
 
     def recognises(self, rows: Sequence[Answered], file: str) -> bool:
@@ -128,10 +157,13 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
-        return f"{answers}; {known:,} with the right letter beside them", *((f"splits: {counted}",) if counted else ())
+        return f"{answers}; {known:,} with the right letter beside them", *(
+            (f"splits: {counted}",) if counted else ()
+        )
 
     def look(self, row: Answered) -> AnswerLook:
-        question, key = row.question, row.question.answer
+        question = row.question
+        key = row.question.answer
         truth = f"{key}. {question.options.get(key, '')}" if key else ""
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
@@ -140,15 +172,21 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         missing = None
         if opened.questions is not None:
             answered = {row.question.index for row in rows}
-            missing = tuple(question for index, question in opened.questions.items() if index not in answered)
-        return ChoiceReport(**head, rows=rows, problems=opened.file.problems, missing=missing, mode=opened.file.mode)
+            missing = tuple(
+                question for index, question in opened.questions.items() if index not in answered
+            )
+        return ChoiceReport(
+            **head, rows=rows, problems=opened.file.problems, missing=missing, mode=opened.file.mode
+        )
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         return (*opened.file.problems, *self.tabulated(opened.report("strict")).problems)
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
         used = {language(row.question) for row in report.rows if row.decision.open}
-        prompts = ", ".join(f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used)
+        prompts = ", ".join(
+            f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
+        )
         return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, PARSER))
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
@@ -165,8 +203,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
         left = iter(outcomes)
-        rows = tuple(replace(row, decision=next(left)) if row.decision.open else row for row in report.rows)
-        return replace(report, judge=report.judge and report.judge.answered(one.model for one in outcomes), rows=rows)
+        rows = tuple(
+            replace(row, decision=next(left)) if row.decision.open else row for row in report.rows
+        )
+        return replace(
+            report,
+            judge=report.judge and report.judge.answered(one.model for one in outcomes),
+            rows=rows,
+        )
 
     def outcome_text(self, outcome: Decision) -> str:
         return outcome.letter or "undecided"
@@ -186,7 +230,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
         """The tables of a report; if no answer could be read, what a protocol assigns scores nothing."""
         if report.rows and not any(map(_is_read, report.rows)):
-            rows = tuple(replace(row, decision=replace(row.decision, letter=None)) for row in report.rows)
+            rows = tuple(
+                replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
+            )
             report = replace(report, protocol="strict", rows=rows)
         return self.tabulate(report.rows, report.protocol, report.missing, report.file)
 
@@ -206,7 +252,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
-                | {name: decided(report.rows, name) for name in PROTOCOL_WORDS if name != report.protocol}
+                | {
+                    name: decided(report.rows, name)
+                    for name in PROTOCOL_WORDS
+                    if name != report.protocol
+                }
             ),
         }
         if found.missing:
@@ -233,15 +283,27 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return [node.line for node in found.splits[-1].tree.children] if found.splits else ()
 
     def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
-        found, caveats = self.tabulated(report), [*super().caveats(report)]
+        found = self.tabulated(report)
+        caveats = [*super().caveats(report)]
         refused = sum(problem.blocks == "circular" for problem in found.problems)
         if refused and is_circular(row.question for row in report.rows):
             caveats.append(
-                Caveat("", f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})")
+                Caveat(
+                    "",
+                    f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})",
+                )
             )
-        told = [Caveat("Partial", problem.text) for problem in found.problems if problem.blocks == "whole"]
+        told = [
+            Caveat("Partial", problem.text)
+            for problem in found.problems
+            if problem.blocks == "whole"
+        ]
         undecided = sum(row.decision.letter is None for row in report.rows)
-        told += [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")] if undecided else []
+        told += (
+            [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")]
+            if undecided
+            else []
+        )
         line = self.headline(report)
         if told and line:
             between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
@@ -254,14 +316,26 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row."""
-        return [self.scored_answer(row, row, row.right) for row in report.rows if row.question.index < PASS]
+        return [
+            self.scored_answer(row, row, row.right)
+            for row in report.rows
+            if row.question.index < PASS
+        ]
 
     def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
         """A question by its first row, with the answer of the row that is `shown`."""
-        question, letter, truth = base.question, shown.decision.letter, base.question.answer
+        question = base.question
+        letter = shown.decision.letter
+        truth = base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-        read = "undecided" if letter is None else "none of the options" if letter == NONE else letter
-        chosen = f"{read}. {shown.question.options[letter]}" if letter and letter in shown.question.options else read
+        read = (
+            "undecided" if letter is None else "none of the options" if letter == NONE else letter
+        )
+        chosen = (
+            f"{read}. {shown.question.options[letter]}"
+            if letter and letter in shown.question.options
+            else read
+        )
         rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
         return ScoredAnswer(
             id=str(question.index % PASS),
@@ -282,9 +356,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         read = self.tabulated(report).success
-        rules, judged = read.rate("letter", "content", "none"), read.rate("judge")
+        rules = read.rate("letter", "content", "none")
+        judged = read.rate("judge")
         judge = f", {judged:.1f}% by the judge" if judged else ""
-        return [] if rules is None else [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
+        return (
+            []
+            if rules is None
+            else [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
+        )
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
@@ -294,16 +373,35 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 f"under {second.protocol}; choose two reports of one benchmark and one protocol"
             )
         known = {row.question.index: row.question for row in first.rows}
-        shared = [row.question for row in second.rows if row.question.index in known and row.question.answer]
+        shared = [
+            row.question
+            for row in second.rows
+            if row.question.index in known and row.question.answer
+        ]
         if not shared:
-            raise ComparisonError("the files share no question with an answer; choose two files of one question set")
-        settings = [(self.called([row.question for row in report.rows]), report.mode) for report in (first, second)]
-        differ = {"have another answer": [one.index for one in shared if one.answer != known[one.index].answer]}
+            raise ComparisonError(
+                "the files share no question with an answer; choose two files of one question set"
+            )
+        settings = [
+            (self.called([row.question for row in report.rows]), report.mode)
+            for report in (first, second)
+        ]
+        differ = {
+            "have another answer": [
+                one.index for one in shared if one.answer != known[one.index].answer
+            ]
+        }
         if settings[0] == settings[1]:  # languages and modes word a question in their own ways
-            differ["ask another question"] = [one.index for one in shared if _asked(one) != _asked(known[one.index])]
-        for words, (index, *more) in ((words, indices) for words, indices in differ.items() if indices):
+            differ["ask another question"] = [
+                one.index for one in shared if _asked(one) != _asked(known[one.index])
+            ]
+        for words, (index, *more) in (
+            (words, indices) for words, indices in differ.items() if indices
+        ):
             others = f" and {len(more):,} more" if more else ""
-            raise ComparisonError(f"index {index}{others} {words} in each file; choose two files of one question set")
+            raise ComparisonError(
+                f"index {index}{others} {words} in each file; choose two files of one question set"
+            )
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
@@ -321,12 +419,24 @@ def _declined(decision: Decision, reason: str) -> Decision:
 
 
 def _is_read(row: Decided) -> bool:
-    return row.decision.letter is not None and row.decision.step != "fallback" and row.decision.rule is not Rule.EMPTY
+    return (
+        row.decision.letter is not None
+        and row.decision.step != "fallback"
+        and row.decision.rule is not Rule.EMPTY
+    )
 
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:
     rows = (
-        (compared.over, one.name, one.both, one.first_only, one.second_only, one.neither, repr(one.p))
+        (
+            compared.over,
+            one.name,
+            one.both,
+            one.first_only,
+            one.second_only,
+            one.neither,
+            repr(one.p),
+        )
         for compared in found
         for one in compared.lines
     )

@@ -18,7 +18,15 @@ from functools import partial
 import numpy as np
 
 from arena.database import now
-from scoring.benchmarks.mm_vet_tables import OBEYED, OFF_GRID, UNREADABLE, MMVetArticle, scored_only, tabulate, ungraded
+from scoring.benchmarks.mm_vet_tables import (
+    OBEYED,
+    OFF_GRID,
+    UNREADABLE,
+    MMVetArticle,
+    scored_only,
+    tabulate,
+    ungraded,
+)
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
@@ -81,10 +89,16 @@ V1 = Wording(
 
 
 def grading(
-    filled: Filled, run: int, protocol: Protocol, spec: JudgeSpec, samples: int, wording: Wording = V1
+    filled: Filled,
+    run: int,
+    protocol: Protocol,
+    spec: JudgeSpec,
+    samples: int,
+    wording: Wording = V1,
 ) -> Grading:
     """Grade a prediction in one run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
-    question, prediction = filled.question, filled.prediction
+    question = filled.question
+    prediction = filled.prediction
     if prediction is None:
         return Grade(question.id, run, None, "the file has no prediction for this question")
     asks = _asks(question, prediction, protocol, spec, samples, wording)
@@ -94,7 +108,11 @@ def grading(
     for number, ask in enumerate(asks):
         reply = yield ask
         place = run if ask.samples > 1 else 0
-        text, finish = (reply.texts[place], reply.finish[place]) if place < len(reply.texts) else ("", "no such sample")
+        text, finish = (
+            (reply.texts[place], reply.finish[place])
+            if place < len(reply.texts)
+            else ("", "no such sample")
+        )
         replies.append(text)
         model = reply.model
         score = read(text, finish) if number < _READ[protocol] else None
@@ -147,12 +165,21 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
 
 def prompt_digest(protocol: Protocol, wording: Wording = V1) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
-    fixed = wording.paper + wording.again if protocol == "paper" else wording.hardened + _ROW + _REMINDER
+    fixed = (
+        wording.paper + wording.again
+        if protocol == "paper"
+        else wording.hardened + _ROW + _REMINDER
+    )
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
 def _asks(
-    question: Question, prediction: str, protocol: Protocol, spec: JudgeSpec, samples: int, wording: Wording
+    question: Question,
+    prediction: str,
+    protocol: Protocol,
+    spec: JudgeSpec,
+    samples: int,
+    wording: Wording,
 ) -> list[Ask]:
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
@@ -163,7 +190,12 @@ def _asks(
     prompt = _fenced(question.text, truth, prediction)
     schema = _SCHEMA if spec.json_schema else None
     first, again = (
-        Ask((Message("system", wording.hardened), Message("user", text)), 0.0, reply_tokens=32, schema=schema)
+        Ask(
+            (Message("system", wording.hardened), Message("user", text)),
+            0.0,
+            reply_tokens=32,
+            schema=schema,
+        )
         for text in (prompt, prompt + _REMINDER)
     )
     return [replace(first, samples=samples), again, again]
@@ -187,7 +219,8 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
-    stem, runs = f"{model}_{others}{partial}{safe_name(report.judge.model)}", f"{report.runs}runs{ending}"
+    stem = f"{model}_{others}{partial}{safe_name(report.judge.model)}"
+    runs = f"{report.runs}runs{ending}"
     return {
         f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
         f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
@@ -220,7 +253,11 @@ def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None
 
 def _content(protocol: Protocol, grade: Grade) -> str:
     last = grade.replies[-1] if grade.replies else ""
-    return last.split(" ")[0].strip() if protocol == "paper" and UNREADABLE not in grade.flags else last
+    return (
+        last.split(" ")[0].strip()
+        if protocol == "paper" and UNREADABLE not in grade.flags
+        else last
+    )
 
 
 def _score_file(model: str, scored: ScoreTable) -> bytes:
@@ -229,7 +266,9 @@ def _score_file(model: str, scored: ScoreTable) -> bytes:
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
     runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
     heads = ["", *(group.name for group in groups), "total", "std", "runs"]
-    return csv_bytes(heads, [[model, *means, _rounded(scored.spread), runs]], "utf-8", quoting=csv.QUOTE_MINIMAL)
+    return csv_bytes(
+        heads, [[model, *means, _rounded(scored.spread), runs]], "utf-8", quoting=csv.QUOTE_MINIMAL
+    )
 
 
 def _rounded(value: float | None) -> str:
@@ -279,7 +318,8 @@ class MMVet(MMVetArticle):
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
         repeated = injection.repeated(one.prediction for one in filled)
         rows = tuple(Row(one.question, one.prediction, (), _flags(one, repeated)) for one in filled)
-        prompt, parser = prompt_digest(options.protocol, self.wording), PARSERS[options.protocol]
+        prompt = prompt_digest(options.protocol, self.wording)
+        parser = PARSERS[options.protocol]
         return Report(
             benchmark=questions.benchmark,
             questions=replace(questions, outside=()),
@@ -354,16 +394,25 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
     """
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
-        "item": {place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)},
+        "item": {
+            place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)
+        },
         "canary": dict(enumerate(injection.canaries())) if hardened else {},
         "probe": dict(_probes(report)) if hardened else {},
     }
     runs = range(report.runs)
     plan: dict[tuple[Kind, int, int], Filled] = {}
-    plan |= {(kind, place, run): one for run in runs for kind, ones in answered.items() for place, one in ones.items()}
+    plan |= {
+        (kind, place, run): one
+        for run in runs
+        for kind, ones in answered.items()
+        for place, one in ones.items()
+    }
     filled = [Filled(row.question, row.prediction) for row in report.rows]
     drawn = injection.secret_canaries(filled, report.canary_seed) if report.canary_seed else ()
-    plan.update((("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"])))
+    plan.update(
+        (("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"]))
+    )
     return plan
 
 
@@ -379,7 +428,10 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
         if (row.flags or report.probed == "all") and row.prediction is not None:
-            yield place, Filled(injection.swapped(row.question, row.prediction, questions), row.prediction)
+            yield (
+                place,
+                Filled(injection.swapped(row.question, row.prediction, questions), row.prediction),
+            )
 
 
 def _score_or_less(grade: Grade) -> float:

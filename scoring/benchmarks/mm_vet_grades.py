@@ -19,7 +19,17 @@ from arena.validation import one_line
 from scoring.benchmarks.mm_vet import model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
 from scoring.benchmarks.predictions import Missing, Prediction, Upload, UploadError, fill
-from scoring.report import Grade, JudgeStamp, QuestionSet, Report, Row, ScoreLine, csv_bytes, line, scores
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    QuestionSet,
+    Report,
+    Row,
+    ScoreLine,
+    csv_bytes,
+    line,
+    scores,
+)
 
 PARSER = "grades of a file 1"
 _COLUMNS = ("model", "content", "score")
@@ -52,8 +62,13 @@ class GradeFile:
         others = {question.id for question in questions.outside}
         kept = tuple(one for one in self.upload.predictions if one.id not in others)
         if not kept:
-            raise UploadError(self.upload.file, (f"holds no grade of {questions.name}; choose the file that does",))
-        upload = replace(self.upload, predictions=kept, outside=len(self.upload.predictions) - len(kept))
+            raise UploadError(
+                self.upload.file,
+                (f"holds no grade of {questions.name}; choose the file that does",),
+            )
+        upload = replace(
+            self.upload, predictions=kept, outside=len(self.upload.predictions) - len(kept)
+        )
         return replace(self, upload=upload, grades={one.id: self.grades[one.id] for one in kept})
 
 
@@ -83,18 +98,27 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     if short := [one for one in predictions if len(grades[one.id]) < runs]:
         problem = f"expected {runs} scores as elsewhere, found {len(grades[short[0].id])}; complete the runs"
         raise RowsError(problem, label, short[0].row, short[0].id)
-    return GradeFile(Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs)
+    return GradeFile(
+        Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs
+    )
 
 
 def graded_report(
-    file: GradeFile, questions: QuestionSet, missing: Missing = "stop", title: str = "", answers: Upload | None = None
+    file: GradeFile,
+    questions: QuestionSet,
+    missing: Missing = "stop",
+    title: str = "",
+    answers: Upload | None = None,
 ) -> Report:
     """The report of a grade file, with the answers that were graded if they are given. Raises UploadError."""
     file = file.within(questions)
     filled = fill(questions, file.upload, missing)
     said = fill(questions, answers, missing) if answers else ()
     texts = {one.question.id: one.prediction for one in said if one.question.id in file.grades}
-    rows = (Row(one.question, texts.get(one.question.id), file.grades.get(one.question.id, ())) for one in filled)
+    rows = (
+        Row(one.question, texts.get(one.question.id), file.grades.get(one.question.id, ()))
+        for one in filled
+    )
     judge, *others = file.judges
     return Report(
         benchmark=questions.benchmark,
@@ -117,12 +141,20 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         entry = {name: record.values[name] for name in record.values if name != KEY}
         given = _GRADES.validate_python(entry, strict=True)
     except ValidationError as error:
-        problem = f"expected model, content and score, a list of one place a run each ({one_line(error)})"
-        raise RowsError(f"{problem}; take the file as the authors' script wrote it", column=id) from error
+        problem = (
+            f"expected model, content and score, a list of one place a run each ({one_line(error)})"
+        )
+        raise RowsError(
+            f"{problem}; take the file as the authors' script wrote it", column=id
+        ) from error
     if len({len(given[name]) for name in _COLUMNS}) > 1 or not given["score"]:
-        raise RowsError("expected as many models, contents and scores, one or more; correct them", column=id)
+        raise RowsError(
+            "expected as many models, contents and scores, one or more; correct them", column=id
+        )
     if wrong := [score for score in given["score"] if score is not None and not 0 <= score <= 1]:
-        raise RowsError(f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id)
+        raise RowsError(
+            f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id
+        )
     places = list(zip(given["model"], given["content"], given["score"], strict=True))
     for _, content, score in places:
         read = read_paper(content)
@@ -148,7 +180,11 @@ def differences(first: Report, second: Report) -> tuple[ScoreLine, ...]:
     means = ({row.question.id: mean for row, mean in _means(report)} for report in (first, second))
     one, other = means
     shared = {id: one[id] - other[id] for id in one.keys() & other.keys()}
-    groups = {row.question.id: ("total", *row.question.groups) for row in first.rows if row.question.id in shared}
+    groups = {
+        row.question.id: ("total", *row.question.groups)
+        for row in first.rows
+        if row.question.id in shared
+    }
     lines = []
     for found in tabulate(first)[0].lines:
         own = [shared[id] for id, names in groups.items() if found.name in names]
@@ -164,5 +200,8 @@ def _means(report: Report) -> Iterator[tuple[Row, float]]:
 
 
 def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
-    cells = ([one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))] for one in lines)
+    cells = (
+        [one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
+        for one in lines
+    )
     return csv_bytes(["name", "n", "difference", "low", "high"], cells)

@@ -86,24 +86,38 @@ def subset(questions: QuestionSet, path: Path) -> QuestionSet:
     unknown = sorted(ids - {question.id for question in questions.questions})
     if not ids or unknown:
         found = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
-        raise RowsError(f"expected ids of {questions.name}, found {found}; correct or delete them", path.name)
+        raise RowsError(
+            f"expected ids of {questions.name}, found {found}; correct or delete them", path.name
+        )
     kept = tuple(question for question in questions.questions if question.id in ids)
     others = tuple(question for question in questions.questions if question.id not in ids)
     name = f"{questions.name}, subset {path.stem} ({len(kept)} of {len(questions.questions)})"
     official = questions.official and kept == questions.questions
-    return replace(questions, name=name, digest=_digest(kept), official=official, questions=kept, outside=others)
+    return replace(
+        questions,
+        name=name,
+        digest=_digest(kept),
+        official=official,
+        questions=kept,
+        outside=others,
+    )
 
 
-def fetch_mm_vet(folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep) -> Path:
+def fetch_mm_vet(
+    folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep
+) -> Path:
     """Download the authors' archive to a folder, whole or not at all; one that has it stays. Raises QuestionsError."""
     file = folder / MM_VET_FILE
     if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise QuestionsError(f"{folder} already holds something else; name a folder that is empty or not there yet")
+        raise QuestionsError(
+            f"{folder} already holds something else; name a folder that is empty or not there yet"
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
-        archive, unpacked = Path(scratch) / "mm-vet.zip", Path(scratch) / "mm-vet"
+        archive = Path(scratch) / "mm-vet.zip"
+        unpacked = Path(scratch) / "mm-vet"
         with _named(address):
             _download(address, archive, sleep)
             _unpack(archive, unpacked)
@@ -117,18 +131,28 @@ def questions_of(
     """A file's digest and its questions; `other` starts the ids of the other edition. Raises RowsError."""
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
-        raise RowsError('expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1)
+        raise RowsError(
+            'expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1
+        )
     if other and all(id.startswith(other) for id in entries):
         found = "mm-vet-v2" if other == "v2_" else "mm-vet"
-        raise RowsError(f"holds questions of the other edition (ids {other}...); give it to {found}", path.name)
-    questions = tuple(read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items())
+        raise RowsError(
+            f"holds questions of the other edition (ids {other}...); give it to {found}", path.name
+        )
+    questions = tuple(
+        read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items()
+    )
     return _digest(questions), questions
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     image, text, truth = (fields.get(column) for column in ("imagename", "question", "answer"))
     if not (isinstance(image, str) and isinstance(text, str) and isinstance(truth, str)):
-        raise RowsError("expected texts imagename, question and answer; take the published file", path.name, column=id)
+        raise RowsError(
+            "expected texts imagename, question and answer; take the published file",
+            path.name,
+            column=id,
+        )
     return Question(id, text, truth, capabilities_of(id, fields, path, CAPABILITIES), image)
 
 
@@ -142,18 +166,32 @@ def truth_parts(truth: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(part.strip() for part in one.split("<AND>")) for one in truth.split("<OR>"))
 
 
-def capabilities_of(id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]) -> tuple[str, ...]:
+def capabilities_of(
+    id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]
+) -> tuple[str, ...]:
     """A question's capabilities, in the order of the known ones. Raises RowsError."""
     groups = fields.get("capability")
-    if not isinstance(groups, list) or not groups or any(groups.count(group) > 1 for group in groups):
-        raise RowsError("expected capability, a list of one or more, each once", path.name, column=id)
+    if (
+        not isinstance(groups, list)
+        or not groups
+        or any(groups.count(group) > 1 for group in groups)
+    ):
+        raise RowsError(
+            "expected capability, a list of one or more, each once", path.name, column=id
+        )
     if unknown := [group for group in groups if group not in known]:
-        raise RowsError(f"expected capabilities out of {', '.join(known)}, found {unknown[0]!r}", path.name, column=id)
+        raise RowsError(
+            f"expected capabilities out of {', '.join(known)}, found {unknown[0]!r}",
+            path.name,
+            column=id,
+        )
     return tuple(name for name in known if name in groups)
 
 
 def _digest(questions: tuple[Question, ...]) -> str:
-    told = [{name: value for name, value in asdict(one).items() if value != ()} for one in questions]
+    told = [
+        {name: value for name, value in asdict(one).items() if value != ()} for one in questions
+    ]
     written = json.dumps(told, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()
 
@@ -164,7 +202,11 @@ def file_sha256(path: Path) -> str:
 
 
 def _listed_ids(path: Path) -> list[str]:
-    ids = read_json(path) if path.suffix.lower() == ".json" else [line.strip() for line in read_lines(path)]
+    ids = (
+        read_json(path)
+        if path.suffix.lower() == ".json"
+        else [line.strip() for line in read_lines(path)]
+    )
     if not isinstance(ids, list):
         raise RowsError('expected a list of ids, ["v1_0", "v1_3", ...]', path.name, 1)
     texts = [id for id in ids if isinstance(id, str)]
@@ -172,7 +214,9 @@ def _listed_ids(path: Path) -> list[str]:
         raise RowsError('expected ids as text, "v1_0"; put each in quotes', path.name)
     kept = [id for id in texts if id]
     if double := [id for id, times in Counter(kept).items() if times > 1]:
-        raise RowsError(f"expected each id once, found {', '.join(double[:20])} twice; delete one", path.name)
+        raise RowsError(
+            f"expected each id once, found {', '.join(double[:20])} twice; delete one", path.name
+        )
     return kept
 
 
@@ -185,9 +229,13 @@ def _named(address: str) -> Iterator[None]:
         raise QuestionsError(f"{address}: {error}") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         cause = str(error)[:200] or type(error).__name__
-        raise QuestionsError(f"{address}: {cause}; check the network, or download it by hand") from error
+        raise QuestionsError(
+            f"{address}: {cause}; check the network, or download it by hand"
+        ) from error
     except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
-        raise QuestionsError(f"{address}: is no sound zip archive ({str(error)[:200]}); try again") from error
+        raise QuestionsError(
+            f"{address}: is no sound zip archive ({str(error)[:200]}); try again"
+        ) from error
 
 
 def _download(address: str, path: Path, sleep: Callable[[float], object]) -> None:
@@ -195,14 +243,22 @@ def _download(address: str, path: Path, sleep: Callable[[float], object]) -> Non
     for wait in _WAITS:
         try:
             return _stream(address, path)
-        except (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.HTTPStatusError):
+        except (
+            httpx.TimeoutException,
+            httpx.NetworkError,
+            httpx.RemoteProtocolError,
+            httpx.HTTPStatusError,
+        ):
             sleep(wait)
     return _stream(address, path)
 
 
 def _stream(address: str, path: Path) -> None:
     """Stream to disk, following redirects: GitHub sends release files from another host. Raises QuestionsError."""
-    with httpx.stream("GET", address, follow_redirects=True, timeout=30) as response, path.open("wb") as file:
+    with (
+        httpx.stream("GET", address, follow_redirects=True, timeout=30) as response,
+        path.open("wb") as file,
+    ):
         if response.status_code in (408, 429) or response.status_code >= 500:
             response.raise_for_status()
         if response.status_code != 200:
@@ -210,7 +266,9 @@ def _stream(address: str, path: Path) -> None:
         for piece in response.iter_bytes():
             file.write(piece)
             if file.tell() > _ARCHIVE_BYTES:
-                raise QuestionsError(f"sends more than {_ARCHIVE_BYTES:,} bytes; it is not the published archive")
+                raise QuestionsError(
+                    f"sends more than {_ARCHIVE_BYTES:,} bytes; it is not the published archive"
+                )
 
 
 def _unpack(path: Path, folder: Path) -> None:
@@ -219,8 +277,12 @@ def _unpack(path: Path, folder: Path) -> None:
         parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
         unpacked = sum(part.file_size for part in parts.values())
         if len(parts) > _MEMBERS or unpacked > _ARCHIVE_BYTES:
-            raise QuestionsError(f"unpacks to {len(parts):,} files of {unpacked:,} bytes; it is not the published one")
-        files = [place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts]
+            raise QuestionsError(
+                f"unpacks to {len(parts):,} files of {unpacked:,} bytes; it is not the published one"
+            )
+        files = [
+            place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts
+        ]
         if len(files) != 1:
             raise QuestionsError(
                 f"holds {len(files)} files {MM_VET_FILE}, expected one; it is not the published archive"
@@ -228,9 +290,13 @@ def _unpack(path: Path, folder: Path) -> None:
         (folder / "images").mkdir(parents=True)
         (folder / MM_VET_FILE).write_bytes(archive.read(parts[files[0]]))
         if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
-            raise QuestionsError(f"its {MM_VET_FILE} is not the published one (sha256 differs); report it")
+            raise QuestionsError(
+                f"its {MM_VET_FILE} is not the published one (sha256 differs); report it"
+            )
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
             picture = parts.get(files[0].parent / "images" / name)
             if picture is None:
-                raise QuestionsError(f"lacks the picture images/{name}; it is not the published archive")
+                raise QuestionsError(
+                    f"lacks the picture images/{name}; it is not the published archive"
+                )
             (folder / "images" / name).write_bytes(archive.read(picture))

@@ -14,7 +14,16 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable, missing_notice, remembered, table
+from scoring.report import (
+    Grade,
+    Report,
+    Row,
+    ScoreLine,
+    ScoreTable,
+    missing_notice,
+    remembered,
+    table,
+)
 
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
@@ -39,9 +48,17 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     all are unreadable; `scored_only` returns the report with them unscored.
     """
     report = scored_only(report) if ungraded(report) else report
-    capabilities = {name: [row for row in report.rows if name in row.question.groups] for name in ALL_CAPABILITIES}
+    capabilities = {
+        name: [row for row in report.rows if name in row.question.groups]
+        for name in ALL_CAPABILITIES
+    }
     return (
-        table("Capabilities", {name: rows for name, rows in capabilities.items() if rows}, report.rows, report.runs),
+        table(
+            "Capabilities",
+            {name: rows for name, rows in capabilities.items() if rows},
+            report.rows,
+            report.runs,
+        ),
         table("Capability integrations", _integrations(report.rows), report.rows, report.runs),
     )
 
@@ -68,9 +85,13 @@ def ungraded(report: Report) -> str:
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
-    found = grouped((tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), row) for row in rows)
+    found = grouped(
+        (tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), row) for row in rows
+    )
     order = sorted(found, key=lambda places: (-len(found[places]), places))
-    return {"_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order}
+    return {
+        "_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order
+    }
 
 
 @cache
@@ -97,14 +118,18 @@ class MMVetArticle(Benchmark[Report]):
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
-        found, nothing, line = [*super().caveats(report)], ungraded(report), self.headline(report)
+        found = [*super().caveats(report)]
+        nothing = ungraded(report)
+        line = self.headline(report)
         if report.missing:
             found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
             found.append(Caveat("Judge not trusted", report.distrust))
         if line.unscored:
             grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
-            found.append(Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}"))
+            found.append(
+                Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}")
+            )
         unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
         if report.protocol == "paper" and unread and not nothing:
             scored = self.headline(scored_only(report)).mean
@@ -119,11 +144,15 @@ class MMVetArticle(Benchmark[Report]):
         names = {"total": "Total", **CAPABILITY_NAMES}
         own = {names[line.name]: line.mean for line in tabulate(report)[0].lines}
         rows = tuple(
-            PublishedRow(row.model, {names[name]: score for name, score in row.scores.items()}) for row in published()
+            PublishedRow(row.model, {names[name]: score for name, score in row.scores.items()})
+            for row in published()
         )
-        judges, reasons = {row.judge for row in published()}, []
+        judges = {row.judge for row in published()}
+        reasons = []
         if {report.judge.model, *report.judge.versions}.isdisjoint(judges):
-            reasons.append(f"{' and '.join(judges)} judged the table, {report.judge.model} this report")
+            reasons.append(
+                f"{' and '.join(judges)} judged the table, {report.judge.model} this report"
+            )
         if not report.questions.official:
             reasons.append(f"these questions are {report.questions.name}")
         if report.missing:
@@ -138,7 +167,9 @@ class MMVetArticle(Benchmark[Report]):
 
     def note(self, report: Report) -> str:
         """What the protocol does; a file of grades has been judged elsewhere."""
-        of_grades = "Grades read from a file, which does not hold the answers; nothing was judged here"
+        of_grades = (
+            "Grades read from a file, which does not hold the answers; nothing was judged here"
+        )
         return super().note(report) if report.judge.prompt else of_grades
 
     def checks(self, report: Report) -> Sequence[str]:
@@ -152,14 +183,23 @@ class MMVetArticle(Benchmark[Report]):
         flagged = sum(bool(row.flags) for row in report.rows)
         obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
         if flagged or obeyed:
-            withdrawn = f"; {obeyed:,} without a grade, since the judge obeyed them" if obeyed else ""
-            found.append(f"Answers that speak to the judge, or repeat themselves: {flagged:,}{withdrawn}.")
+            withdrawn = (
+                f"; {obeyed:,} without a grade, since the judge obeyed them" if obeyed else ""
+            )
+            found.append(
+                f"Answers that speak to the judge, or repeat themselves: {flagged:,}{withdrawn}."
+            )
         return found
 
     def methods(self, report: Report) -> Mapping[str, str]:
         runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
         told = {"Questions without an answer": "unscored, and in no mean"} if report.missing else {}
-        return {**told, "Runs": runs, "Questions": report.questions.name, "Questions (sha256)": report.questions.digest}
+        return {
+            **told,
+            "Runs": runs,
+            "Questions": report.questions.name,
+            "Questions (sha256)": report.questions.digest,
+        }
 
 
 def capability_words(codes: str) -> str:

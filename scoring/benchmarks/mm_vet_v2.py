@@ -7,7 +7,12 @@ from pathlib import Path
 
 from arena.io.tables import JSON, PAGE, Record, RowsError, read_records
 from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
-from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, capabilities_of, question_path, questions_of
+from scoring.benchmarks.mm_vet_questions import (
+    ALL_CAPABILITIES,
+    capabilities_of,
+    question_path,
+    questions_of,
+)
 from scoring.judges.spec import prompt_text
 from scoring.report import Question, QuestionSet
 
@@ -25,8 +30,14 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
     """
     path = question_path(path, MM_VET_V2_FILE, "MM-Vet v2", "MM_VET_V2_PATH")
     digest, questions = questions_of(path, _question, "v1_")
-    official = {question.id for question in questions} == {f"v2_{number}" for number in range(QUESTIONS)}
-    name = "MM-Vet v2" if official else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
+    official = {question.id for question in questions} == {
+        f"v2_{number}" for number in range(QUESTIONS)
+    }
+    name = (
+        "MM-Vet v2"
+        if official
+        else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
+    )
     return QuestionSet("mm-vet-v2", name, digest, official, questions)
 
 
@@ -44,13 +55,20 @@ def edition_of(first: Record) -> str | None:
     known = {one.strip() for one in cells.get("category", "").split(",")} <= {*ALL_CAPABILITIES}
     if any(id.startswith("v2_") for id in ids):
         return "mm-vet-v2"
-    return "mm-vet" if known or "capability" in cells or any(id.startswith("v1_") for id in ids) else None
+    return (
+        "mm-vet"
+        if known or "capability" in cells or any(id.startswith("v1_") for id in ids)
+        else None
+    )
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
-    text, truth = fields.get("question"), fields.get("answer")
+    text = fields.get("question")
+    truth = fields.get("answer")
     if not (isinstance(text, str) and isinstance(truth, str)):
-        raise RowsError("expected texts question and answer; take the published file", path.name, column=id)
+        raise RowsError(
+            "expected texts question and answer; take the published file", path.name, column=id
+        )
     parts = text.split("<IMG>")
     pictures = [part for part in parts if part.endswith(_PICTURES)]
     shown = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
@@ -59,7 +77,9 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
 
 
 def _row(question: str, truth: str, prediction: str) -> str:
-    return "| " + " | ".join([*(text.replace("\n", "<br>") for text in (question, truth, prediction)), ""])
+    return "| " + " | ".join(
+        [*(text.replace("\n", "<br>") for text in (question, truth, prediction)), ""]
+    )
 
 
 _AND = "<AND> in the ground truth means"
@@ -72,7 +92,9 @@ MM_VET_V2 = replace(
         paper=prompt_text("mm_vet_v2.txt"),
         row=_row,
         again="\n\nPredict the correctness of the answer (digit): ",
-        hardened=V1.hardened.replace(_AND, f"<image> in the question indicates where an image is. {_AND}", 1),
+        hardened=V1.hardened.replace(
+            _AND, f"<image> in the question indicates where an image is. {_AND}", 1
+        ),
     ),
     ending="_dev8",
     refusal=0.0,

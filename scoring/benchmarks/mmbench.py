@@ -42,10 +42,15 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
 
-Edition = Literal["MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"]
+Edition = Literal[
+    "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
+]
 """The last is of questions that are none of MMBench's."""
 
-L1: Mapping[str, tuple[str, ...]] = {"perception": ("CP", "FP-S", "FP-C"), "reasoning": ("AR", "RR", "LR")}
+L1: Mapping[str, tuple[str, ...]] = {
+    "perception": ("CP", "FP-S", "FP-C"),
+    "reasoning": ("AR", "RR", "LR"),
+}
 """The paper's first level, which no file contains."""
 L2: Mapping[str, str] = {
     "coarse_perception": "CP",
@@ -111,7 +116,10 @@ class MMBenchReport(ChoiceTables[MMBenchScores]):
         for scores in self.splits:
             for name, tree in (("circular", scores.circular), ("vanilla", scores.vanilla)):
                 if tree is not None:
-                    yield f"{scores.split or '(no split)'}: {name}", [node.line for node in tree.walk()]
+                    yield (
+                        f"{scores.split or '(no split)'}: {name}",
+                        [node.line for node in tree.walk()],
+                    )
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,9 @@ def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
 
 
-def _are_mostly(questions: Sequence[ChoiceQuestion], told: Callable[[ChoiceQuestion], bool]) -> bool:
+def _are_mostly(
+    questions: Sequence[ChoiceQuestion], told: Callable[[ChoiceQuestion], bool]
+) -> bool:
     return 2 * sum(map(told, questions)) > len(questions)
 
 
@@ -162,14 +172,18 @@ def tabulate(
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     questions = [row.question for row in scored]
-    problems = _circular_problems(questions, found := circles(scored, wrong, missing), missing is None)
+    problems = _circular_problems(
+        questions, found := circles(scored, wrong, missing), missing is None
+    )
     complete = not any(problem.blocks == "circular" for problem in problems)
     gaps = _Gaps(rows, found, missing, file)
     splits = dict.fromkeys(question.split for question in questions)
     names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
     return MMBenchReport(
         protocol,
-        tuple(_split_scores(name, scored, found if complete else None, wrong, gaps) for name in names),
+        tuple(
+            _split_scores(name, scored, found if complete else None, wrong, gaps) for name in names
+        ),
         (*gaps.problems, *problems, *_unknown(questions)),
         success(row.decision for row in rows),
         letter_counts(rows),
@@ -198,7 +212,8 @@ class _Gaps:
         self.missing = tuple(
             question
             for question in missing or ()
-            if question.index < PASS or (circular and (question.index % PASS in open_ or not self._has(question)))
+            if question.index < PASS
+            or (circular and (question.index % PASS in open_ or not self._has(question)))
         )
         self._lacking: dict[str, tuple[int, int]] = {}
         """Number of an edition's questions without a base row, and without any row, by split."""
@@ -229,7 +244,13 @@ class _Gaps:
             groups = {_WHOLE_FILE: set().union(*groups.values())}
         sized = self.edition == "CCBench" or unnamed
         for split, there in groups.items():
-            name = split if _SPLIT.search(split) else file if (unnamed or not split) and _SPLIT.search(file) else ""
+            name = (
+                split
+                if _SPLIT.search(split)
+                else file
+                if (unnamed or not split) and _SPLIT.search(file)
+                else ""
+            )
             known = size(self.edition, name, len(there)) if name or sized else None
             what = " ".join(filter(None, (self.edition, split)))
             if known is None:
@@ -253,7 +274,11 @@ class _Gaps:
         )
 
     def unplaced(self, split: str, circular: bool) -> int:
-        return sum(lacking[circular] for one, lacking in self._lacking.items() if split in (_WHOLE_FILE, one))
+        return sum(
+            lacking[circular]
+            for one, lacking in self._lacking.items()
+            if split in (_WHOLE_FILE, one)
+        )
 
 
 def _circular_problems(
@@ -261,11 +286,22 @@ def _circular_problems(
 ) -> tuple[Problem, ...]:
     """Problems that keep a file from CircularEval; passes are compared if no question file vouches for them."""
     if not questions:
-        return (Problem(0, None, "no row has a right answer; letters are extracted, nothing is scored", "circular"),)
+        return (
+            Problem(
+                0,
+                None,
+                "no row has a right answer; letters are extracted, nothing is scored",
+                "circular",
+            ),
+        )
     if not is_circular(questions):
         text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
         return (Problem(0, None, text, "circular"),)
-    return (*gaps(found), *(rotation_problems(questions) if compare else ()), *missing_bases(questions))
+    return (
+        *gaps(found),
+        *(rotation_problems(questions) if compare else ()),
+        *missing_bases(questions),
+    )
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
@@ -273,7 +309,9 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
     if edition(questions) in _OF_OTHERS:
         return ()
     text = "the category {!r} is no ability of MMBench; it has its own row"
-    strange = sorted({question.named_category for question in questions if question.category not in _L2_OF})
+    strange = sorted(
+        {question.named_category for question in questions if question.category not in _L2_OF}
+    )
     return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
 
@@ -286,7 +324,11 @@ def _split_scores(
     def tree(outcomes: _Outcomes, circular: bool) -> Node:
         return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
-    base = [(row.question, row.right) for row in rows if row.question.index < PASS and chosen(row.question)]
+    base = [
+        (row.question, row.right)
+        for row in rows
+        if row.question.index < PASS and chosen(row.question)
+    ]
     vanilla = tree(base, False)
     if found is None:
         return MMBenchScores(split, vanilla, vanilla, None)
@@ -297,10 +339,14 @@ def _split_scores(
 _Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
 
 
-def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int) -> Node:
+def _tree(
+    outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
+) -> Node:
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
     by_l3 = {key: [] for key in missing}
-    by_l3 |= grouped(((ability(question), question.named_category), right) for question, right in outcomes)
+    by_l3 |= grouped(
+        ((ability(question), question.named_category), right) for question, right in outcomes
+    )
 
     def over(
         name: str,
@@ -310,11 +356,18 @@ def _tree(outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], in
     ) -> Node:
         keys = list(keys)
         gone = sum(missing.get(key, 0) for key in keys) + (unplaced if level == "overall" else 0)
-        return Node(share(name, (right for key in keys for right in by_l3[key]), wrong, gone), level, tuple(below))
+        return Node(
+            share(name, (right for key in keys for right in by_l3[key]), wrong, gone),
+            level,
+            tuple(below),
+        )
 
     def leaves(group: str) -> list[Node]:
         order = {name: place for place, name in enumerate(L3.get(group, ()))}
-        keys = sorted((key for key in by_l3 if key[0] == group), key=lambda key: (order.get(key[1], 99), key[1]))
+        keys = sorted(
+            (key for key in by_l3 if key[0] == group),
+            key=lambda key: (order.get(key[1], 99), key[1]),
+        )
         return [over(key[1], "L-3", [key], ()) for key in keys]
 
     def branch(group: str) -> Node:
@@ -341,7 +394,9 @@ def ability(question: ChoiceQuestion) -> str:
     return L2.get(group.lower(), group) if group else _L2_OF.get(question.category, "")
 
 
-def comparison(first: Sequence[Decided], second: Sequence[Decided], circular: bool) -> tuple[Comparison, ...]:
+def comparison(
+    first: Sequence[Decided], second: Sequence[Decided], circular: bool
+) -> tuple[Comparison, ...]:
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
     base = ([row for row in rows if row.question.index < PASS] for rows in (first, second))
     one, other = map(circles, (first, second)) if circular else base
@@ -350,13 +405,20 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided], circular: bo
     l1_of = {group: name for name, members in L1.items() for group in members}
     for each in one:
         if (index := each.question.index % PASS) in known:
-            names = ("Overall", l1_of.get(ability(each.question)), ability(each.question), each.question.named_category)
+            names = (
+                "Overall",
+                l1_of.get(ability(each.question)),
+                ability(each.question),
+                each.question.named_category,
+            )
             for name in filter(None, dict.fromkeys(names)):
                 groups.setdefault(name, []).append((each.right, known[index]))
     return tuple(compared(name, pairs) for name, pairs in groups.items())
 
 
-def comparisons(first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]) -> list[Compared]:
+def comparisons(
+    first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]
+) -> list[Compared]:
     """McNemar's comparisons over base rows, and over whole questions if both files are circular."""
     found = [Compared("base rows", comparison(first, second, circular=False))]
     if all(one.splits[-1].circular for one in tables):
@@ -379,7 +441,8 @@ class MMBench(MultipleChoice):
         return found
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
-        line, found = super().headline(report), self.tabulated(report)
+        line = super().headline(report)
+        found = self.tabulated(report)
         circular = bool(found.splits) and found.splits[-1].circular
         return line and replace(line, name="CircularEval" if circular else "vanilla accuracy")
 
@@ -399,25 +462,37 @@ class MMBench(MultipleChoice):
             return super().scored_answers(report)
         scored = [row for row in report.rows if row.question.answer is not None]
         every = circles(scored, undecided_is_wrong(report.protocol), report.missing)
-        shown = [next((row for row in one.passes if row.right is False), one.passes[0]) for one in every]
-        return [self.scored_answer(one.passes[0], row, one.right) for one, row in zip(every, shown, strict=True)]
+        shown = [
+            next((row for row in one.passes if row.right is False), one.passes[0]) for one in every
+        ]
+        return [
+            self.scored_answer(one.passes[0], row, one.right)
+            for one, row in zip(every, shown, strict=True)
+        ]
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test)."""
         found = self.tabulated(report)
         if found.edition in _OF_OTHERS or not found.splits:
             return None
-        scores, columns = found.splits[-1], ("Overall", *L2_WORDS)
+        scores = found.splits[-1]
+        columns = ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
         rows = [row for row in published() if row.table == number]
-        own = {node.line.name: node.line.mean for node in scores.tree.walk() if node.line.name in columns}
+        own = {
+            node.line.name: node.line.mean
+            for node in scores.tree.walk()
+            if node.line.name in columns
+        }
         reasons = []
         if scores.circular is None:
             reasons.append("this is vanilla accuracy, the table is CircularEval")
         if found.edition != "MMBench":
             reasons.append(f"this is {found.edition}, the table is MMBench")
         if scores.split != rows[0].split:
-            reasons.append(f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}")
+            reasons.append(
+                f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
+            )
         if found.partial:
             reasons.append("this report is partial")
         if report.protocol != "mmbench-paper":

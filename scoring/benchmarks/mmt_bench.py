@@ -134,7 +134,9 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
         for scores in self.splits:
             means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
             keys = [*(("meta-task", key) for key in metas), *(("subtask", name) for name in names)]
-            rows.append((scores.split or "none", [scores.overall.samples.mean, *map(means.get, keys)]))
+            rows.append(
+                (scores.split or "none", [scores.overall.samples.mean, *map(means.get, keys)])
+            )
         return fractions_csv(["Overall", *heads, *names], rows)
 
 
@@ -204,7 +206,8 @@ def tabulate(
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
-    gaps, problems = {}, ()
+    gaps = {}
+    problems = ()
     if missing is not None:
         gaps, problems = _gaps_of_questions(missing, len(rows))
     elif file is not None:
@@ -230,15 +233,21 @@ _Gaps = Mapping[str, Mapping[str, int]]
 """Number of samples without an answer, by split and subtask."""
 
 
-def _gaps_of_questions(missing: Sequence[ChoiceQuestion], rows: int) -> tuple[_Gaps, tuple[Problem, ...]]:
+def _gaps_of_questions(
+    missing: Sequence[ChoiceQuestion], rows: int
+) -> tuple[_Gaps, tuple[Problem, ...]]:
     gaps: dict[str, Counter[str]] = {}
     for question in missing:
-        gaps.setdefault(question.split, Counter())[question.named_category] += question.answer is not None
+        gaps.setdefault(question.split, Counter())[question.named_category] += (
+            question.answer is not None
+        )
     found = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
     return gaps, (found,) if missing else ()
 
 
-def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gaps, tuple[Problem, ...]]:
+def _gaps_of_split(
+    questions: Sequence[ChoiceQuestion], file: str
+) -> tuple[_Gaps, tuple[Problem, ...]]:
     """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
     there: dict[str, Counter[str]] = {}
     for question in questions:
@@ -255,8 +264,11 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
             continue
-        gaps[split] = {name: number - times[name] for name, number in known.items() if number > times[name]}
-        total, lacking = sum(known.values()), sum(gaps[split].values())
+        gaps[split] = {
+            name: number - times[name] for name, number in known.items() if number > times[name]
+        }
+        total = sum(known.values())
+        lacking = sum(gaps[split].values())
         if lacking:
             problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
@@ -264,13 +276,18 @@ def _gaps_of_split(questions: Sequence[ChoiceQuestion], file: str) -> tuple[_Gap
 
 def _fitting(names: Iterable[str], times: Counter[str]) -> str:
     """The first of the published splits that has so many samples of each subtask; "" if none has."""
-    return next((name.upper() for name in names if (part := sizes(name)) and times <= Counter(part)), "")
+    return next(
+        (name.upper() for name in names if (part := sizes(name)) and times <= Counter(part)), ""
+    )
 
 
 def _told_split(questions: Sequence[ChoiceQuestion], file: str) -> str:
     """The split of a file whose rows name none: by its own name, else the smallest that it fits in; "" if neither."""
     named = _SPLIT.search(file)
-    return _fitting((named[1],) if named else _SPLITS, Counter(question.named_category for question in questions))
+    return _fitting(
+        (named[1],) if named else _SPLITS,
+        Counter(question.named_category for question in questions),
+    )
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
@@ -285,19 +302,30 @@ def meta_task(question: ChoiceQuestion) -> str:
     return known.meta_task if known else question.group or NO_CATEGORY
 
 
-def _split_scores(split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]) -> MMTBenchScores:
+def _split_scores(
+    split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]
+) -> MMTBenchScores:
     by_subtask = grouped((row.question.named_category, row) for row in rows)
     metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
     metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
     lines = {
-        name: share(name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0))
+        name: share(
+            name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0)
+        )
         for name in dict.fromkeys([*by_subtask, *metas])
     }
-    chance, frequent = {}, {}
+    chance = {}
+    frequent = {}
     for name, members in by_subtask.items():
-        chance[name] = _guessed(name, members, sum(1 / len(row.question.options) for row in members))
-        frequent[name] = _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
-    samples = share("Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values()))
+        chance[name] = _guessed(
+            name, members, sum(1 / len(row.question.options) for row in members)
+        )
+        frequent[name] = _guessed(
+            name, members, max(Counter(row.question.answer for row in members).values())
+        )
+    samples = share(
+        "Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values())
+    )
     return MMTBenchScores(
         split,
         _tree(lines, metas),
@@ -314,7 +342,11 @@ def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overa
     """Overalls of the subtasks' lines; the mean over samples weighs each line by its samples."""
     n = sum(line.n for line in lines.values())
     known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
-    mean = sum(value * size for value, size in known) / sum(size for _, size in known) if known else None
+    mean = (
+        sum(value * size for value, size in known) / sum(size for _, size in known)
+        if known
+        else None
+    )
     ends = (0.0 if mean is None else mean,) * 2
     return Overalls(
         mean_of("Overall (mean over subtasks)", lines.values()),
@@ -338,12 +370,18 @@ def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
 def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
     """A meta-task with the file's subtasks and, blank, those missing from the file."""
     own = {name: line for name, line in lines.items() if metas[name] == key}
-    names = dict.fromkeys([*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)])
+    names = dict.fromkeys(
+        [*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)]
+    )
     below = [own.get(name) or share(name, ()) for name in names]
-    return Node(mean_of(key, own.values()), "meta-task", tuple(Node(line, "subtask") for line in below))
+    return Node(
+        mean_of(key, own.values()), "meta-task", tuple(Node(line, "subtask") for line in below)
+    )
 
 
-def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) -> tuple[ScoreLine, ...]:
+def _board(
+    lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]
+) -> tuple[ScoreLine, ...]:
     """Mean of each group's subtasks, for all groups of the paper, the largest group first."""
     sizes = Counter(group for members in groups.values() for group in members)
     return tuple(
@@ -354,7 +392,11 @@ def _board(lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]) 
 
 def _clusters(lines: Mapping[str, ScoreLine]) -> Iterator[ScoreLine]:
     for number in sorted({one.cluster for one in subtasks().values()}):
-        own = [line for name, line in lines.items() if name in subtasks() and subtasks()[name].cluster == number]
+        own = [
+            line
+            for name, line in lines.items()
+            if name in subtasks() and subtasks()[name].cluster == number
+        ]
         yield mean_of(f"cluster {number}", own)
 
 
@@ -367,10 +409,15 @@ def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
     """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
     other = {row.question.index: row.right for row in second}
-    groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": [], **{key: [] for key in meta_tasks()}}
+    groups: dict[str, list[tuple[bool | None, bool | None]]] = {
+        "Overall": [],
+        **{key: [] for key in meta_tasks()},
+    }
     for row in first:
         if row.question.index in other:
-            for name in dict.fromkeys(("Overall", meta_task(row.question), row.question.named_category)):
+            for name in dict.fromkeys(
+                ("Overall", meta_task(row.question), row.question.named_category)
+            ):
                 groups.setdefault(name, []).append((row.right, other[row.question.index]))
     return tuple(compared(name, pairs) for name, pairs in groups.items() if pairs)
 
@@ -378,7 +425,9 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
 def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:
     """McNemar's comparisons over all questions, and over the 28 subtasks that take several images (Figure 3)."""
     several = subtasks_of_several_images()
-    one, other = ([row for row in rows if row.question.category in several] for rows in (first, second))
+    one, other = (
+        [row for row in rows if row.question.category in several] for rows in (first, second)
+    )
     return [
         Compared("all questions", comparison(first, second)),
         Compared("subtasks that take several images", comparison(one, other)),
@@ -404,8 +453,12 @@ class MMTBench(MultipleChoice):
         if not found.splits or not recognises([row.question for row in report.rows]):
             return None
         scores = found.splits[-1]
-        own = dict(zip(_TOTALS, (scores.overall.subtasks.mean, scores.overall.star.mean), strict=True))
-        reasons = ["the table's Overall is a mean over subtasks for some models and over samples for others"]
+        own = dict(
+            zip(_TOTALS, (scores.overall.subtasks.mean, scores.overall.star.mean), strict=True)
+        )
+        reasons = [
+            "the table's Overall is a mean over subtasks for some models and over samples for others"
+        ]
         if scores.overall.samples.n < sum(one.samples for one in subtasks().values()):
             reasons.append("the table is of the whole benchmark, and these are fewer questions")
         if report.mode:

@@ -67,7 +67,9 @@ def quote_lines(papers: Sequence[ModePaper]) -> Iterator[str]:
     for paper in papers:
         yield from paper.lines
     requests = sum(len(paper.questions) for paper in papers)
-    most = MostTokens(sum(paper.most.prompt for paper in papers), sum(paper.most.cost for paper in papers))
+    most = MostTokens(
+        sum(paper.most.prompt for paper in papers), sum(paper.most.cost for paper in papers)
+    )
     yield (
         f"Together {requests:,} requests and at most {most.prompt:,} tokens sent{_dollars(most)}: "
         f"{most.prompt / papers[0].as_is.prompt:.2f} times asking as is once"
@@ -87,17 +89,26 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
         for mode, questions in asked.items():
             one = questions[question.index] = mode_question(question, mode, images, card.images)
             sent = {"joined": 1, "none": 0}.get(one.pictures, len(images))
-            prompts[mode] += most_usage(card, [Turn("user", one.text, (b"",) * sent)], card.generation).prompt
+            prompts[mode] += most_usage(
+                card, [Turn("user", one.text, (b"",) * sent)], card.generation
+            ).prompt
     completion = len(sheet.questions) * card.generation.max_tokens
-    most = {mode: MostTokens(prompts[mode], cost(card.price, prompts[mode], completion)) for mode in asked}
+    most = {
+        mode: MostTokens(prompts[mode], cost(card.price, prompts[mode], completion))
+        for mode in asked
+    }
     papers = []
     for mode in modes:
         found = asked[mode]
-        changed = {index for index, one in found.items() if replace(one, note="") != asked["as-is"][index]}
+        changed = {
+            index for index, one in found.items() if replace(one, note="") != asked["as-is"][index]
+        }
         papers.append(
             ModePaper(
                 mode,
-                choice_paper(file, circular=False) if mode == "as-is" else _benchmark(sheet, mode, found, card),
+                choice_paper(file, circular=False)
+                if mode == "as-is"
+                else _benchmark(sheet, mode, found, card),
                 tuple(found[index].question for index in sorted(found)),
                 frozenset(changed),
                 Counter(one.note.split(":")[0] for one in found.values() if one.note),
@@ -108,7 +119,9 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
     return papers
 
 
-def _benchmark(sheet: ChoiceSheet, mode: Mode, found: Mapping[int, ModeQuestion], card: ModelCard) -> OfflineBenchmark:
+def _benchmark(
+    sheet: ChoiceSheet, mode: Mode, found: Mapping[int, ModeQuestion], card: ModelCard
+) -> OfflineBenchmark:
     drawn = any(one.pictures in ("joined", "marked", "black") for one in found.values())
     stamp = f"{mode} ({DRAWN_BY})" if drawn else mode
     notes = {str(index): one.note for index, one in found.items()}
@@ -119,7 +132,9 @@ def _benchmark(sheet: ChoiceSheet, mode: Mode, found: Mapping[int, ModeQuestion]
             yield Task(str(question.index), partial(_turns, cell, found[question.index]))
 
     def written(answers: Answers, _: str) -> bytes:
-        return answers_tsv(questions, answers, {"mode": dict.fromkeys(notes, stamp), MODE_NOTE: notes})
+        return answers_tsv(
+            questions, answers, {"mode": dict.fromkeys(notes, stamp), MODE_NOTE: notes}
+        )
 
     digest = f"{file_sha256(sheet.file)} {stamp}, at most {card.images} images"
     return OfflineBenchmark(digest, len(questions), (tasks,), written)

@@ -36,16 +36,26 @@ class ModeDifference:
 
     @property
     def n(self) -> int:
-        return self.counts.both + self.counts.first_only + self.counts.second_only + self.counts.neither
+        return (
+            self.counts.both
+            + self.counts.first_only
+            + self.counts.second_only
+            + self.counts.neither
+        )
 
     @property
     def accuracies(self) -> tuple[float, float]:
         """Of the first and of the other mode, in percent."""
-        right = (self.counts.both + self.counts.first_only, self.counts.both + self.counts.second_only)
+        right = (
+            self.counts.both + self.counts.first_only,
+            self.counts.both + self.counts.second_only,
+        )
         return 100 * right[0] / self.n, 100 * right[1] / self.n
 
 
-def mode_differences(rows: Mapping[Mode, Sequence[Decided]], changed: Collection[int]) -> list[ModeDifference]:
+def mode_differences(
+    rows: Mapping[Mode, Sequence[Decided]], changed: Collection[int]
+) -> list[ModeDifference]:
     """Each later mode beside the first: over all questions, over those `changed`, and by subtask that has such.
 
     `changed` are the indices of questions that a mode asked otherwise than as is.
@@ -56,9 +66,16 @@ def mode_differences(rows: Mapping[Mode, Sequence[Decided]], changed: Collection
     right = {row.question.index: row.right for row in ones}
     found = []
     for other, members in others:
-        pairs = {index: (right[index], row.right) for row in members if (index := row.question.index) in right}
+        pairs = {
+            index: (right[index], row.right)
+            for row in members
+            if (index := row.question.index) in right
+        }
         by_name = grouped((named[index], pair) for index, pair in pairs.items())
-        groups = {ALL: [*pairs.values()], CHANGED: [pair for index, pair in pairs.items() if index in changed]}
+        groups = {
+            ALL: [*pairs.values()],
+            CHANGED: [pair for index, pair in pairs.items() if index in changed],
+        }
         groups |= {name: by_name.get(name, []) for name in concerned}
         found += [_difference(first, other, name, group) for name, group in groups.items()]
     tests = [place for place, one in enumerate(found) if one.n and one.counts.name in concerned]
@@ -77,12 +94,25 @@ def _difference(
 
 
 def differences_csv(found: Sequence[ModeDifference]) -> bytes:
-    heads = ["over", "first", "other", "n", "first accuracy", "other accuracy", "difference", "low", "high"]
+    heads = [
+        "over",
+        "first",
+        "other",
+        "n",
+        "first accuracy",
+        "other accuracy",
+        "difference",
+        "low",
+        "high",
+    ]
     rows = []
     for one in found:
-        counts, difference = one.counts, one.difference
+        counts = one.counts
+        difference = one.difference
         numbers = (*one.accuracies, difference.mean, difference.low, difference.high)
-        cells = ["" if number is None else repr(number) for number in (*numbers, counts.p, one.holm)]
+        cells = [
+            "" if number is None else repr(number) for number in (*numbers, counts.p, one.holm)
+        ]
         outcomes = [counts.both, counts.first_only, counts.second_only, counts.neither]
         rows.append([counts.name, one.first, one.other, one.n, *cells[:5], *outcomes, *cells[5:]])
     return csv_bytes([*heads, "both", "first only", "other only", "neither", "p", "holm"], rows)
@@ -90,7 +120,10 @@ def differences_csv(found: Sequence[ModeDifference]) -> bytes:
 
 def spent_csv(results: Mapping[Mode, RunResult]) -> bytes:
     """Tokens and cost of what was asked in this run, a line a mode."""
-    rows = ((mode, one.answered, one.prompt, one.completion, f"{one.cost / 1e6:.6f}") for mode, one in results.items())
+    rows = (
+        (mode, one.answered, one.prompt, one.completion, f"{one.cost / 1e6:.6f}")
+        for mode, one in results.items()
+    )
     return csv_bytes(["mode", "answered", "tokens sent", "tokens received", "dollars"], rows)
 
 
@@ -107,7 +140,9 @@ def accuracy_drawing(title: str, found: Sequence[ModeDifference]) -> Drawing:
         first_accuracy, _ = compared_first.accuracies
         first_cell = _cell(task, found[0].first, first_accuracy, first_accuracy, compared_first.n)
         cells.append([first_cell, *(_mode_cell(task, one) for one in of_row)])
-    description = f"Accuracy in percent by subtask and mode; coloured by the distance from {found[0].first}."
+    description = (
+        f"Accuracy in percent by subtask and mode; coloured by the distance from {found[0].first}."
+    )
     return grid_drawing(title, description, tasks, [found[0].first, *modes], cells)
 
 

@@ -86,7 +86,9 @@ def prompt(question: ChoiceQuestion) -> str:
     return "\n".join([*_hint(question), question.text, *_answering(question)])
 
 
-def mode_question(question: ChoiceQuestion, mode: Mode, pictures: Sequence[bytes], most: int) -> ModeQuestion:
+def mode_question(
+    question: ChoiceQuestion, mode: Mode, pictures: Sequence[bytes], most: int
+) -> ModeQuestion:
     """A question in a mode, for a model that takes at most so many pictures, which are image files."""
     as_is = ModeQuestion(question, prompt(question))
     try:
@@ -128,10 +130,12 @@ def _answering(question: ChoiceQuestion) -> list[str]:
 
 def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> ModeQuestion:
     """A question with several images in the layout of Tables A7 to A10, whatever becomes of the images."""
-    question, note = as_is.question, ""
+    question = as_is.question
+    note = ""
     pieces = None
     if mode != "one-image" and images > most:
-        mode, note = "one-image", f"more images than the model takes, joined into one: {images} of {most}"
+        mode = "one-image"
+        note = f"more images than the model takes, joined into one: {images} of {most}"
     if mode == "multi-inline":
         pieces = _inline(question, images)
         note = "" if pieces else "no place for the images in the text, all put first"
@@ -141,9 +145,13 @@ def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> Mode
             bare = _IN_FILE.sub("", words)
             words = _worded(bare, question, images)
             if words == bare and _wordings(question.category, "first"):
-                note = note or "not worded as in the public question files, so asked without the tables' words"
+                note = (
+                    note
+                    or "not worded as in the public question files, so asked without the tables' words"
+                )
         pieces = ("",) * images + (words,)
-    text, places = "".join(f"{line}\n" for line in _hint(question)) + "Question: ", []
+    text = "".join(f"{line}\n" for line in _hint(question)) + "Question: "
+    places = []
     for piece in pieces[:-1]:
         text += piece
         places.append(len(text))
@@ -178,7 +186,9 @@ def _inline(question: ChoiceQuestion, images: int) -> tuple[str, ...] | None:
     if marks:
         ordered = marks in ([""] * images, [str(number + 1) for number in range(images)])
         return tuple(_IN_FILE.split(question.text)[::2]) if ordered else None
-    if question.category in subtasks_of_several_images() and not _wordings(question.category, "inline"):
+    if question.category in subtasks_of_several_images() and not _wordings(
+        question.category, "inline"
+    ):
         return ("",) * images + (question.text,)
     found = tuple(_worded(question.text, question, images, "inline").split(IMAGE))
     return found if len(found) == images + 1 else _after_names(question.text, images)
@@ -206,7 +216,8 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
     question = as_is.question
     if question.category not in _subtasks_of("coordinates") | _subtasks_of("referring"):
         return as_is
-    stated, seen = stated_size(question.text), picture_size(pictures[0]) if pictures else None
+    stated = stated_size(question.text)
+    seen = picture_size(pictures[0]) if pictures else None
     size = stated or seen
     if size is None:
         raise CoordinateError("neither the text nor a picture tells the image's size")
@@ -219,7 +230,9 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
 def _other_size(stated: Size | None, seen: Size | None) -> str:
     if not stated or not seen or stated == seen:
         return ""
-    return "the picture is not of the size in the text, which holds: {} x {}, not {} x {}".format(*seen, *stated)
+    return "the picture is not of the size in the text, which holds: {} x {}, not {} x {}".format(
+        *seen, *stated
+    )
 
 
 def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> ModeQuestion:
@@ -238,7 +251,11 @@ def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> Mo
         raise CoordinateError("there is no picture to draw on")
     if abs(stated[0] * seen[1] / (stated[1] * seen[0]) - 1) > _SAME_SHAPE:
         shapes = "{} x {}, not {} x {}".format(*seen, *stated)
-        raise CoordinateError(f"the picture is not of the shape in the text, so nothing is drawn: {shapes}")
+        raise CoordinateError(
+            f"the picture is not of the shape in the text, so nothing is drawn: {shapes}"
+        )
     if mode == "mark":
         question = replace(question, text=without_boxes(question.text))
-    return ModeQuestion(question, prompt(question), pictures="marked", boxes=boxes, note=_other_size(stated, seen))
+    return ModeQuestion(
+        question, prompt(question), pictures="marked", boxes=boxes, note=_other_size(stated, seen)
+    )

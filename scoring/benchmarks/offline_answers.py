@@ -59,11 +59,18 @@ def mm_vet_paper(folder: Path | None) -> OfflineBenchmark:
     assert folder
     images = (folder if folder.is_dir() else folder.parent) / "images"
     if not images.is_dir():
-        raise AnsweringError(f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)")
+        raise AnsweringError(
+            f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)"
+        )
     return OfflineBenchmark(
         questions.digest,
         len(questions.questions),
-        (lambda _: (Task(one.id, partial(_from_file, images / one.image, one.text)) for one in questions.questions),),
+        (
+            lambda _: (
+                Task(one.id, partial(_from_file, images / one.image, one.text))
+                for one in questions.questions
+            ),
+        ),
         partial(_mm_vet_file, questions),
     )
 
@@ -80,8 +87,12 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Offlin
         sheet = replace(sheet, rows=rows)
     questions = sheet.questions
     if early_stop and any(question.answer is None for question in questions):
-        raise AnsweringError(f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out")
-    rounds = range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
+        raise AnsweringError(
+            f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out"
+        )
+    rounds = (
+        range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
+    )
     return OfflineBenchmark(
         file_sha256(file),
         len(questions),
@@ -100,11 +111,16 @@ def choice_sheet(file: Path) -> "ChoiceSheet":
 
 def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
     """The passes of a question after its base row: in pass k the options have moved on by k letters."""
-    letters, texts = list(question.options), list(question.options.values())
+    letters = list(question.options)
+    texts = list(question.options.values())
     passes = []
     for number in range(1, len(letters)):
         moved = texts[-number:] + texts[:-number]
-        place = None if question.answer is None else (letters.index(question.answer) + number) % len(letters)
+        place = (
+            None
+            if question.answer is None
+            else (letters.index(question.answer) + number) % len(letters)
+        )
         passes.append(
             replace(
                 question,
@@ -129,13 +145,17 @@ class ChoiceSheet:
     @property
     def questions(self) -> list[ChoiceQuestion]:
         """All passes, by index."""
-        return sorted((each for group in self.rows.values() for each in group), key=lambda question: question.index)
+        return sorted(
+            (each for group in self.rows.values() for each in group),
+            key=lambda question: question.index,
+        )
 
     def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
         """The passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
         wrong = set() if number is None else self._wrong(answers)
         for question, cell in self.with_images():
-            base, of_pass = question.index % PASS, question.index // PASS
+            base = question.index % PASS
+            of_pass = question.index // PASS
             if base not in wrong and number in (None, of_pass):
                 yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
 
@@ -163,7 +183,11 @@ class ChoiceSheet:
         if not wanted:
             return {}
         records = read_records(self.file, _WITH_IMAGES)
-        return {index[at]: _image_cell(record) for record in records if index.get(at := record.row) in wanted}
+        return {
+            index[at]: _image_cell(record)
+            for record in records
+            if index.get(at := record.row) in wanted
+        }
 
 
 def _without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
@@ -207,7 +231,9 @@ def images_of(cell: str) -> list[bytes]:
     try:
         return [base64.b64decode("".join(each.split()), validate=True) for each in cells]
     except (binascii.Error, ValueError) as error:
-        raise TaskError("its image cell is no base64; take the question file with its images") from error
+        raise TaskError(
+            "its image cell is no base64; take the question file with its images"
+        ) from error
 
 
 def picture(data: bytes) -> bytes:
@@ -219,7 +245,11 @@ def picture(data: bytes) -> bytes:
 
 
 def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
-    ordered = {question.id: answers[question.id] for question in questions.questions if question.id in answers}
+    ordered = {
+        question.id: answers[question.id]
+        for question in questions.questions
+        if question.id in answers
+    }
     return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
 
 
@@ -227,16 +257,32 @@ def answers_tsv(
     questions: Sequence[ChoiceQuestion], answers: Answers, more: Mapping[str, Answers] | None = None
 ) -> bytes:
     """A TSV with the columns of the official files, except images, `more` columns, and the prediction."""
-    used = sorted({letter for question in questions for letter in question.options}, key=LETTERS.index)
-    columns, rows = more or {}, []
+    used = sorted(
+        {letter for question in questions for letter in question.options}, key=LETTERS.index
+    )
+    columns = more or {}
+    rows = []
     for question in questions:
         said = answers.get(key := str(question.index))
         if said is not None:
             options = [question.options.get(letter, "") for letter in used]
             about = [question.answer or "", question.category, question.group, question.split]
             added = [column.get(key, "") for column in columns.values()]
-            rows.append(map(printable, [key, question.text, question.hint, *options, *about, *added, said]))
-    heads = ["index", "question", "hint", *used, "answer", "category", "l2-category", "split", *columns, "prediction"]
+            rows.append(
+                map(printable, [key, question.text, question.hint, *options, *about, *added, said])
+            )
+    heads = [
+        "index",
+        "question",
+        "hint",
+        *used,
+        "answer",
+        "category",
+        "l2-category",
+        "split",
+        *columns,
+        "prediction",
+    ]
     return csv_bytes(heads, rows, "utf-8", exact=True, delimiter="\t")
 
 

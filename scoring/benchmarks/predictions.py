@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Literal
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import JSON, KEY, PAGE, VALUE, FileLimits, Record, RowsError, read_records, require_columns
+from arena.io.tables import (
+    JSON,
+    KEY,
+    PAGE,
+    VALUE,
+    FileLimits,
+    Record,
+    RowsError,
+    read_records,
+    require_columns,
+)
 from arena.types import folded, grouped
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
@@ -56,7 +66,8 @@ class UploadError(ValueError):
 
     def __init__(self, file: str, problems: tuple[str, ...]):
         super().__init__(f"{file}: " + "; ".join(problems))
-        self.file, self.problems = file, problems
+        self.file = file
+        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,9 @@ class _Columns:
     model: str | None
 
 
-def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None) -> Upload:
+def read_predictions(
+    path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None
+) -> Upload:
     """A file's predictions; the accepted layouts are those in `Layout`.
 
     Rows name their question by its id, by the number in its id (0, "0.0"), or by its text if there is no id. JSONL, CSV
@@ -117,7 +130,9 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
             record = sample(found)
             columns = columns or _columns(found, record)
             require_columns(record, [column for column in (columns.id, columns.answer) if column])
-            prediction = Prediction(index.id_of(record, columns), _answer(record, columns), record.row)
+            prediction = Prediction(
+                index.id_of(record, columns), _answer(record, columns), record.row
+            )
             if prediction.id in others:
                 outside += 1
             else:
@@ -129,18 +144,30 @@ def read_predictions(path: Path, questions: QuestionSet, limits: FileLimits = PA
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
     if len(named) > 1:
-        raise RowsError(f"expected one model's answers, found those of {_counted(named)}; split the file", label)
+        raise RowsError(
+            f"expected one model's answers, found those of {_counted(named)}; split the file", label
+        )
     title = named[0][:200] if named else Path(label).stem
-    return Upload(label, columns.layout, title, tuple(predictions), outside, same - {None} == {False})
+    return Upload(
+        label, columns.layout, title, tuple(predictions), outside, same - {None} == {False}
+    )
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
     """Every question, in order, with its prediction. Raises UploadError with all problems at once."""
     texts = {prediction.id: prediction.text for prediction in upload.predictions}
     filled = tuple(Filled(question, texts.get(question.id)) for question in questions.questions)
-    lacking = [entry.question.id for entry in filled if entry.prediction is None] if missing == "stop" else []
+    lacking = (
+        [entry.question.id for entry in filled if entry.prediction is None]
+        if missing == "stop"
+        else []
+    )
     unknown = sorted(texts.keys() - {question.id for question in questions.questions})
-    double = [id for id, times in Counter(prediction.id for prediction in upload.predictions).items() if times > 1]
+    double = [
+        id
+        for id, times in Counter(prediction.id for prediction in upload.predictions).items()
+        if times > 1
+    ]
     problems = (
         _problem("questions without an answer", lacking, "add them, or score without them"),
         _problem(f"ids that are not in {questions.name}", unknown, _mend(unknown, questions)),
@@ -154,7 +181,11 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 def _mend(unknown: list[str], questions: QuestionSet) -> str:
     """What to do about unknown ids: those of the other edition of MM-Vet are named for what they are."""
     for other, prefix in (("mm-vet-v2", "v2_"), ("mm-vet", "v1_")):
-        if unknown and other != questions.benchmark and all(id.startswith(prefix) for id in unknown):
+        if (
+            unknown
+            and other != questions.benchmark
+            and all(id.startswith(prefix) for id in unknown)
+        ):
             return f"they are {'MM-Vet v2' if other == 'mm-vet-v2' else 'MM-Vet'}'s: score the file with {other}"
     return "correct or delete them"
 
@@ -172,7 +203,9 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         "since a judge reads it as the model's words"
         if echoes
         else "",
-        f"answers to questions outside the subset, left out: {upload.outside:,}" if upload.outside else "",
+        f"answers to questions outside the subset, left out: {upload.outside:,}"
+        if upload.outside
+        else "",
         f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
         f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
         "empty the cell"
@@ -188,10 +221,16 @@ class _Index:
     def __init__(self, questions: QuestionSet) -> None:
         whole = (*questions.questions, *questions.outside)
         self._ids = {_normal(question.id): question.id for question in whole}
-        numbers = [(int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))]
+        numbers = [
+            (int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))
+        ]
         times = Counter(number for number, _ in numbers)
-        self._numbers: dict[int | None, str] = {number: id for number, id in numbers if times[number] == 1}
-        self._asked = {question.id: folded(question.text).partition("<image>")[0] for question in whole}
+        self._numbers: dict[int | None, str] = {
+            number: id for number, id in numbers if times[number] == 1
+        }
+        self._asked = {
+            question.id: folded(question.text).partition("<image>")[0] for question in whole
+        }
         self._texts = grouped((folded(question.text), question) for question in whole)
 
     def is_same(self, id: str, text: JSON) -> bool | None:
@@ -206,7 +245,11 @@ class _Index:
             return self._id_by_text(record, columns)
         id = self._id_by_id(record, columns.id)
         text = record.values.get(columns.question or "")
-        meant = [question.id for question in self._texts.get(folded(text), [])] if isinstance(text, str) else []
+        meant = (
+            [question.id for question in self._texts.get(folded(text), [])]
+            if isinstance(text, str)
+            else []
+        )
         if meant and id not in meant:
             problem = f"expected the question of {id!r}, found that of {meant[0]!r}; correct the ids, or delete them"
             raise RowsError(problem, row=record.row, column=columns.question)
@@ -226,7 +269,9 @@ class _Index:
     def _id_by_text(self, record: Record, columns: _Columns) -> str:
         text = record.values.get(columns.question or "")
         if not isinstance(text, str) or not text.strip():
-            raise RowsError("expected the question's text; write it there", None, record.row, columns.question)
+            raise RowsError(
+                "expected the question's text; write it there", None, record.row, columns.question
+            )
         meant = self._texts.get(folded(text), [])
         truth = record.values.get(columns.truth or "")
         if len(meant) > 1 and isinstance(truth, str):
@@ -243,10 +288,15 @@ def sample(record: Record) -> Record:
     answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
     if answer is None:
         return record
-    text, doc = record.values[answer], record.values.get("doc")
+    text = record.values[answer]
+    doc = record.values.get("doc")
     while isinstance(text, list) and len(text) == 1:
         text = text[0]
-    columns = {name: cell for name, cell in doc.items() if name not in _SKIPPED} if isinstance(doc, dict) else {}
+    columns = (
+        {name: cell for name, cell in doc.items() if name not in _SKIPPED}
+        if isinstance(doc, dict)
+        else {}
+    )
     if not columns.keys() & {*_IDS}:
         columns["question_id"] = record.values.get("doc_id")
     return Record(record.row, {**columns, "prediction": text})
@@ -262,7 +312,9 @@ def _columns(found: Record, record: Record) -> _Columns:
         question = question or _only(names, ("prompt",), "the questions", record)
     if id is None and question is None:
         raise _unclear("a column of ids (" + ", ".join(_IDS) + ") or a column question", record)
-    truth = next((column for column in names if names[column] in _TRUTHS and column != answer), None)
+    truth = next(
+        (column for column in names if names[column] in _TRUTHS and column != answer), None
+    )
     model = _only(names, ("model_id", "model"), "the model", record)
     return _Columns(_layout(found, set(names.values()), id), answer, id, question, truth, model)
 
@@ -275,7 +327,9 @@ def _answer_column(names: Mapping[str, str], record: Record) -> str:
     if column is None:
         raise _unclear(f"a column of answers ({', '.join(_ANSWERS + _PLAIN_ANSWERS)})", record)
     if names[column] == "answer" and any(name in _BENCHMARK_OWN for name in names.values()):
-        raise _unclear("a column prediction (in the benchmark's own file, answer is the truth)", record)
+        raise _unclear(
+            "a column prediction (in the benchmark's own file, answer is the truth)", record
+        )
     return column
 
 
@@ -283,7 +337,9 @@ def _only(names: Mapping[str, str], wanted: Iterable[str], what: str, record: Re
     several = [column for column, name in names.items() if name in wanted]
     if len(several) > 1:
         found = " and ".join(map(repr, several))
-        raise RowsError(f"expected one column with {what}, found {found}; delete or rename one", row=record.row)
+        raise RowsError(
+            f"expected one column with {what}, found {found}; delete or rename one", row=record.row
+        )
     return several[0] if several else None
 
 
@@ -309,7 +365,9 @@ def _answer(record: Record, columns: _Columns) -> str:
     if isinstance(text, str):
         return text
     place = str(record.values[KEY]) if columns.id == KEY else columns.answer
-    raise RowsError(f"expected an answer as text, found {_MENDS[type(text)]}", row=record.row, column=place)
+    raise RowsError(
+        f"expected an answer as text, found {_MENDS[type(text)]}", row=record.row, column=place
+    )
 
 
 def _whole(written: str) -> int | None:

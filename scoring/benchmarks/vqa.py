@@ -21,7 +21,14 @@ from pydantic import StrictInt
 
 from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
-from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile, Workflow, read_table
+from scoring.benchmarks.base import (
+    AnswerLook,
+    FileBenchmark,
+    LazyFiles,
+    OpenedFile,
+    Workflow,
+    read_table,
+)
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.judges.run import Task
@@ -30,7 +37,16 @@ from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
-from scoring.report import Grade, JudgeStamp, ScoreLine, csv_bytes, file_stem, line, lines_csv, remembered
+from scoring.report import (
+    Grade,
+    JudgeStamp,
+    ScoreLine,
+    csv_bytes,
+    file_stem,
+    line,
+    lines_csv,
+    remembered,
+)
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -40,7 +56,11 @@ MARKS = (1, 2, 3, 4, 5)
 PARSER = "closed mark 1"
 """Name and version of the parser of the judge's replies."""
 _SEVERAL = prompt_text("vqa_marks_lists.txt")
-PROMPTS: Mapping[Dataset, str] = {"GQA": prompt_text("vqa_marks_gqa.txt"), "OK-VQA": _SEVERAL, "TextVQA": _SEVERAL}
+PROMPTS: Mapping[Dataset, str] = {
+    "GQA": prompt_text("vqa_marks_gqa.txt"),
+    "OK-VQA": _SEVERAL,
+    "TextVQA": _SEVERAL,
+}
 _SCHEMA = closed_schema("mark", "integer", MARKS)
 _MARK = re.compile(
     r"[\s\"'`*]*+(?:(?:your )?mark\s*+(?:is|:)?\s*+[\"'`*]*+)?([1-5])(?:\.0)?[\"'`*.\s]*+"
@@ -55,7 +75,10 @@ _OF_DATASET = {"answers", "fullanswer", "semantic"}
 """Columns of the datasets' own files, in which an answer is no model's."""
 _INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
-_IDS: Mapping[Dataset, range] = {"TextVQA": range(34_602, 39_602), "OK-VQA": range(100_000, 5_819_300)}
+_IDS: Mapping[Dataset, range] = {
+    "TextVQA": range(34_602, 39_602),
+    "OK-VQA": range(100_000, 5_819_300),
+}
 """Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
 
 
@@ -140,7 +163,9 @@ class PublishedMark:
     mark: float
 
 
-def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None) -> ReadFile[VQAnswer]:
+def read_answers(
+    records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None
+) -> ReadFile[VQAnswer]:
     """Rows of a file with the columns index, question, answer and prediction, with all problems.
 
     With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer,
@@ -149,11 +174,20 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
     rows: list[VQAnswer] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
-        values = {name: record.values[column] for name, column in columns_by_name(record, _PREDICTIONS).items()}
-        named = _PREDICTIONS if known is None or _OF_DATASET & values.keys() else (*_PREDICTIONS, "text", "answer")
+        values = {
+            name: record.values[column]
+            for name, column in columns_by_name(record, _PREDICTIONS).items()
+        }
+        named = (
+            _PREDICTIONS
+            if known is None or _OF_DATASET & values.keys()
+            else (*_PREDICTIONS, "text", "answer")
+        )
         prediction = _first(values, named)
         if has_options(record):
-            text = "expected a question without options, found multiple choice; choose its benchmark"
+            text = (
+                "expected a question without options, found multiple choice; choose its benchmark"
+            )
             problems.append(Problem(record.row, None, text, "scoring"))
             continue
         if not isinstance(prediction, str):
@@ -162,7 +196,10 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
             problems.append(Problem(record.row, None, text, "scoring"))
             continue
         id = _id(_first(values, _INDEXES, place))
-        asked = VQAQuestion(str(values.get("question") or ""), references(values.get("answer", values.get("answers"))))
+        asked = VQAQuestion(
+            str(values.get("question") or ""),
+            references(values.get("answer", values.get("answers"))),
+        )
         if known is not None and id not in known:
             text = f"index {id[:40]} is none of the question file's; correct or delete it"
             problems.append(Problem(record.row, None, text, "scoring"))
@@ -174,15 +211,18 @@ def read_answers(records: Iterable[Record], known: Mapping[str, VQAQuestion] | N
         rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row))
     times = Counter(row.id for row in rows)
     problems += [
-        Problem(row.row, None, f"index {row.id} stands there {times[row.id]} times; keep one of each", "scoring")
+        Problem(
+            row.row,
+            None,
+            f"index {row.id} stands there {times[row.id]} times; keep one of each",
+            "scoring",
+        )
         for row in rows
         if times[row.id] > 1
     ]
     if gone := [id for id in known or () if id not in times]:
         ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
-        text = (
-            f"PARTIAL: {len(gone):,} of the {len(known or ()):,} questions of the question file have no answer: {ids}"
-        )
+        text = f"PARTIAL: {len(gone):,} of the {len(known or ()):,} questions of the question file have no answer: {ids}"
         problems.insert(0, Problem(0, None, text, "whole"))
     return ReadFile(tuple(rows), tuple(problems))
 
@@ -191,8 +231,11 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
     """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
     found: dict[str, VQAQuestion] = {}
     for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
-        values = {name: record.values[column] for name, column in columns_by_name(record, ()).items()}
-        id, text = _first(values, (KEY, *_INDEXES)), values.get("question")
+        values = {
+            name: record.values[column] for name, column in columns_by_name(record, ()).items()
+        }
+        id = _first(values, (KEY, *_INDEXES))
+        text = values.get("question")
         answers = references(values.get("answer", values.get("answers")))
         if id is None or not isinstance(text, str) or not answers or _id(id) in found:
             problem = "expected an id, which no other has, a question and its answer; take the published file"
@@ -237,7 +280,9 @@ def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
     if all(len(row.answers) <= 1 for row in rows):
         return "GQA" if "gqa" in file.lower() else None
     ids = [int(row.id) for row in rows if row.id.isdecimal()]
-    return next((name for name, own in _IDS.items() if 2 * sum(id in own for id in ids) > len(rows)), None)
+    return next(
+        (name for name, own in _IDS.items() if 2 * sum(id in own for id in ids) > len(rows)), None
+    )
 
 
 def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Grading:
@@ -275,7 +320,9 @@ def tabulated(report: MarksReport) -> VQAReport:
     return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
 
 
-def tabulate(rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset, missing: int = 0) -> VQAReport:
+def tabulate(
+    rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset, missing: int = 0
+) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
     equal = share("exact match", map(exact, known), missing=missing)
@@ -320,7 +367,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
     check: str = "Compare with the references (free)"
     unit: str = "mark"
     rest: str = "Have a judge give {left}"
-    protocol_papers: Mapping[str, str] = field(default_factory=lambda: {"mmbench-paper": "liu2024mmbench"})
+    protocol_papers: Mapping[str, str] = field(
+        default_factory=lambda: {"mmbench-paper": "liu2024mmbench"}
+    )
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
             "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
@@ -336,7 +385,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
         return "question" in names and bool(answers) and not mm_vet and not has_options(first)
 
-    def read(self, rows: Iterable[Record], questions: Mapping[str, VQAQuestion] | None) -> ReadFile[VQAnswer]:
+    def read(
+        self, rows: Iterable[Record], questions: Mapping[str, VQAQuestion] | None
+    ) -> ReadFile[VQAnswer]:
         return read_answers(rows, questions)
 
     def recognises(self, rows: Sequence[VQAnswer], file: str) -> bool:
@@ -350,12 +401,15 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
-        rows, problems = opened.file.rows, opened.file.problems
+        rows = opened.file.rows
+        problems = opened.file.problems
         missing = len((opened.questions or {}).keys() - {row.id for row in rows})
         return MarksReport(**head, rows=rows, grades=(), problems=problems, missing=missing)
 
     def stamped(self, report: MarksReport, spec: JudgeSpec, address: str) -> MarksReport:
-        return replace(report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER))
+        return replace(
+            report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER)
+        )
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
         return [
@@ -393,21 +447,31 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return ()
 
     def caveats(self, report: MarksReport) -> Sequence[Caveat]:
-        marks, caveats = tabulated(report).marks, [*super().caveats(report)]
-        caveats += [Caveat("Partial", problem.text) for problem in report.problems if problem.blocks == "whole"]
+        marks = tabulated(report).marks
+        caveats = [*super().caveats(report)]
+        caveats += [
+            Caveat("Partial", problem.text)
+            for problem in report.problems
+            if problem.blocks == "whole"
+        ]
         if report.judge and marks.unscored:
             between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
             caveats.append(
-                Caveat("", f"{marks.unscored:,} answers got no mark and stay out of the mean, which {between}")
+                Caveat(
+                    "",
+                    f"{marks.unscored:,} answers got no mark and stay out of the mean, which {between}",
+                )
             )
         return caveats
 
     def published(self, report: MarksReport) -> PublishedBoard:
         """MMBench's Table 3."""
-        found, columns = tabulated(report), ("Exact match", "Mean mark")
+        found = tabulated(report)
+        columns = ("Exact match", "Mean mark")
         rows = [row for row in published() if row.dataset == self.key]
         shown = tuple(
-            PublishedRow(row.model, dict(zip(columns, (row.accuracy, row.mark), strict=True))) for row in rows
+            PublishedRow(row.model, dict(zip(columns, (row.accuracy, row.mark), strict=True)))
+            for row in rows
         )
         own = dict(zip(columns, (found.exact.mean, found.marks.mean), strict=True))
         reason = "the table is of 1,000 random answers of each data set, marked by GPT-3.5"
@@ -418,12 +482,15 @@ class VQAMarks(FileBenchmark[MarksReport]):
         marks = {grade.question: grade.score for grade in report.grades}
         found = []
         for row in report.gradable:
-            same, mark = exact(row) if row.answers else None, marks.get(row.id)
+            same = exact(row) if row.answers else None
+            mark = marks.get(row.id)
             words = {True: "exact match", False: "no exact match", None: "no references"}[same]
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
-            found.append(ScoredAnswer(row.id, row.text, truth, row.prediction, told, score, row=row.row))
+            found.append(
+                ScoredAnswer(row.id, row.text, truth, row.prediction, told, score, row=row.row)
+            )
         return found
 
     def files(self, report: MarksReport) -> Mapping[str, bytes]:
@@ -441,7 +508,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
 def _marks_csv(table: VQAReport) -> bytes:
     """VQA accuracy under the public toolkit's heading, in percent as there, with our figures beside it."""
     means = (table.consensus.mean, table.exact.mean, table.marks.mean)
-    cells = [*("" if mean is None else repr(mean) for mean in means), table.marks.n - table.marks.unscored]
+    cells = [
+        *("" if mean is None else repr(mean) for mean in means),
+        table.marks.n - table.marks.unscored,
+    ]
     return csv_bytes(["Overall", "exact match", "mean mark", "marked"], [cells], "utf-8")
 
 
@@ -464,7 +534,12 @@ def _marked_lines(report: MarksReport) -> Iterator[str]:
         yield json.dumps(known) + "\n"
 
 
-_CITED: Mapping[Dataset, str] = {"GQA": "hudson2019gqa", "OK-VQA": "marino2019okvqa", "TextVQA": "singh2019textvqa"}
+_CITED: Mapping[Dataset, str] = {
+    "GQA": "hudson2019gqa",
+    "OK-VQA": "marino2019okvqa",
+    "TextVQA": "singh2019textvqa",
+}
 VQA = tuple(
-    VQAMarks(key=dataset, name=f"{dataset}: marks 1 to 5", cited=_CITED[dataset]) for dataset in get_args(Dataset)
+    VQAMarks(key=dataset, name=f"{dataset}: marks 1 to 5", cited=_CITED[dataset])
+    for dataset in get_args(Dataset)
 )

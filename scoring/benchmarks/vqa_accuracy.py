@@ -30,16 +30,21 @@ def normal(answer: str) -> str:
     digits; full stops, articles and missing apostrophes go, words of numbers become digits.
     """
     line = answer.replace("\n", " ").replace("\t", " ").strip()
-    joined, text = bool(_THOUSANDS.search(line)), line
+    joined = bool(_THOUSANDS.search(line))
+    text = line
     for mark in _MARKS:
         text = text.replace(mark, "" if joined or f"{mark} " in line or f" {mark}" in line else " ")
-    words = (_NUMBERS.get(word, word) for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split())
+    words = (
+        _NUMBERS.get(word, word)
+        for word in _FULL_STOP.sub("", text, count=_FULL_STOPS).lower().split()
+    )
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
 
 
 def consensus(prediction: str, answers: Sequence[str]) -> float:
     """VQA accuracy of one answer: mean over references of min(1, matches among the other references / 3)."""
-    said, given = normal(prediction), [normal(answer) for answer in answers]
+    said = normal(prediction)
+    given = [normal(answer) for answer in answers]
     if len(given) == 1:
         return float(said == given[0])
     matches = given.count(said)

@@ -9,7 +9,13 @@ import numpy as np
 
 from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
-from scoring.calibration.corrected_mean import LEAST, LEAST_OF_GROUP, CorrectedMean, MarkedScores, corrected_mean
+from scoring.calibration.corrected_mean import (
+    LEAST,
+    LEAST_OF_GROUP,
+    CorrectedMean,
+    MarkedScores,
+    corrected_mean,
+)
 from scoring.calibration.files import JudgedFile, PersonMark
 from scoring.calibration.measures import (
     LEAST_MARKS,
@@ -82,7 +88,9 @@ def calibrate(
     by_item = grouped((mark.item, mark.score) for mark in marks)
     items = [item for item in by_item if all(item in file.answers for file in files)]
     if len(items) < LEAST_MARKS:
-        raise MarksError(f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}")
+        raise MarksError(
+            f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}"
+        )
     truth = {item: float(median(by_item[item])) for item in items}
     judges = [_judge(file, truth, strata) for file in files]
     if len(items) >= LEAST_RANKED:
@@ -102,17 +110,24 @@ def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], 
             pairs = [
                 (here.score, there.score)
                 for item, here in one.answers.items()
-                if (there := other.answers.get(item)) and here.score is not None and there.score is not None
+                if (there := other.answers.get(item))
+                and here.score is not None
+                and there.score is not None
             ]
             if measures := _paired(pairs):
                 found[one.name, other.name] = measures
     return found
 
 
-def _judge(file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None) -> JudgeCalibration:
+def _judge(
+    file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None
+) -> JudgeCalibration:
     scored = {item: score for item in truth if (score := file.answers[item].score) is not None}
     groups = sorted({group for item in scored for group in file.answers[item].question.groups})
-    of_group = {group: [item for item in scored if group in file.answers[item].question.groups] for group in groups}
+    of_group = {
+        group: [item for item in scored if group in file.answers[item].question.groups]
+        for group in groups
+    }
     return JudgeCalibration(
         name=file.name,
         measures=_compared(scored, truth),
@@ -136,15 +151,24 @@ def _compared(scores: Mapping[str, float], truth: Mapping[str, float]) -> Measur
 
 
 def _mean(
-    file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None, group: str | None = None
+    file: JudgedFile,
+    truth: Mapping[str, float],
+    strata: Mapping[str, str] | None,
+    group: str | None = None,
 ) -> CorrectedMean | None:
-    here = [item for item, one in file.answers.items() if group is None or group in one.question.groups]
+    here = [
+        item for item, one in file.answers.items() if group is None or group in one.question.groups
+    ]
     scores = [file.answers[item].score for item in here]
     marked = [place for place, item in enumerate(here) if item in truth]
     if len(marked) < LEAST or None in scores:
         return None
     marks = np.array([truth[here[place]] for place in marked])
-    codes = None if strata is None else np.unique([strata.get(item, "") for item in here], return_inverse=True)[1]
+    codes = (
+        None
+        if strata is None
+        else np.unique([strata.get(item, "") for item in here], return_inverse=True)[1]
+    )
     return corrected_mean(MarkedScores(np.array(scores, float), np.array(marked), marks, codes))
 
 
@@ -154,7 +178,9 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
     marks = np.array(list(truth.values()))
     words = np.array([len(one.answer.split()) for one in answers], float)
     rules = {
-        "keywords": np.array([keyword_score(truth_parts(one.question.truth), one.answer) for one in answers]),
+        "keywords": np.array(
+            [keyword_score(truth_parts(one.question.truth), one.answer) for one in answers]
+        ),
         "the mean mark for all": np.full(len(marks), marks.mean()),
         "length": words / max(1.0, float(words.max())),
     }
@@ -169,7 +195,13 @@ def _people(marks: Sequence[PersonMark]) -> Measures | None:
 
 def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
     first = {(mark.item, mark.marker): mark.score for mark in marks}
-    return _paired([(mark.score, first[mark.item, mark.marker]) for mark in again if (mark.item, mark.marker) in first])
+    return _paired(
+        [
+            (mark.score, first[mark.item, mark.marker])
+            for mark in again
+            if (mark.item, mark.marker) in first
+        ]
+    )
 
 
 def _paired(scores: Sequence[Sequence[float]]) -> Measures | None:

@@ -75,14 +75,19 @@ def corrected_mean(
     n = len(known.marks)
     if n < LEAST:
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
-    score, groups = known.scores[known.marked], _groups(known)
+    score = known.scores[known.marked]
+    groups = _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
     lam = float(weights.mean())
     rest = known.marks - weights * score
     value = lam * float(known.scores.mean()) + _stratified(groups, rest)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
-    corrected = alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
-    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone))
+    corrected = (
+        alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
+    )
+    return CorrectedMean(
+        float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone)
+    )
 
 
 def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
@@ -94,7 +99,8 @@ def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> Correct
 
 def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:
     """The m of which marks alone have the corrected mean's variance: theirs is in proportion to 1/m - 1/N."""
-    n, answers = len(known.marks), len(known.scores)
+    n = len(known.marks)
+    answers = len(known.scores)
     kept = (corrected.half_width / alone.half_width) ** 2 if alone.half_width > 0 else 0.0
     return 1 / (1 / answers + kept * (1 / n - 1 / answers))
 
@@ -107,7 +113,9 @@ def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
         rest = fold != number
         spread = score[rest].var()
         if spread > 0:
-            together = ((score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())).mean()
+            together = (
+                (score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())
+            ).mean()
             weights[~rest] = np.clip(together / spread, 0, 1)
     return weights
 
@@ -124,7 +132,10 @@ def _groups(known: MarkedScores) -> Groups:
         return [(len(known.scores), np.arange(len(known.marks)))]
     mine = known.strata[known.marked]
     told = len(known.scores) / np.isin(known.strata, mine).sum()
-    return [(told * float((known.strata == one).sum()), np.flatnonzero(mine == one)) for one in np.unique(mine)]
+    return [
+        (told * float((known.strata == one).sum()), np.flatnonzero(mine == one))
+        for one in np.unique(mine)
+    ]
 
 
 def _stratified(groups: Groups, values: Floats) -> float:

@@ -52,7 +52,11 @@ class PersonMark(NamedTuple):
 def judged_answers(path: Path) -> JudgedFile:
     """What a judged report's audit file holds. Raises RowsError."""
     report = read_audit(path)
-    found = {row.question.id: _judged(row, row.prediction) for row in report.rows if row.prediction is not None}
+    found = {
+        row.question.id: _judged(row, row.prediction)
+        for row in report.rows
+        if row.prediction is not None
+    }
     return JudgedFile(f"{report.judge.model}, {report.protocol}", report.benchmark, found)
 
 
@@ -83,15 +87,23 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
             wrong.setdefault(problem, []).append(mark.row)
         else:
             kept[mark.item, mark.marker, mark.round] = mark
-    return ReadMarks(tuple(kept.values()), tuple(told_rows(problem, rows) for problem, rows in wrong.items()))
+    return ReadMarks(
+        tuple(kept.values()), tuple(told_rows(problem, rows) for problem, rows in wrong.items())
+    )
 
 
 def _mark(record: Record, file: str) -> PersonMark:
     values = {name: value for name, value in record.values.items() if value is not None}
-    cells = {name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round", "note")}
+    cells = {
+        name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round", "note")
+    }
     for name in ("item", "marker", "score"):
         if name not in record.values:
-            raise RowsError(f"expected the columns item, marker and score, found no {name}; add it", file, record.row)
+            raise RowsError(
+                f"expected the columns item, marker and score, found no {name}; add it",
+                file,
+                record.row,
+            )
     try:
         score = float(cells["score"])
     except ValueError:
@@ -101,7 +113,9 @@ def _mark(record: Record, file: str) -> PersonMark:
     return PersonMark(*who, score, cells["prediction_sha256"], record.row, number, cells["note"])
 
 
-def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str, int], PersonMark]) -> str:
+def _problem(
+    mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str, int], PersonMark]
+) -> str:
     tenths = mark.score * (GRADES - 1)
     if not (0 <= mark.score <= 1 and abs(tenths - round(tenths)) < 1e-6):
         return "a score is 0, 0.1, ... 1"
@@ -111,7 +125,11 @@ def _problem(mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str,
         return "the mark is of another answer: prediction_sha256 differs"
     if not mark.round:
         return "a round is 1, or 2 for the same person's second mark"
-    return "this person marked this answer in a row before" if (mark.item, mark.marker, mark.round) in kept else ""
+    return (
+        "this person marked this answer in a row before"
+        if (mark.item, mark.marker, mark.round) in kept
+        else ""
+    )
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:

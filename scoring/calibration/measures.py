@@ -41,7 +41,13 @@ PAPER_PANELS: Mapping[tuple[str, ...], float] = {
     ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
     ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
     ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
-    ("GPT-4 (0613)", "LLaMA-2-13B", "Mistral-7B-Instruct-v0.2", "Gemini Pro", "Claude 3 Opus"): 0.1502,
+    (
+        "GPT-4 (0613)",
+        "LLaMA-2-13B",
+        "Mistral-7B-Instruct-v0.2",
+        "Gemini Pro",
+        "Claude 3 Opus",
+    ): 0.1502,
 }
 """MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
 PAPER_EXAMPLES: Mapping[str, float] = {
@@ -90,10 +96,14 @@ class Measures(NamedTuple):
 def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
     """Compare scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
     if len(scores) != len(marks):
-        raise MarksError(f"{len(scores)} scores and {len(marks)} marks: they belong to different answers")
+        raise MarksError(
+            f"{len(scores)} scores and {len(marks)} marks: they belong to different answers"
+        )
     if len(marks) < LEAST_MARKS:
         raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
-    scores, marks = np.round(scores, 9), np.round(marks, 9)  # means of tenths that are equal differ in the last bit
+    # means of tenths that are equal differ in the last bit
+    scores = np.round(scores, 9)
+    marks = np.round(marks, 9)
     gap = scores - marks
     near = float(np.mean(np.abs(gap) <= NEAR + 1e-9))
     ratings = np.column_stack([scores, marks])
@@ -124,7 +134,8 @@ def _delta(distance: Floats, seed: int) -> Interval:
 
 def spearman(scores: Floats, marks: Floats) -> float | None:
     """Rank correlation, ties by their mean rank; None where one side is constant."""
-    one, other = mean_ranks(scores), mean_ranks(marks)
+    one = mean_ranks(scores)
+    other = mean_ranks(marks)
     if one.std() == 0 or other.std() == 0:
         return None
     return float(np.corrcoef(one, other)[0, 1])
@@ -146,7 +157,9 @@ def icc(ratings: Floats) -> float | None:
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
     """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where both are constant."""
-    one, other = (np.rint(np.asarray(values) * (GRADES - 1)).astype(int) for values in (scores, marks))
+    one, other = (
+        np.rint(np.asarray(values) * (GRADES - 1)).astype(int) for values in (scores, marks)
+    )
     counts = np.zeros((GRADES, GRADES))
     np.add.at(counts, (one, other), 1)
     grade = np.arange(GRADES)

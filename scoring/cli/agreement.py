@@ -45,12 +45,23 @@ def _metrics(names: str) -> str:
 
 @app.command(cls=MetricNames)
 def agreement(
-    files: Annotated[list[Path], Argument(metavar="FILE...", help="votes of people and verdicts of judges")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILE...", help="votes of people and verdicts of judges")
+    ],
     out: progress.Out,
-    answers: Annotated[Path | None, Option(metavar="FILE", help="what the models said: item, model, answer")] = None,
-    scores: Annotated[Path | None, Option(metavar="FILE", help="other metrics: item, model, metric, score")] = None,
+    answers: Annotated[
+        Path | None, Option(metavar="FILE", help="what the models said: item, model, answer")
+    ] = None,
+    scores: Annotated[
+        Path | None, Option(metavar="FILE", help="other metrics: item, model, metric, score")
+    ] = None,
     metrics: Annotated[
-        str, Option(callback=_metrics, metavar="NAME...", help=f"of the answers' texts, from {', '.join(METRICS)}")
+        str,
+        Option(
+            callback=_metrics,
+            metavar="NAME...",
+            help=f"of the answers' texts, from {', '.join(METRICS)}",
+        ),
     ] = ",".join(KEPT),
 ) -> Iterator[str]:
     check_unread((out / name for name in FILES), *files, answers, scores)
@@ -58,7 +69,9 @@ def agreement(
     poll = read_poll(files)
     if not poll.choices and not poll.verdicts:
         yield from poll.notices
-        raise progress.NothingGradedError("Nothing was measured: the files hold no vote or verdict on a known item")
+        raise progress.NothingGradedError(
+            "Nothing was measured: the files hold no vote or verdict on a known item"
+        )
     own: Mapping[str, Scores] = {}
     if answers:
         said = read_answers(answers)
@@ -68,7 +81,13 @@ def agreement(
         poll = noted(poll, [key for given in own.values() for key in given], scores.name)
     found = people_agreement(poll, own, chosen)
     plot = replace(reproduction_plot(found), table=measures_table(found))
-    texts = dict(zip(FILES, (agreement_json(found), measures_csv(found), plots_page(TITLE, [plot])), strict=True))
+    texts = dict(
+        zip(
+            FILES,
+            (agreement_json(found), measures_csv(found), plots_page(TITLE, [plot])),
+            strict=True,
+        )
+    )
     yield from _said(found)
     yield progress.written({name: text.encode() for name, text in texts.items()}, out)
 
@@ -84,17 +103,25 @@ def _said(found: PeopleAgreement) -> Iterator[str]:
     yield f"Krippendorff's alpha: {_estimate(people.alpha)}"
     yield f"Gwet's AC1: {_estimate(people.ac1)}"
     for one in found.reproductions:
-        levels = ", ".join(f"{level} {_share(share)}" for level, share in one.levels.items() if share.n)
+        levels = ", ".join(
+            f"{level} {_share(share)}" for level, share in one.levels.items() if share.n
+        )
         about = f"n={one.overall.n:,}, {one.ties:,} ties, {one.missing:,} missing"
         yield f"{one.measure}: {_share(one.overall)} ({about}){levels and f'; {levels}'}"
 
 
 def _share(share: Share) -> str:
-    return "nothing" if share.value is None else f"{share.value:.2%} [{share.low:.2%}, {share.high:.2%}]"
+    return (
+        "nothing"
+        if share.value is None
+        else f"{share.value:.2%} [{share.low:.2%}, {share.high:.2%}]"
+    )
 
 
 def _estimate(one: Estimate) -> str:
     if one.value is None:
         return "undefined"
-    interval = "no interval" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
+    interval = (
+        "no interval" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
+    )
     return f"{one.value:.4f} {interval}"

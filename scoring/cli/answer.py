@@ -21,12 +21,23 @@ from scoring.benchmarks.mode_comparison import (
     mode_differences,
     spent_csv,
 )
-from scoring.benchmarks.offline_answers import AnsweringError, Asked, OfflineBenchmark, choice_paper, mm_vet_paper
+from scoring.benchmarks.offline_answers import (
+    AnsweringError,
+    Asked,
+    OfflineBenchmark,
+    choice_paper,
+    mm_vet_paper,
+)
 from scoring.multiple_choice.types import MODES, Answered, Mode
 from scoring.visit_bench.offline_answers import visit_paper
 
 app = Typer(rich_markup_mode=None)
-SUFFIXES: dict[Asked, str] = {"mm-vet": ".json", "mmbench": ".tsv", "mmt-bench": ".tsv", "visit-bench": ".csv"}
+SUFFIXES: dict[Asked, str] = {
+    "mm-vet": ".json",
+    "mmbench": ".tsv",
+    "mmt-bench": ".tsv",
+    "visit-bench": ".csv",
+}
 
 
 @app.command()
@@ -34,19 +45,32 @@ def answer(
     benchmark: Asked,
     model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
     out: Annotated[Path, Option(callback=output_file, help="the prediction file")],
-    questions: Annotated[Path | None, Option(help="the benchmark's question file; mm-vet: its folder")] = None,
-    images: Annotated[Path | None, Option(help="visit-bench: folder of images; else they are fetched")] = None,
-    early_stop: Annotated[bool, Option("--early-stop", help="mmbench: ask no pass after a wrong one")] = False,
+    questions: Annotated[
+        Path | None, Option(help="the benchmark's question file; mm-vet: its folder")
+    ] = None,
+    images: Annotated[
+        Path | None, Option(help="visit-bench: folder of images; else they are fetched")
+    ] = None,
+    early_stop: Annotated[
+        bool, Option("--early-stop", help="mmbench: ask no pass after a wrong one")
+    ] = False,
     modes: Annotated[
         str,
-        Option("--modes", "--mode", metavar="M[,M...]", help=f"mmt-bench: {', '.join(MODES)}; several are compared"),
+        Option(
+            "--modes",
+            "--mode",
+            metavar="M[,M...]",
+            help=f"mmt-bench: {', '.join(MODES)}; several are compared",
+        ),
     ] = "as-is",
 ) -> Iterator[str]:
     """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
     if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
         raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
     if early_stop and benchmark != "mmbench":
-        raise AnsweringError(f"--early-stop is for the circular passes of mmbench; {benchmark} has none")
+        raise AnsweringError(
+            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
+        )
     chosen = _modes(benchmark, modes)
     for file in (_file(out, mode) for mode in chosen):
         if file.exists() and not _kept(file).exists():
@@ -68,7 +92,9 @@ class _Asking(NamedTuple):
     settings: Settings
     card: ModelCard
 
-    def answered(self, paper: OfflineBenchmark, out: Path) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
+    def answered(
+        self, paper: OfflineBenchmark, out: Path
+    ) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
         """Ask what is not answered yet and write the prediction file; answers and usage. Raises UnfinishedError."""
         models = Models(read_catalogue(self.settings.models, secret), self.settings.local_models)
         with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
@@ -85,10 +111,17 @@ class _Asking(NamedTuple):
         """Answer in each mode, then compare them; what is answered is kept until all modes are."""
         papers = mode_papers(questions, modes, self.card)
         yield from quote_lines(papers)
-        rows, results = {}, {}
+        rows = {}
+        results = {}
         for paper in papers:
-            answers, results[paper.mode] = yield from self.answered(paper.benchmark, _file(out, paper.mode))
-            said = [Answered(one, answers[str(one.index)]) for one in paper.questions if str(one.index) in answers]
+            answers, results[paper.mode] = yield from self.answered(
+                paper.benchmark, _file(out, paper.mode)
+            )
+            said = [
+                Answered(one, answers[str(one.index)])
+                for one in paper.questions
+                if str(one.index) in answers
+            ]
             rows[paper.mode] = decided(said, "strict")
         if len(papers) > 1:
             found = mode_differences(rows, frozenset().union(*(paper.changed for paper in papers)))
@@ -100,7 +133,9 @@ def _modes(benchmark: Asked, words: str) -> tuple[Mode, ...]:
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
-        raise AnsweringError(f"--modes is {words!r}; expected one or more of {', '.join(MODES)}, each once")
+        raise AnsweringError(
+            f"--modes is {words!r}; expected one or more of {', '.join(MODES)}, each once"
+        )
     if chosen != ("as-is",) and benchmark != "mmt-bench":
         raise AnsweringError(f"--modes are those of mmt-bench; {benchmark} is asked as it is")
     return chosen
@@ -122,12 +157,15 @@ def _compared(
     stem = f"{out.stem}-{'-against-'.join(results)}"
     files = {f"{stem}.csv": differences_csv(found), f"{stem}-spent.csv": spent_csv(results)}
     if found:
-        files[f"{stem}.svg"] = svg_file(accuracy_drawing(f"{model}: modes of MMT-Bench", found)).encode()
+        files[f"{stem}.svg"] = svg_file(
+            accuracy_drawing(f"{model}: modes of MMT-Bench", found)
+        ).encode()
     for name, content in files.items():
         out.with_name(name).write_bytes(content)
     for one in found:
         here, there = one.accuracies
-        low, high = one.difference.low, one.difference.high
+        low = one.difference.low
+        high = one.difference.high
         reach = "" if low is None or high is None else f" [{low:+.1f}, {high:+.1f}]"
         corrected = "" if one.holm is None else f", with Holm's correction {one.holm:.3g}"
         yield (
@@ -146,7 +184,9 @@ def _question_file(benchmark: Asked, questions: Path | None) -> Path:
     return questions
 
 
-def _paper(benchmark: Asked, questions: Path | None, images: Path | None, early_stop: bool) -> OfflineBenchmark:
+def _paper(
+    benchmark: Asked, questions: Path | None, images: Path | None, early_stop: bool
+) -> OfflineBenchmark:
     if benchmark == "mm-vet":
         return mm_vet_paper(questions)
     file = _question_file(benchmark, questions)

@@ -8,7 +8,12 @@ from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
 from arena.io.csv_text import csv_text
-from scoring.calibration.calibrate import Calibration, JudgeCalibration, calibrate, paired_comparisons
+from scoring.calibration.calibrate import (
+    Calibration,
+    JudgeCalibration,
+    calibrate,
+    paired_comparisons,
+)
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.files import audits, read_marks
 from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, MarksError, Measures
@@ -19,19 +24,28 @@ _COLUMNS = ("delta", "low", "high", "bias", "within 0.1", "Spearman", "ICC(2,1)"
 
 @app.command("calibrate")
 def run(
-    files: Annotated[list[Path], Argument(metavar="FILE...", help="-audit.jsonl of reports on the same answers")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILE...", help="-audit.jsonl of reports on the same answers")
+    ],
     marks: Annotated[
         Path | None,
-        Option(metavar="FILE", help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256"),
+        Option(
+            metavar="FILE",
+            help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, Option(metavar="FILE", callback=output_file, help="also write the table as CSV")
+        Path | None,
+        Option(metavar="FILE", callback=output_file, help="also write the table as CSV"),
     ] = None,
 ) -> Iterator[str]:
     if out:
         check_unread([out], *files, marks)
     judged = list(audits(files))
-    rows = [(f"{one} beside {other}", measures) for (one, other), measures in paired_comparisons(judged).items()]
+    rows = [
+        (f"{one} beside {other}", measures)
+        for (one, other), measures in paired_comparisons(judged).items()
+    ]
     if marks is None:
         if not rows:
             raise MarksError(
@@ -57,7 +71,10 @@ def _written(rows: Sequence[tuple[str, Measures]], out: Path | None) -> Iterator
     for name, measures in rows:
         yield "  ".join([f"{name:<{width}}", *(f"{cell:>10}" for cell in _cells(measures))])
     if out:
-        out.write_text(csv_text([("measured", *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]), "utf-8")
+        out.write_text(
+            csv_text([("measured", *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]),
+            "utf-8",
+        )
         yield f"written: {out}"
 
 
@@ -84,7 +101,8 @@ def _said(found: Calibration) -> Iterator[str]:
         panel = found.panel
         yield f"together: mean of the judges' deltas {panel.mean_of_deltas:.3f} (as MM-Vet's Table 7), "
         yield f"  delta of their mean score {panel.delta_of_mean:.3f}, of their median {panel.delta_of_median:.3f}"
-    best, worst = min(PAPER_DELTAS.values()), max(PAPER_DELTAS.values())
+    best = min(PAPER_DELTAS.values())
+    worst = max(PAPER_DELTAS.values())
     keywords = PAPER_DELTAS["keyword matching"]
     yield f"MM-Vet's Table 6, on other answers: GPT-4 (0613) {best:.3f}, keywords {keywords:.3f}, the worst {worst:.3f}"
 
@@ -102,8 +120,13 @@ def _of_judge(judge: JudgeCalibration) -> Iterator[str]:
 
 def _mean(name: str, mean: CorrectedMean) -> str:
     if mean.is_whole:
-        people, judge = 100 * mean.alone.value, 100 * mean.judge
-        return f"{name}: every answer is marked: people give {people:.1f}, the judge gave {judge:.1f}"
-    corrected, alone = (f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone))
+        people = 100 * mean.alone.value
+        judge = 100 * mean.judge
+        return (
+            f"{name}: every answer is marked: people give {people:.1f}, the judge gave {judge:.1f}"
+        )
+    corrected, alone = (
+        f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone)
+    )
     numbers = f"the judge's mean {100 * mean.judge:.1f}, corrected {corrected}, from the marks alone {alone}"
     return f"{name}: {numbers}; {mean.marks} marks were worth {mean.worth:,.0f}"

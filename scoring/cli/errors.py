@@ -22,35 +22,57 @@ from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, name
 from scoring.error_analysis.proposals import by_rules, confusion, corrected_shares, proposal_task
 from scoring.error_analysis.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
 from scoring.error_analysis.sample import PER_GROUP, KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import KEYS, ErrorShares, LabelsError, error_shares, without_annotation_errors
+from scoring.error_analysis.shares import (
+    KEYS,
+    ErrorShares,
+    LabelsError,
+    error_shares,
+    without_annotation_errors,
+)
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.jobs.report_pictures import file_pictures
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 
-app, errors = Typer(rich_markup_mode=None), Typer(help="which errors a model makes, by people's labels")
+app = Typer(rich_markup_mode=None)
+errors = Typer(help="which errors a model makes, by people's labels")
 app.add_typer(errors, name="errors")
 AUDIT = "-audit.jsonl"
 _ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
 Outputs = Annotated[
-    Path, Argument(metavar="FILE", help="the model's outputs, as `score` takes them, or a judged report's -audit.jsonl")
+    Path,
+    Argument(
+        metavar="FILE",
+        help="the model's outputs, as `score` takes them, or a judged report's -audit.jsonl",
+    ),
 ]
-Protocol = Annotated[str, Option(metavar="NAME", help="how letters are read; the benchmark's default without")]
+Protocol = Annotated[
+    str, Option(metavar="NAME", help="how letters are read; the benchmark's default without")
+]
 
 
 @errors.command("draw")
 def draws(
     file: Outputs,
     out: Annotated[
-        Path, Option(metavar="FILE", callback=output_file, help="CSV of the drawn answers, to label in its column main")
+        Path,
+        Option(
+            metavar="FILE",
+            callback=output_file,
+            help="CSV of the drawn answers, to label in its column main",
+        ),
     ],
-    k: Annotated[int, Option(min=1, max=1000, help="wrong answers of each group at most")] = PER_GROUP,
+    k: Annotated[
+        int, Option(min=1, max=1000, help="wrong answers of each group at most")
+    ] = PER_GROUP,
     seed: Annotated[int, Option(help="the same seed draws the same questions, of every model")] = 0,
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
     if out.exists():
-        raise RowsError("is there already, maybe with people's labels; choose another --out", out.name)
+        raise RowsError(
+            "is there already, maybe with people's labels; choose another --out", out.name
+        )
     known = _errors(file, _answers(file, protocol))
     drawn = draw(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
@@ -63,11 +85,19 @@ def proposes(
     file: Outputs,
     judge: progress.JudgeModel,
     out: Annotated[
-        Path, Option(metavar="FILE", callback=output_file, help="CSV of the proposals, for `errors shares --proposals`")
+        Path,
+        Option(
+            metavar="FILE",
+            callback=output_file,
+            help="CSV of the proposals, for `errors shares --proposals`",
+        ),
     ],
-    drawn: Annotated[Path | None, Option(metavar="FILE", help="for the answers of this draw alone")] = None,
+    drawn: Annotated[
+        Path | None, Option(metavar="FILE", help="for the answers of this draw alone")
+    ] = None,
     images: Annotated[
-        Path | None, Option(metavar="DIR", help="pictures by their names, or by item; those in FILE without")
+        Path | None,
+        Option(metavar="DIR", help="pictures by their names, or by item; those in FILE without"),
     ] = None,
     protocol: Protocol = "",
     base_url: progress.BaseUrl = None,
@@ -83,7 +113,9 @@ def proposes(
     if drawn and (other := len(named - errors.keys())):
         yield f"{drawn.name}: {other:,} of its {len(named):,} items are no wrong answers of {file.name}"
     wanted = {item: error for item, error in errors.items() if item in named}
-    ruled = {item: label for item, (one, group) in wanted.items() if (label := by_rules(one, group))}
+    ruled = {
+        item: label for item, (one, group) in wanted.items() if (label := by_rules(one, group))
+    }
     asked = {item: error for item, error in wanted.items() if item not in ruled}
     shown = serving.shown(_pictures(file, images, answers, [one for one, _ in asked.values()]))
     spec = yield from serving.spec()
@@ -105,13 +137,20 @@ def proposes(
 
 @errors.command("shares")
 def gives_shares(
-    labels: Annotated[Path, Argument(help="labels: item, main, and maybe labeller, round, further, note")],
+    labels: Annotated[
+        Path, Argument(help="labels: item, main, and maybe labeller, round, further, note")
+    ],
     file: Outputs,
     protocol: Protocol = "",
     doubted: Annotated[
-        Path | None, Option(metavar="FILE", callback=output_file, help="also write the doubted questions as CSV")
+        Path | None,
+        Option(
+            metavar="FILE", callback=output_file, help="also write the doubted questions as CSV"
+        ),
     ] = None,
-    proposals: Annotated[Path | None, Option(metavar="FILE", help="of `errors propose`, to be set beside")] = None,
+    proposals: Annotated[
+        Path | None, Option(metavar="FILE", help="of `errors propose`, to be set beside")
+    ] = None,
 ) -> Iterator[str]:
     """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
     if doubted:
@@ -165,12 +204,16 @@ def compare(
 
 @errors.command("exam")
 def holds_exam(
-    labels: Annotated[Path, Argument(help="a judge's labels of the paper's cases: figure, model, main")],
+    labels: Annotated[
+        Path, Argument(help="a judge's labels of the paper's cases: figure, model, main")
+    ],
 ) -> Iterator[str]:
     """Compare a labelling judge with the 66 errors of MMT-Bench's Table A11."""
     given: dict[tuple[str, str], ErrorKey] = {}
     for record in read_records(labels):
-        cells = {name: str(record.values.get(name) or "").strip() for name in ("figure", "model", "main")}
+        cells = {
+            name: str(record.values.get(name) or "").strip() for name in ("figure", "model", "main")
+        }
         key: ErrorKey | None = next((key for key in ERROR_KINDS if key == cells["main"]), None)
         if (cells["figure"], cells["model"]) not in error_cases() or key is None:
             told = f"expected figure A5 to A36, model {', '.join(CASE_MODELS)}, main {', '.join(ERROR_KINDS)}"
@@ -203,7 +246,10 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     """The wrong answers of a file. Raises RowsError if nothing tells which are wrong."""
     known = known_errors(answers)
     if not known.scored:
-        raise RowsError("has no answer that could be scored; give one with right answers beside the model's", file.name)
+        raise RowsError(
+            "has no answer that could be scored; give one with right answers beside the model's",
+            file.name,
+        )
     return known
 
 
@@ -218,7 +264,9 @@ def _pictures(
 ) -> Iterator[tuple[str, Picture]]:
     """Items with the pictures that a folder has, by their names or the item's; without a folder, those in the file."""
     if folder is None:
-        yield from () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
+        yield from (
+            () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
+        )
         return
     for one in wanted:
         for name in map(Path, one.pictures or [f"{one.id}{end}" for end in _ENDINGS]):
@@ -254,7 +302,8 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
         return
     yield f"{'kind, of all with a proposal':<30}{'proposed':>8}  {'corrected':>9}  {'95% interval':<16}{'labels alone'}"
     for key, one in corrected.items():
-        low, high = max(one.corrected.low, 0), min(one.corrected.high, 1)
+        low = max(one.corrected.low, 0)
+        high = min(one.corrected.high, 1)
         yield (
             f"{ERROR_KINDS[key].title:<30}{one.judge:>8.1%}  {one.corrected.value:>9.1%}  "
             f"{f'{low:.1%} to {high:.1%}':<16}{one.alone.value:.1%}"
@@ -263,7 +312,9 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
 
 def _row(found: ErrorShares, key: ErrorKey) -> str:
     one = found.kinds[key]
-    papers = [f"{model} {shares[key]:.1%}" for model, shares in PAPER_SHARES.items() if key in shares]
+    papers = [
+        f"{model} {shares[key]:.1%}" for model, shares in PAPER_SHARES.items() if key in shares
+    ]
     sample = f"{one.sample.low or 0:.1%} to {one.sample.high or 0:.1%}"
     weighted = f"{one.weighted.low:.1%} to {one.weighted.high:.1%}"
     return (
@@ -286,4 +337,6 @@ def _agreement(labels: tuple[Label, ...]) -> Iterator[str]:
 def _alpha(one: Estimate) -> str:
     if one.value is None:
         return "undefined"
-    return f"{one.value:.3f}" + ("" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]")
+    return f"{one.value:.3f}" + (
+        "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
+    )

@@ -9,7 +9,13 @@ from typer import Argument, BadParameter, Context, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.mm_vet import MM_VET, Options
-from scoring.benchmarks.mm_vet_grades import differences, differences_csv, graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_grades import (
+    differences,
+    differences_csv,
+    graded_report,
+    holds_grades,
+    read_grades,
+)
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_tables import tabulate
@@ -33,7 +39,11 @@ _JUDGING = ("judge", "base_url", "batch", "budget", "runs", "samples", "protocol
 def score(
     context: Context,
     file: Annotated[
-        Path, Argument(dir_okay=False, help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json")
+        Path,
+        Argument(
+            dir_okay=False,
+            help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or the authors' *-grade-*.json",
+        ),
     ],
     out: progress.Out,
     judge: progress.JudgeModel = "",
@@ -42,28 +52,43 @@ def score(
     yes: progress.Yes = False,
     budget: progress.Dollars = None,
     runs: Annotated[int, Option(min=1, max=20)] = 5,
-    samples: Annotated[bool, Option("--samples", help="the runs are samples of one call: cheaper")] = False,
+    samples: Annotated[
+        bool, Option("--samples", help="the runs are samples of one call: cheaper")
+    ] = False,
     protocol: Protocol = "hardened",
     missing: Annotated[Missing, Option(help="questions without an answer")] = "stop",
     probe: Annotated[
         Probed, Option(help="answers that are judged under another truth too, to see who is obeyed")
     ] = "flagged",
     questions: Annotated[
-        Path | None, Option(metavar="PATH", help="the question file or its folder; MM_VET_PATH, MM_VET_V2_PATH without")
+        Path | None,
+        Option(
+            metavar="PATH",
+            help="the question file or its folder; MM_VET_PATH, MM_VET_V2_PATH without",
+        ),
     ] = None,
-    subset: Annotated[Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")] = None,
-    sample: Annotated[bool, Option("--sample", help="our own MM-Vet questions, to try it out")] = False,
+    subset: Annotated[
+        Path | None, Option(metavar="FILE", help="ids to score, as in bard_set.json")
+    ] = None,
+    sample: Annotated[
+        bool, Option("--sample", help="our own MM-Vet questions, to try it out")
+    ] = False,
     title: progress.Title = "",
     answers: Annotated[
-        Path | None, Option(metavar="FILE", help="the answers that a grade file is about, for its audit")
+        Path | None,
+        Option(metavar="FILE", help="the answers that a grade file is about, for its audit"),
     ] = None,
     against: Annotated[
-        Path | None, Option(metavar="FILE", help="another model's *-grade-*.json, to be compared with")
+        Path | None,
+        Option(metavar="FILE", help="another model's *-grade-*.json, to be compared with"),
     ] = None,
 ) -> Iterator[str]:
-    settings, read = Settings.from_env(), (file, questions, subset, answers, against)
+    settings = Settings.from_env()
+    read = (file, questions, subset, answers, against)
     if sample and context.info_name != MM_VET.key:
-        raise BadParameter(f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}")
+        raise BadParameter(
+            f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}"
+        )
     if sample and questions:
         raise BadParameter("--sample has questions of its own; leave out --questions")
     whole = own_sample() if sample else LOAD[context.info_name](settings, questions)
@@ -73,13 +98,19 @@ def score(
         baseline = yield from _graded(against, chosen, "unscored")
     if holds_grades(file, ANSWERS):
         if idle := ", ".join(_given(context, _JUDGING)):
-            raise BadParameter(f"{file.name} holds grades, and nothing is left to {idle}; leave it out")
+            raise BadParameter(
+                f"{file.name} holds grades, and nothing is left to {idle}; leave it out"
+            )
         report = yield from _graded(file, chosen, missing, title, answers)
         judges = ", ".join(report.judge.versions)
         yield f"{chosen.name}: grades of {judges} for {len(report.rows):,} questions, runs: {report.runs}."
     else:
         if not judge or answers:
-            problem = "--answers goes with a grade file; leave it out" if judge else "choose a judge with --judge MODEL"
+            problem = (
+                "--answers goes with a grade file; leave it out"
+                if judge
+                else "choose a judge with --judge MODEL"
+            )
             raise BadParameter(f"{file.name} holds answers: {problem}")
         serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
         options = Options(protocol, runs, samples, missing, probe)
@@ -123,7 +154,9 @@ def _drafted(
         )
     spec = yield from serving.spec()
     benchmark = MM_VET_V2 if chosen.benchmark == MM_VET_V2.key else MM_VET
-    report = benchmark.draft(filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title)
+    report = benchmark.draft(
+        filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title
+    )
     yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
     return report, spec
 

@@ -15,7 +15,14 @@ from scoring.benchmarks.choice import ChoiceReport, comparison_csv
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import ChoiceTables, Compared, LetterCount, Level, Node, Success
+from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
+    LetterCount,
+    Level,
+    Node,
+    Success,
+)
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
 from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file, unrecognised
@@ -30,8 +37,12 @@ NoJudge = Annotated[bool, Option("--no-judge", help="rules alone")]
 def score(
     file: File,
     out: progress.Out,
-    benchmark: Annotated[str | None, Option(metavar="NAME", help="recognised from the file without")] = None,
-    protocol: Annotated[str | None, Option(metavar="NAME", help="the benchmark's first without")] = None,
+    benchmark: Annotated[
+        str | None, Option(metavar="NAME", help="recognised from the file without")
+    ] = None,
+    protocol: Annotated[
+        str | None, Option(metavar="NAME", help="the benchmark's first without")
+    ] = None,
     judge: progress.JudgeModel = "",
     no_judge: NoJudge = False,
     base_url: progress.BaseUrl = None,
@@ -66,7 +77,9 @@ def score_choices(
     questions: Annotated[
         Path | None, Option(metavar="FILE", help="the benchmark's own, for a file without options")
     ] = None,
-    against: Annotated[Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")] = None,
+    against: Annotated[
+        Path | None, Option(metavar="FILE", help="another model's, compared by McNemar's test")
+    ] = None,
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     asked = question_file(questions) if questions else None
@@ -76,9 +89,12 @@ def score_choices(
         assert found, "a benchmark that is given takes any file"
         return found, found.report(protocol, title)
 
-    first, second = opened(file, title), opened(against, "") if against else None
+    first = opened(file, title)
+    second = opened(against, "") if against else None
     if second:
-        choice_benchmark(first[1]).comparisons(first[1], second[1])  # refuses other questions before a judge is paid
+        choice_benchmark(first[1]).comparisons(
+            first[1], second[1]
+        )  # refuses other questions before a judge is paid
     report = yield from _judged(*first, judge, serving)
     yield from progress.finished(report, report_lines(report), out, file, questions, against)
     if second:
@@ -104,7 +120,10 @@ def mark(
     title: progress.Title = "",
     dataset: Annotated[Dataset | None, Option(help="recognised from the file without")] = None,
     questions: Annotated[
-        Path | None, Option(metavar="FILE", help="the dataset's own, for a file without answers; needs --dataset")
+        Path | None,
+        Option(
+            metavar="FILE", help="the dataset's own, for a file without answers; needs --dataset"
+        ),
     ] = None,
 ) -> Iterator[str]:
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
@@ -130,7 +149,11 @@ def _serving(
     """Return what reaches the judge for what rules leave open; None: rules alone."""
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
-    return None if no_judge else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes, budget)
+    return (
+        None
+        if no_judge
+        else lambda: progress.CommandJudge(Settings.from_env(), judge, base_url, batch, yes, budget)
+    )
 
 
 def _judged(
@@ -149,12 +172,21 @@ def _judged(
     asked = serving()
     spec = yield from asked.spec()
     yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
-    return (yield from asked.judged(found.benchmark.stamped(report, spec, asked.address.shown), spec))
+    return (
+        yield from asked.judged(found.benchmark.stamped(report, spec, asked.address.shown), spec)
+    )
 
 
 _SHOWN = 20
 _WIDTH = 68
-_DEPTH: dict[Level, int] = {"overall": 0, "L-1": 1, "L-2": 2, "L-3": 3, "meta-task": 1, "subtask": 2}
+_DEPTH: dict[Level, int] = {
+    "overall": 0,
+    "L-1": 1,
+    "L-2": 2,
+    "L-3": 3,
+    "meta-task": 1,
+    "subtask": 2,
+}
 
 
 def report_lines(report: AnyReport) -> Iterator[str]:
@@ -208,7 +240,10 @@ def _tables(tables: Iterable[tuple[str, Sequence[ScoreLine]]]) -> Iterator[str]:
 
 def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
     for scores in tables.splits:
-        for over, tree in (("circular, over questions", scores.circular), ("vanilla, over base rows", scores.vanilla)):
+        for over, tree in (
+            ("circular, over questions", scores.circular),
+            ("vanilla, over base rows", scores.vanilla),
+        ):
             if tree is not None and tree.line.n:
                 partial = "partial, " if tables.partial else ""
                 yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
@@ -227,7 +262,10 @@ def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
                 for line in (overalls.subtasks, overalls.samples, overalls.star):
                     yield _line(f"{name}{line.name}", line)
             yield from (_node(node) for node in scores.tree.children if node.line.n)
-            for name, board in (("By image type", scores.image_types), ("By capability", scores.capabilities)):
+            for name, board in (
+                ("By image type", scores.image_types),
+                ("By capability", scores.capabilities),
+            ):
                 yield f"\n{name}"
                 yield from (_line(line.name, line) for line in board if line.n)
 
@@ -242,7 +280,9 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
         return
     interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
     unscored = (
-        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}" if marks.unscored else ""
+        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
+        if marks.unscored
+        else ""
     )
     yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
 
@@ -250,15 +290,19 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
 def _success(success: Success) -> Iterator[str]:
     if success.n:
         shares = {step: 100 * times / success.n for step, times in success.by_step.items()}
-        yield "\nLetters come from: " + ", ".join(f"{step} {share:.1f}%" for step, share in shares.items())
+        yield "\nLetters come from: " + ", ".join(
+            f"{step} {share:.1f}%" for step, share in shares.items()
+        )
 
 
 def _letters(letters: Sequence[LetterCount]) -> Iterator[str]:
-    predicted, right = sum(one.predicted for one in letters) or 1, sum(one.right for one in letters)
+    predicted = sum(one.predicted for one in letters) or 1
+    right = sum(one.right for one in letters)
     if letters:
         beside = [f" ({one.right / right:.1%})" if right else "" for one in letters]
         shares = (
-            f"{one.letter} {one.predicted / predicted:.1%}{own}" for one, own in zip(letters, beside, strict=True)
+            f"{one.letter} {one.predicted / predicted:.1%}{own}"
+            for one, own in zip(letters, beside, strict=True)
         )
         yield f"Letters predicted{' (right)' if right else ''}: {', '.join(shares)}"
 

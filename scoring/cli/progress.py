@@ -1,7 +1,16 @@
 """Judging on the command line: find the judge, quote the cost, ask for consent, and judge with a progress bar."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
@@ -31,12 +40,20 @@ R = TypeVar("R", bound=AnyReport)
 Lines: TypeAlias = Generator[str, None, T]
 """Lines to print as they become known; returns the result at the end."""
 
-JudgeModel = Annotated[str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")]
-BaseUrl = Annotated[str | None, Option(metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without")]
+JudgeModel = Annotated[
+    str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")
+]
+BaseUrl = Annotated[
+    str | None,
+    Option(metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without"),
+]
 Batch = Annotated[bool, Option("--batch", help="OpenAI's Batch API: half the price, within a day")]
 Yes = Annotated[bool, Option("--yes", help="accept the cost")]
 Dollars = Annotated[
-    float | None, Option("--budget", metavar="DOLLARS", min=0, help="stop there; three times the estimate without")
+    float | None,
+    Option(
+        "--budget", metavar="DOLLARS", min=0, help="stop there; three times the estimate without"
+    ),
 ]
 Out = Annotated[Path, Option(metavar="DIR", callback=output_folder)]
 Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
@@ -70,10 +87,19 @@ class CommandJudge:
     """
 
     def __init__(
-        self, settings: Settings, model: str, base_url: str | None, batch: bool, yes: bool, budget: float | None
+        self,
+        settings: Settings,
+        model: str,
+        base_url: str | None,
+        batch: bool,
+        yes: bool,
+        budget: float | None,
     ) -> None:
         self._budget = budget
-        self._judge, self._model, self._batch, self._yes = settings.judge, model, batch, yes
+        self._judge = settings.judge
+        self._model = model
+        self._batch = batch
+        self._yes = yes
         self._database = Database(settings.database_url)
         self._cache = ReplyCache(self._database)
         self.address = Endpoint(base_url or settings.judge.base_url, settings.judge.key)
@@ -122,7 +148,9 @@ class CommandJudge:
         elif self._budget is not None:
             raise StoppedError(f"{model}: {price}; no --budget can be kept without")
         if self._batch and self._budget is not None and cost.most > most:
-            raise StoppedError(f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}")
+            raise StoppedError(
+                f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}"
+            )
         yield (
             f"{cost.calls:,} calls to {model} at {self.address.shown} ({cost.cached:,} replies are here already): "
             f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
@@ -133,7 +161,9 @@ class CommandJudge:
 
     async def _with_bar(self, spec: JudgeSpec, most: int, work: Callable[..., Awaitable[T]]) -> T:
         """What `work` returns, given the judge, the cache, whom to tell the progress, and an event that stops it."""
-        pace = RateLimits(self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute)
+        pace = RateLimits(
+            self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute
+        )
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
@@ -142,7 +172,9 @@ class CommandJudge:
 
             asked = Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
             if self._batch:
-                asked = BatchJudge(spec, self.address, self._database, self._pictures, tell=bar.write)
+                asked = BatchJudge(
+                    spec, self.address, self._database, self._pictures, tell=bar.write
+                )
             async with asked as judge:
                 return await work(judge, self._cache, tell, asyncio.Event())
 
@@ -150,7 +182,9 @@ class CommandJudge:
         try:
             agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError as error:
-            raise DeclinedError("Nothing was sent: nobody said yes. Give --yes where nobody can.") from error
+            raise DeclinedError(
+                "Nothing was sent: nobody said yes. Give --yes where nobody can."
+            ) from error
         if not agreed:
             raise DeclinedError("Nothing was sent.")
 
@@ -159,13 +193,18 @@ def _asked(calls: Coroutine[None, None, T]) -> T:
     try:
         return asyncio.run(calls)
     except (JudgeError, BudgetError) as error:
-        raise StoppedError(f"{error}\nWhat is judged is kept: give the same command again to go on.") from error
+        raise StoppedError(
+            f"{error}\nWhat is judged is kept: give the same command again to go on."
+        ) from error
 
 
-def finished(report: AnyReport, lines: Iterable[str], folder: Path, *read: Path | None) -> Iterator[str]:
+def finished(
+    report: AnyReport, lines: Iterable[str], folder: Path, *read: Path | None
+) -> Iterator[str]:
     """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
-    kept, ungraded = written(benchmark.files(report), folder, *read), benchmark.ungraded(report)
+    kept = written(benchmark.files(report), folder, *read)
+    ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines

@@ -27,28 +27,48 @@ app = Typer(rich_markup_mode=None)
 
 @app.command("task-map")
 def task_map(
-    adapters: Annotated[Path, Argument(metavar="ADAPTERS", help="a folder with tasks.csv (task, folder, n) and these")],
+    adapters: Annotated[
+        Path,
+        Argument(metavar="ADAPTERS", help="a folder with tasks.csv (task, folder, n) and these"),
+    ],
     out: progress.Out,
-    vector: Annotated[Vector, Option(help="what a cosine is of: B times A, or both as stored")] = "product",
+    vector: Annotated[
+        Vector, Option(help="what a cosine is of: B times A, or both as stored")
+    ] = "product",
     linkage: Annotated[Linkage, Option(help="how far two clusters are")] = "average",
     clusters: Annotated[int, Option(min=2, max=500, help="clusters of the cut")] = CLUSTERS,
     beside: Annotated[
-        Path | None, Option(metavar="FILE", help="distances.csv of another map, to compare with; else the accuracies'")
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="distances.csv of another map, to compare with; else the accuracies'",
+        ),
     ] = None,
 ) -> Iterator[str]:
     """Map the adapters' tasks: distances, clusters, Newick, and a page that shows them."""
     check_unread((out / name for name in FILES), beside)
     other = read_distances(beside, limits=COMMAND_LINE) if beside else None
     found = vector_map(adapters, vector)
-    tree, accuracies = task_tree(found, linkage), paper_accuracies()
+    tree = task_tree(found, linkage)
+    accuracies = paper_accuracies()
     cut = min(clusters, len(tree.tasks))
     files = map_files(found, tree, cut, accuracies)
     addresses = {name: name for name in files}
-    shown = MapPage(accuracies, found, tree, cut, ("Accuracies: the paper's 20.",), other=other, downloads=addresses)
+    shown = MapPage(
+        accuracies,
+        found,
+        tree,
+        cut,
+        ("Accuracies: the paper's 20.",),
+        other=other,
+        downloads=addresses,
+    )
     yield f"{found.source[0].upper()}{found.source[1:]}."
     yield from (f"{notice}." for notice in found.notices)
     yield from _clusters(tree, cut)
-    for (delta, paper), own in zip(published_curve().items(), tau_curve(found, accuracies), strict=True):
+    for (delta, paper), own in zip(
+        published_curve().items(), tau_curve(found, accuracies), strict=True
+    ):
         if own is not None:
             yield f"tau at delta {delta}: {own:.3f} (Table 3: {paper:.2f})"
     if other:
@@ -83,8 +103,13 @@ def _layers(text: str) -> str:
 
 @app.command("task-vectors")
 def task_vectors(
-    base: Annotated[str, Option(metavar="HUB", help="a model of images and text: a folder, or a name on the Hub")],
-    questions: Annotated[Path, Option(metavar="FILE", help="TSV with pictures and right answers: MMT-Bench_VAL.tsv")],
+    base: Annotated[
+        str,
+        Option(metavar="HUB", help="a model of images and text: a folder, or a name on the Hub"),
+    ],
+    questions: Annotated[
+        Path, Option(metavar="FILE", help="TSV with pictures and right answers: MMT-Bench_VAL.tsv")
+    ],
     out: progress.Out,
     revision: Annotated[
         str | None, Option(metavar="COMMIT", help="of a name on the Hub, where it must be given")
@@ -92,17 +117,25 @@ def task_vectors(
     rank: Annotated[int, Option(min=1, max=512)] = 2,
     alpha: Annotated[int, Option(min=1)] = 4,
     dropout: Annotated[float, Option(min=0, max=0.9)] = 0.05,
-    modules: Annotated[str, Option(help="linear layers of the text model, with commas between them")] = MODULES,
-    layers: Annotated[str, Option(callback=_layers, help="numbers of its layers; all without")] = "",
+    modules: Annotated[
+        str, Option(help="linear layers of the text model, with commas between them")
+    ] = MODULES,
+    layers: Annotated[
+        str, Option(callback=_layers, help="numbers of its layers; all without")
+    ] = "",
     rate: Annotated[float, Option(min=0)] = 1e-4,
     epochs: Annotated[int, Option(min=1, max=100)] = 3,
     samples: Annotated[int | None, Option(min=1, help="of each task at most; all without")] = None,
-    seed: Annotated[int, Option(help="of the adapters' first numbers, which all share, and of the order")] = 0,
+    seed: Annotated[
+        int, Option(help="of the adapters' first numbers, which all share, and of the order")
+    ] = 0,
     device: Device = "auto",
 ) -> Iterator[str]:
     """Train a LoRA adapter for each category of a question file; a stopped run goes on where it was."""
     if revision is None and not Path(base).is_dir():
-        raise BadParameter(f"{base} is no folder here; for a name on the Hub, give its commit with --revision")
+        raise BadParameter(
+            f"{base} is no folder here; for a name on the Hub, give its commit with --revision"
+        )
     chosen = TrainingSettings(
         base=str(Path(base).resolve()) if revision is None else base,
         revision=revision,

@@ -19,8 +19,22 @@ from scoring.jobs.submissions import Opponents, SubmissionRequest, Submissions
 from scoring.registry import BENCHMARKS
 from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
-from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine, automatic_board, family_table, played_of, table
-from scoring.visit_bench.matches import Context, MatchReport, Pair, ReferenceUse, steadiness, ungraded
+from scoring.visit_bench.leaderboard import (
+    AutomaticBoard,
+    BoardLine,
+    automatic_board,
+    family_table,
+    played_of,
+    table,
+)
+from scoring.visit_bench.matches import (
+    Context,
+    MatchReport,
+    Pair,
+    ReferenceUse,
+    steadiness,
+    ungraded,
+)
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
@@ -34,18 +48,25 @@ def _opponents(text: str) -> Opponents:
         return text
     if text.isascii() and text.isdigit() and int(text):
         return int(text)
-    raise BadParameter(f"expected all, reference or a number from 1 up, found {text!r}", param_hint="--opponents")
+    raise BadParameter(
+        f"expected all, reference or a number from 1 up, found {text!r}", param_hint="--opponents"
+    )
 
 
 @app.command("visit-bench")
 def compare(
     judge: progress.JudgeModel,
     out: progress.Out,
-    file: Annotated[Path | None, Argument(help="predictions.csv, or any table or JSONL with item keys")] = None,
-    stored: Annotated[
-        str | None, Option(metavar="MODEL", help="the answers that the item bank has of a model, for a file")
+    file: Annotated[
+        Path | None, Argument(help="predictions.csv, or any table or JSONL with item keys")
     ] = None,
-    source: Annotated[str | None, Option(help="whose items, with --stored; the newest without")] = None,
+    stored: Annotated[
+        str | None,
+        Option(metavar="MODEL", help="the answers that the item bank has of a model, for a file"),
+    ] = None,
+    source: Annotated[
+        str | None, Option(help="whose items, with --stored; the newest without")
+    ] = None,
     opponents: Annotated[str, Option(metavar="all|reference|N")] = "all",
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
@@ -54,7 +75,9 @@ def compare(
     reference: Annotated[ReferenceUse, Option(help="what the judge is shown")] = "free",
     protocol: Protocol = "hardened",
     context: Annotated[Context, Option(help="images: a vision judge")] = "captions",
-    title: Annotated[str, Option(metavar="NAME", help="the model's name, where no column has it")] = "",
+    title: Annotated[
+        str, Option(metavar="NAME", help="the model's name, where no column has it")
+    ] = "",
 ) -> Iterator[str]:
     """Have a judge compare a model with its opponents; a complete submission enters the public board."""
     request = SubmissionRequest(_opponents(opponents), protocol, reference, context, title)
@@ -89,14 +112,18 @@ def compare(
             yield f"Private: {'nothing was graded' if nothing else why}."
             boards = boards_of(report)
     yield from _printed(boards)
-    yield progress.written({**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out, file)
+    yield progress.written(
+        {**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out, file
+    )
     if nothing:
         raise progress.NothingGradedError(nothing)
 
 
 @app.command("visit-board")
 def board(
-    file: Annotated[Path, Argument(help="votes or battles in any format that `python -m arena rate` reads")],
+    file: Annotated[
+        Path, Argument(help="votes or battles in any format that `python -m arena rate` reads")
+    ],
     out: progress.Out,
 ) -> Iterator[str]:
     """Compute the board of a file of votes or battles: people's, or one judge's."""
@@ -108,8 +135,12 @@ def board(
         yield from _steady(results(line.row) for line in battles.lines())
     matches = list(played_of(battles))
     if not matches:
-        raise progress.NothingGradedError(f"{file.name}: expected votes, found none; choose the file that holds them")
-    boards = [automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})]
+        raise progress.NothingGradedError(
+            f"{file.name}: expected votes, found none; choose the file that holds them"
+        )
+    boards = [
+        automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})
+    ]
     yield from _printed(boards)
     yield progress.written(_tables(boards), out)
 
@@ -142,7 +173,13 @@ def _public(store: SubmissionStore, report: MatchReport) -> list[AutomaticBoard]
     boards = [
         store.standings(board_key).board
         for board_key in store.board_keys()
-        if (board_key.judging.model, board_key.judging.address, board_key.judging.prompt, board_key.source) == stamp
+        if (
+            board_key.judging.model,
+            board_key.judging.address,
+            board_key.judging.prompt,
+            board_key.source,
+        )
+        == stamp
         and board_key.multi in kinds
     ]
     return sorted(boards, key=lambda board: board.multi)
@@ -154,7 +191,9 @@ def _tables(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
 
 def _one_kind(battles: Battles, file: str) -> None:
     """Raise RowsError for votes that no board may mix: of several judges, or of judges and people."""
-    judges = {voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)}
+    judges = {
+        voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)
+    }
     if len(judges) > 1:
         told = ", ".join(sorted(f"the judge {judge!r}" if judge else "people" for judge in judges))
         raise RowsError(f"holds votes of {told}; a board never mixes them: split the file", file)
@@ -175,7 +214,11 @@ def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
 def _line(line: BoardLine) -> str:
     row = line.row
     elo, rating = (" " if value is None else f"{value:.0f}" for value in (row.elo_median, row.bt))
-    interval = "" if row.bt_low is None or row.bt_high is None else f"{row.bt_low:.0f} to {row.bt_high:.0f}"
+    interval = (
+        ""
+        if row.bt_low is None or row.bt_high is None
+        else f"{row.bt_low:.0f} to {row.bt_high:.0f}"
+    )
     ties = f", {line.reference.ties:,} ties" if line.reference and line.reference.ties else ""
     unscored = f"  {line.unscored:,} unscored" if line.unscored else ""
     shown = f"{row.rank or '':>4}  {row.model:<32} {elo:>5} {rating:>6} {interval:>14} {row.battles:>7,}"

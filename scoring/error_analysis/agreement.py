@@ -44,9 +44,17 @@ def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
     several = [people for people in every if len(people) > 1]
     named = [[{one.main, *one.further} for one in people] for people in several]
     pairs = [bool(one & other) for people in named for one, other in combinations(people, 2)]
-    again = [[of[number].main for number in sorted(of)[:2]] for people in rounds.values() for of in people.values()]
-    used: list[ErrorKey] = [key for key in KEYS if any(key in one for people in named for one in people)]
-    kinds: dict[ErrorKey, Estimate] = {key: alpha([[key in one for one in people] for people in named]) for key in used}
+    again = [
+        [of[number].main for number in sorted(of)[:2]]
+        for people in rounds.values()
+        for of in people.values()
+    ]
+    used: list[ErrorKey] = [
+        key for key in KEYS if any(key in one for people in named for one in people)
+    ]
+    kinds: dict[ErrorKey, Estimate] = {
+        key: alpha([[key in one for one in people] for people in named]) for key in used
+    }
     return LabelAgreement(
         answers=len(several),
         main=alpha([[one.main for one in people] for people in several]),
@@ -62,7 +70,10 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
     Undefined (None) where no unit has two values, or all values are the same.
     """
     paired = [values for values in units if len(values) > 1]
-    kinds = {value: place for place, value in enumerate(dict.fromkeys(value for values in paired for value in values))}
+    kinds = {
+        value: place
+        for place, value in enumerate(dict.fromkeys(value for values in paired for value in values))
+    }
     counts = np.zeros((len(paired), len(kinds)))
     for row, values in enumerate(paired):
         for value in values:
@@ -72,7 +83,9 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
     value = float(_alpha(np.ones((1, len(paired))), counts)[0])
     if len(paired) < LEAST_CONTESTS:
         return Estimate(value, None, None)
-    counts, alike = np.unique(counts, axis=0, return_counts=True)  # units of the same values are drawn as one kind
+    counts, alike = np.unique(
+        counts, axis=0, return_counts=True
+    )  # units of the same values are drawn as one kind
     drawn = np.random.default_rng(0).multinomial(len(paired), alike / len(paired), ROUNDS)
     low, high = percentiles(_alpha(drawn.astype(float), counts))
     return Estimate(value, float(low), float(high))
@@ -82,7 +95,8 @@ def _alpha(weights: Floats, counts: Floats) -> Floats:
     """Alpha of each draw (draws x units) of counts (units x values); 1 where a draw has one value only."""
     size = counts.sum(1)
     apart = (size**2 - (counts**2).sum(1)) / (size - 1)
-    total, values = weights @ size, weights @ counts
+    total = weights @ size
+    values = weights @ counts
     chance = (total**2 - (values**2).sum(1)) / (total - 1)
     return 1 - np.divide(weights @ apart, chance, out=np.zeros(len(weights)), where=chance > 0)
 
@@ -106,7 +120,11 @@ def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQues
     for model, given in labels.items():
         for one in sorted(given, key=lambda label: label.round):
             last[one.item, one.labeller, model] = one
-    doubts = ((item, (model, one)) for (item, _, model), one in last.items() if NO_ERRORS & {one.main, *one.further})
+    doubts = (
+        (item, (model, one))
+        for (item, _, model), one in last.items()
+        if NO_ERRORS & {one.main, *one.further}
+    )
     found = [_doubted(item, given) for item, given in grouped(doubts).items()]
     several = [one for one in found if max(one.people, one.models) >= LEAST_DOUBTS]
     return sorted(several, key=lambda one: (-one.people, -one.models, -one.annotation, one.item))
@@ -114,7 +132,12 @@ def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQues
 
 def _doubted(item: str, given: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
     labels = [one for _, one in given]
-    people, models = {one.labeller for one in labels}, {model for model, _ in given}
-    annotation, right = (sum(key in (one.main, *one.further) for one in labels) for key in ("annotation", "right"))
+    people = {one.labeller for one in labels}
+    models = {model for model, _ in given}
+    annotation, right = (
+        sum(key in (one.main, *one.further) for one in labels) for key in ("annotation", "right")
+    )
     notes = tuple(dict.fromkeys(one.note for one in labels if one.note))
-    return DoubtedQuestion(item, labels[0].group, len(people), len(models), annotation, right, notes)
+    return DoubtedQuestion(
+        item, labels[0].group, len(people), len(models), annotation, right, notes
+    )

@@ -45,7 +45,9 @@ class ErrorComparison(NamedTuple):
 
 def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
     """Compare the main kinds of two models, each with its own labels."""
-    one, other = ({label.item: label.main for label in merged(labels)} for labels in (first, second))
+    one, other = (
+        {label.item: label.main for label in merged(labels)} for labels in (first, second)
+    )
     pairs = [(main, other[item]) for item, main in one.items() if item in other]
     table = np.zeros((len(KEYS), len(KEYS)), int)
     for here, there in pairs:
@@ -57,7 +59,8 @@ def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComp
     }
     corrected = holm([test.p for test in tests.values()])
     kinds: dict[ErrorKey, KindDifference] = {
-        key: KindDifference(test, p) for (key, test), p in zip(tests.items(), corrected, strict=True)
+        key: KindDifference(test, p)
+        for (key, test), p in zip(tests.items(), corrected, strict=True)
     }
     return ErrorComparison(len(pairs), table, bowker(table), kinds)
 

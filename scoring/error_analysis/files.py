@@ -16,7 +16,9 @@ from scoring.report import answer_digest
 Who = Literal["labeller", "proposed_by"]
 """The column that names who says it: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
-_NO_LABELS = "expected people's labels, found proposals (column proposed_by); give them as --proposals"
+_NO_LABELS = (
+    "expected people's labels, found proposals (column proposed_by); give them as --proposals"
+)
 _NO_PROPOSALS = "expected proposals, with the column proposed_by, as `errors propose` writes them"
 DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
 
@@ -55,7 +57,9 @@ class ReadLabels(NamedTuple):
     """Rows without a kind: not labelled yet."""
 
 
-def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who: Who = "labeller") -> ReadLabels:
+def read_labels(
+    path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who: Who = "labeller"
+) -> ReadLabels:
     """Labels of a model's errors, which are answers with their group by item, or what was proposed for them.
 
     Raises RowsError without the columns, and for proposals in place of people's labels.
@@ -76,7 +80,9 @@ def read_labels(path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who:
             kept[place] = label
         if problem:
             wrong.setdefault(problem, []).append(record.row)
-    return ReadLabels(tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty)
+    return ReadLabels(
+        tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty
+    )
 
 
 def named_items(path: Path) -> list[str]:
@@ -84,7 +90,9 @@ def named_items(path: Path) -> list[str]:
     found = []
     for record in read_records(path):
         if "item" not in record.values:
-            raise RowsError("expected the column item, as `errors draw` writes it", path.name, record.row)
+            raise RowsError(
+                "expected the column item, as `errors draw` writes it", path.name, record.row
+            )
         found.append(_plain(record.values["item"]))
     return found
 
@@ -95,30 +103,45 @@ def _cells(record: Record, who: Who, file: str) -> Mapping[str, str]:
             raise RowsError("expected the columns item and main", file, record.row)
     if (who == "proposed_by") != ("proposed_by" in record.values):
         raise RowsError(_NO_PROPOSALS if who == "proposed_by" else _NO_LABELS, file, record.row)
-    return {name: _plain(record.values.get(who if name == "labeller" else name)) for name in COLUMNS}
+    return {
+        name: _plain(record.values.get(who if name == "labeller" else name)) for name in COLUMNS
+    }
 
 
 def _plain(value: object) -> str:
     """A cell as text: a list of kinds parted by blanks, and no apostrophe that `safe_cell` put before it."""
-    return plain_cell(" ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip())
+    return plain_cell(
+        " ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()
+    )
 
 
 def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, str]]) -> str:
-    unknown = [kind for kind in (cells["main"], *cells["further"].split()) if kind not in ERROR_KINDS]
+    unknown = [
+        kind for kind in (cells["main"], *cells["further"].split()) if kind not in ERROR_KINDS
+    ]
     if unknown:
         return f"{unknown[0][:40]!r} is none of the kinds {', '.join(ERROR_KINDS)}"
     if cells["item"] not in errors:
         return "it is none of the wrong answers of this file"
-    if cells["answer_sha256"] and cells["answer_sha256"] != answer_digest(errors[cells["item"]][0].answer):
+    if cells["answer_sha256"] and cells["answer_sha256"] != answer_digest(
+        errors[cells["item"]][0].answer
+    ):
         return "the label is of another answer: answer_sha256 differs"
-    return "" if cells["round"] in ("", "1", "2") else "a round is 1, or 2 for the same person's second time"
+    return (
+        ""
+        if cells["round"] in ("", "1", "2")
+        else "a round is 1, or 2 for the same person's second time"
+    )
 
 
 def _label(cells: Mapping[str, str], group: str) -> Label:
-    main, further = _key(cells["main"]), set(cells["further"].split())
+    main = _key(cells["main"])
+    further = set(cells["further"].split())
     more: tuple[ErrorKey, ...] = tuple(key for key in ERROR_KINDS if key in further and key != main)
     number = int(cells["round"] or 1)
-    return Label(cells["item"], group, cells["labeller"] or "unnamed", main, more, cells["note"], number)
+    return Label(
+        cells["item"], group, cells["labeller"] or "unnamed", main, more, cells["note"], number
+    )
 
 
 def _key(text: str) -> ErrorKey:

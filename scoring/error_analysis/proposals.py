@@ -33,14 +33,22 @@ WRONG_KIND = 1.0
 _REPLY_TOKENS = 300
 _REMINDER = "\nReply with the JSON object alone."
 _PROMPT = prompt_text("error_kind.txt").format(
-    kinds="\n".join(f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()),
-    order="\n".join(f"{place}. {asked} {key}" for place, (asked, key) in enumerate(DECISION_ORDER, 1)),
+    kinds="\n".join(
+        f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()
+    ),
+    order="\n".join(
+        f"{place}. {asked} {key}" for place, (asked, key) in enumerate(DECISION_ORDER, 1)
+    ),
 )
 _KINDS = {"type": "string", "enum": KEYS}
 _SCHEMA = json.dumps(
     {
         "type": "object",
-        "properties": {"main": _KINDS, "further": {"type": "array", "items": _KINDS}, "evidence": {"type": "string"}},
+        "properties": {
+            "main": _KINDS,
+            "further": {"type": "array", "items": _KINDS},
+            "evidence": {"type": "string"},
+        },
         "required": ["main", "further", "evidence"],
         "additionalProperties": False,
     }
@@ -71,22 +79,33 @@ class Proposed(NamedTuple):
 
 def by_rules(error: ScoredAnswer, group: str) -> Label | None:
     """The kind that an answer's text alone tells; None if it tells none."""
-    main: ErrorKey | None = "instruction" if not error.answer.strip() else "refuse" if refuses(error.answer) else None
+    main: ErrorKey | None = (
+        "instruction" if not error.answer.strip() else "refuse" if refuses(error.answer) else None
+    )
     return main and Label(error.id, group, RULES, main)
 
 
-def proposal_task(error: ScoredAnswer, group: str, pictures: tuple[ShownImage, ...], spec: JudgeSpec) -> Task[Proposed]:
+def proposal_task(
+    error: ScoredAnswer, group: str, pictures: tuple[ShownImage, ...], spec: JudgeSpec
+) -> Task[Proposed]:
     """The task of asking a judge about one answer with its pictures."""
 
     def asking() -> Generator[Ask, Reply, Proposed]:
         told = _fenced(error)
         for text in (told, told + _REMINDER):
             messages = (Message("system", _PROMPT), Message("user", text, pictures))
-            reply = yield Ask(messages, 0.0, _REPLY_TOKENS, schema=_SCHEMA if spec.json_schema else None)
+            reply = yield Ask(
+                messages, 0.0, _REPLY_TOKENS, schema=_SCHEMA if spec.json_schema else None
+            )
             if said := _read(reply.texts[0]):
-                main, others = said["main"], said.get("further") or []
-                further: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key in others and key != main)
-                return Proposed(error.id, Label(error.id, group, spec.model, main, further, said["evidence"]))
+                main = said["main"]
+                others = said.get("further") or []
+                further: tuple[ErrorKey, ...] = tuple(
+                    key for key in KEYS if key in others and key != main
+                )
+                return Proposed(
+                    error.id, Label(error.id, group, spec.model, main, further, said["evidence"])
+                )
         return Proposed(error.id, None, "the judge's reply names no kind")
 
     return Task(0, asking, lambda reason: Proposed(error.id, None, reason), name=error.id)
@@ -130,7 +149,9 @@ def confusion(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Confus
     return Confusion(table, kappa(pairs))
 
 
-def corrected_shares(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Mapping[ErrorKey, CorrectedMean]:
+def corrected_shares(
+    labels: Iterable[Label], proposals: Mapping[str, Label]
+) -> Mapping[ErrorKey, CorrectedMean]:
     """The share of each kind that people would name among all answers with a proposal.
 
     Raises LabelsError below LEAST_LABELS labels of such answers: a judge's shares alone are no shares.
@@ -147,6 +168,8 @@ def corrected_shares(labels: Iterable[Label], proposals: Mapping[str, Label]) ->
     def corrected(key: ErrorKey) -> CorrectedMean:
         scores = np.array([proposals[item].main == key for item in items], float)
         marks = np.array([told[items[place]] == key for place in marked], float)
-        return corrected_mean(MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=WRONG_KIND)
+        return corrected_mean(
+            MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=WRONG_KIND
+        )
 
     return {key: corrected(key) for key in KEYS}

@@ -10,7 +10,13 @@ from scoring.error_analysis.types import ErrorKey
 from scoring.report import DATA
 
 PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
-    "GPT-4V": {"perception": 0.51, "reasoning": 0.0994, "capability": 0.19, "refuse": 0.0611, "instruction": 0.0299},
+    "GPT-4V": {
+        "perception": 0.51,
+        "reasoning": 0.0994,
+        "capability": 0.19,
+        "refuse": 0.0611,
+        "instruction": 0.0299,
+    },
     "GeminiProVision": {"perception": 0.769, "reasoning": 0.104, "instruction": 0.0114},
     "InternVL-Chat": {"perception": 0.672, "reasoning": 0.148, "instruction": 0.0664},
 }
@@ -26,7 +32,9 @@ def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
     for record in read_records(DATA / "mmt_bench_error_cases.csv"):
         for model in CASE_MODELS:
             kind = str(record.values[model])
-            found[str(record.values["figure"]), model] = kind if kind in get_args(ErrorKey) else None
+            found[str(record.values["figure"]), model] = (
+                kind if kind in get_args(ErrorKey) else None
+            )
     return found
 
 
@@ -45,8 +53,12 @@ class Exam(NamedTuple):
 
 def exam(given: Mapping[tuple[str, str], ErrorKey]) -> Exam:
     """Compare labels, by figure and model, with those of Table A11; cases without an error are not asked."""
-    truth: dict[tuple[str, str], ErrorKey] = {case: kind for case, kind in error_cases().items() if kind is not None}
-    pairs: list[tuple[ErrorKey, ErrorKey]] = [(kind, given[case]) for case, kind in truth.items() if case in given]
+    truth: dict[tuple[str, str], ErrorKey] = {
+        case: kind for case, kind in error_cases().items() if kind is not None
+    }
+    pairs: list[tuple[ErrorKey, ErrorKey]] = [
+        (kind, given[case]) for case, kind in truth.items() if case in given
+    ]
     right = sum(kind == said for kind, said in pairs)
     often = Counter(truth.values()).most_common(1)[0][1]
     return Exam(len(truth), right, len(truth) - len(pairs), kappa(pairs), often)

@@ -50,8 +50,14 @@ class DrawnError(NamedTuple):
 def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
     """The wrong answers by group. An unscored answer, and one whose score was assigned, is no error of the model."""
     scored = [(one, one.score) for one in answers if one.score is not None and not one.assigned]
-    wrong = grouped((one.subtask or ", ".join(one.groups), one) for one, score in scored if score <= WRONG_AT_MOST)
-    return KnownErrors(wrong, len(scored), sum(score for _, score in scored) / len(scored) if scored else None)
+    wrong = grouped(
+        (one.subtask or ", ".join(one.groups), one)
+        for one, score in scored
+        if score <= WRONG_AT_MOST
+    )
+    return KnownErrors(
+        wrong, len(scored), sum(score for _, score in scored) / len(scored) if scored else None
+    )
 
 
 def draw(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:
@@ -60,7 +66,10 @@ def draw(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnEr
     for group, wrong in known.by_group.items():
         ordered = sorted((_place(seed, group, one.id), one) for one in wrong)
         chance = min(1.0, k / len(wrong))
-        found += [(rank, place, DrawnError(one, group, chance)) for rank, (place, one) in enumerate(ordered[:k])]
+        found += [
+            (rank, place, DrawnError(one, group, chance))
+            for rank, (place, one) in enumerate(ordered[:k])
+        ]
     return tuple(drawn for *_, drawn in sorted(found, key=lambda one: one[:2]))
 
 

@@ -78,7 +78,9 @@ def _merged(people: Sequence[Label]) -> Label:
     last = next(one for one in reversed(people) if votes[one.main] == most)
     named = Counter(key for one in people for key in {one.main, *one.further})
     return last._replace(
-        further=tuple(k for k in KEYS if k != last.main and k in named and 2 * named[k] >= len(people))
+        further=tuple(
+            k for k in KEYS if k != last.main and k in named and 2 * named[k] >= len(people)
+        )
     )
 
 
@@ -95,10 +97,14 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
             )
     n = np.array([row.total() for row in counts.values()], float)
     of = np.array([sizes[group] for group in counts], float)
-    hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(-1, len(KEYS))
-    sample, weighted = _of_sample(one_each), _weighted(hits, n, of)
+    hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(
+        -1, len(KEYS)
+    )
+    sample = _of_sample(one_each)
+    weighted = _weighted(hits, n, of)
     found: dict[ErrorKey, KindShare] = {
-        key: KindShare(key, sample[key], Interval(*weighted[place])) for place, key in enumerate(KEYS)
+        key: KindShare(key, sample[key], Interval(*weighted[place]))
+        for place, key in enumerate(KEYS)
     }
     return ErrorShares(found, len(one_each), sum(sizes.values()), int(of.sum()))
 
@@ -134,8 +140,11 @@ def _weighted(hits: Floats, n: Floats, of: Floats) -> list[tuple[float, float, f
         return [(share, share, share) for share in value.tolist()]
     told = np.minimum(hits.sum(0), n.sum() - hits.sum(0))
     plain = np.where(told > 0, value * (1 - value), 1)
-    inside = spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)  # of groups, over p (1 - p)
-    variance, squares = inside.sum(0), (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
+    inside = (
+        spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)
+    )  # of groups, over p (1 - p)
+    variance = inside.sum(0)
+    squares = (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
     reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
     size = 1 / variance / reach**2
     low, high = wilson(value * size, size)
@@ -168,7 +177,8 @@ def without_annotation_errors(found: ErrorShares, known: KnownErrors) -> ScoreBo
     if known.mean is None:
         return None
     wrong = [one.score or 0.0 for group in known.by_group.values() for one in group]
-    points, lost = known.mean * known.scored, sum(wrong) / len(wrong) if wrong else 0.0
+    points = known.mean * known.scored
+    lost = sum(wrong) / len(wrong) if wrong else 0.0
 
     def dropped(share: float) -> float:
         number = share * found.covered

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
-ErrorKey = Literal["perception", "reasoning", "knowledge", "capability", "refuse", "instruction", "annotation", "right"]
+ErrorKey = Literal[
+    "perception",
+    "reasoning",
+    "knowledge",
+    "capability",
+    "refuse",
+    "instruction",
+    "annotation",
+    "right",
+]
 """In the order of the label screen's keys, 1 to 8."""
 NO_ERRORS: frozenset[ErrorKey] = frozenset({"annotation", "right"})
 """Kinds that say that the model did not err: the question or how it was scored did."""

@@ -59,7 +59,9 @@ class ReportPictures:
     """Pictures of reports; files are read one at a time, beside the scoring."""
 
     def __init__(self, database: Database, jobs: Jobs, uploads: UploadStore) -> None:
-        self._database, self._jobs, self._uploads = database, jobs, uploads
+        self._database = database
+        self._jobs = jobs
+        self._uploads = uploads
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
@@ -70,12 +72,20 @@ class ReportPictures:
         """
         if not isinstance(BENCHMARKS[job.benchmark], FileBenchmark):
             return
-        arrived, kept = self._uploads.latest(job.owner, job.file), self.of(job.link)
+        arrived = self._uploads.latest(job.owner, job.file)
+        kept = self.of(job.link)
         wanted = [one for one in labelled[:MOST_LABELLED] if one.id not in kept]
         is_known = not wanted if labelled else kept
-        if arrived is None or job.link in self._waiting or len(self._waiting) >= _MOST_WAITING or is_known:
+        if (
+            arrived is None
+            or job.link in self._waiting
+            or len(self._waiting) >= _MOST_WAITING
+            or is_known
+        ):
             return
-        self._waiting[job.link] = reading = self._reader.submit(self._keep, job.link, arrived, wanted)
+        self._waiting[job.link] = reading = self._reader.submit(
+            self._keep, job.link, arrived, wanted
+        )
         reading.add_done_callback(lambda _: self._waiting.pop(job.link, None))
 
     def stop(self) -> None:
@@ -86,13 +96,17 @@ class ReportPictures:
         if waiting := self._waiting.get(link):
             with suppress(TooLateError):
                 waiting.result(_PATIENCE_SECONDS)
-        query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(REPORT_PICTURE.c.link == link)
+        query = select(REPORT_PICTURE.c.question, REPORT_PICTURE.c.number).where(
+            REPORT_PICTURE.c.link == link
+        )
         with self._database.read() as connection:
             return grouped(connection.execute(query.order_by(REPORT_PICTURE.c.number)))
 
     def picture(self, link: str, number: int) -> bytes | None:
         """Return a picture of the report under this link; None if that has no such picture."""
-        query = select(REPORT_PICTURE.c.data).where(REPORT_PICTURE.c.link == link, REPORT_PICTURE.c.number == number)
+        query = select(REPORT_PICTURE.c.data).where(
+            REPORT_PICTURE.c.link == link, REPORT_PICTURE.c.number == number
+        )
         with self._database.read() as connection:
             return connection.scalar(query)
 
@@ -103,12 +117,16 @@ class ReportPictures:
                 answers = BENCHMARKS[report.benchmark].scored_answers(report)
                 shown = wanted or wrong_answers(answers)
                 found = file_pictures(arrived.path, arrived.name, answers, shown)
-                self._insert(link, [(question, scaled_picture(one.data, WIDTH)) for question, one in found])
+                self._insert(
+                    link, [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
+                )
         except (RowsError, OSError, DatabaseError) as error:
             log.info("the pictures of a report were not read: %s", error)
 
     def _insert(self, link: str, found: Sequence[tuple[str, bytes]]) -> None:
-        last = select(func.coalesce(func.max(REPORT_PICTURE.c.number), 0)).where(REPORT_PICTURE.c.link == link)
+        last = select(func.coalesce(func.max(REPORT_PICTURE.c.number), 0)).where(
+            REPORT_PICTURE.c.link == link
+        )
         with self._database.write() as connection:  # its owner may have deleted it meanwhile
             if found and connection.scalar(select(JOB.c.link).where(JOB.c.link == link)):
                 first = connection.execute(last).scalar_one() + 1
@@ -128,7 +146,11 @@ def file_pictures(
     shown = {one.id: rows[one.id] for one in wanted if one.id in rows}
     cells = _cells(path, name, set(shown.values())) if shown else {}
     others = {id: str(cells.get(row)).strip() for id, row in shown.items()}
-    meant = {id: rows[other] for id, other in others.items() if _REFERENCE.fullmatch(other) and other in rows}
+    meant = {
+        id: rows[other]
+        for id, other in others.items()
+        if _REFERENCE.fullmatch(other) and other in rows
+    }
     shown |= meant
     if missing := set(meant.values()) - cells.keys():
         cells |= _cells(path, name, missing)

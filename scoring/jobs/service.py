@@ -20,7 +20,14 @@ from scoring.benchmarks.mm_vet import MMVet, Options
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
-from scoring.benchmarks.predictions import Layout, Upload, UploadError, fill, notices, read_predictions
+from scoring.benchmarks.predictions import (
+    Layout,
+    Upload,
+    UploadError,
+    fill,
+    notices,
+    read_predictions,
+)
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -107,14 +114,19 @@ class JobService:
 
     def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
         """A file of free answers beside the questions of a name, else the first that it answers any of."""
-        arrived, names = self.upload_store.find(owner, token), self.sets_of(benchmark)
+        arrived = self.upload_store.find(owner, token)
+        names = self.sets_of(benchmark)
         names = [str(questions)] if questions in names else names
         if holds_grades(arrived.path, name=arrived.name):
             file = read_grades(arrived.path, name=arrived.name)
-            judges, title = ", ".join(file.judges), file.upload.title
+            judges = ", ".join(file.judges)
+            title = file.upload.title
             told = f"grades of {judges} for {plural(len(file.grades), 'question')}, runs: {file.runs}; needs no judge"
             return Recognised(benchmark, title, (told,), (), True, questions=names[0])
-        uploads = ((name, read_predictions(arrived.path, self._questions(name), name=arrived.name)) for name in names)
+        uploads = (
+            (name, read_predictions(arrived.path, self._questions(name), name=arrived.name))
+            for name in names
+        )
         found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
         return next((one for one in found if one.scorable), found[0])
 
@@ -138,7 +150,11 @@ class JobService:
 
     def sets_of(self, benchmark: str) -> list[str]:
         """The names of a benchmark's question sets. Raises JobServiceError without any."""
-        names = [name for name, questions in self.question_sets.items() if questions.benchmark == benchmark]
+        names = [
+            name
+            for name, questions in self.question_sets.items()
+            if questions.benchmark == benchmark
+        ]
         if not names:
             raise JobServiceError(
                 f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server. Ask its "
@@ -152,36 +168,59 @@ class JobService:
         arrived = self.upload_store.find(owner, token)
         return holds_grades(arrived.path, name=arrived.name)
 
-    def report_grades(self, owner: str, token: str, questions: str, options: Options, title: str) -> Job:
+    def report_grades(
+        self, owner: str, token: str, questions: str, options: Options, title: str
+    ) -> Job:
         """Store the report of a file of grades, as a finished job."""
-        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        arrived = self.upload_store.find(owner, token)
+        chosen = self._questions(questions)
         file = read_grades(arrived.path, name=arrived.name)
-        return self.jobs.add_done(owner, graded_report(file, chosen, options.missing, title), arrived.network)
+        return self.jobs.add_done(
+            owner, graded_report(file, chosen, options.missing, title), arrived.network
+        )
 
-    def answers(self, owner: str, token: str, questions: str, options: Options, title: str) -> Draft:
+    def answers(
+        self, owner: str, token: str, questions: str, options: Options, title: str
+    ) -> Draft:
         """Draft of a file of answers to a question set."""
-        arrived, chosen = self.upload_store.find(owner, token), self._questions(questions)
+        arrived = self.upload_store.find(owner, token)
+        chosen = self._questions(questions)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
-        mm_vet, shown = BENCHMARKS[chosen.benchmark], title.strip()[:120] or upload.title
+        mm_vet = BENCHMARKS[chosen.benchmark]
+        shown = title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
-        return lambda spec, address: mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
+        return lambda spec, address: mm_vet.draft(
+            filled, chosen, options, spec, address, arrived.name, shown
+        )
 
     def recognise(
-        self, owner: str, token: str, benchmark: str | None = None, waits: Callable[[], bool] = lambda: True
+        self,
+        owner: str,
+        token: str,
+        benchmark: str | None = None,
+        waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
         arrived = self.upload_store.find(owner, token)
-        if benchmark == "visit-bench" or (benchmark is None and is_submission(arrived.path, arrived.name)):
+        if benchmark == "visit-bench" or (
+            benchmark is None and is_submission(arrived.path, arrived.name)
+        ):
             return self._submission(owner, token)
         found = None
         if benchmark not in FREE_ANSWERS:
             found = open_upload(
-                arrived.path, name=arrived.name, benchmark=benchmark, wanted=lambda: arrived.path.exists() and waits()
+                arrived.path,
+                name=arrived.name,
+                benchmark=benchmark,
+                wanted=lambda: arrived.path.exists() and waits(),
             )
         if found is None:
-            return Recognised(benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True)
-        problems, kept = found.problems, islice(found.file.rows, LOOKED_AT)
+            return Recognised(
+                benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
+            )
+        problems = found.problems
+        kept = islice(found.file.rows, LOOKED_AT)
         scorable = not any(problem.blocks == "scoring" for problem in problems)
         rows = tuple(map(found.benchmark.look, kept))
         return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
@@ -190,10 +229,14 @@ class JobService:
         """Draft of a file's matches with the models of the item bank."""
         arrived = self.upload_store.find(owner, token)
         file = read_submission(arrived.path, name=arrived.name)
-        return lambda spec, address: self.submissions.draft(owner, file, request, spec.model, address).report
+        return lambda spec, address: (
+            self.submissions.draft(owner, file, request, spec.model, address).report
+        )
 
     def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
-        return lambda spec, address: self.submissions.draft_stored(*stored, request, spec.model, address).report
+        return lambda spec, address: (
+            self.submissions.draft_stored(*stored, request, spec.model, address).report
+        )
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
@@ -204,9 +247,13 @@ class JobService:
         self.pictures.soon(job)
         return job
 
-    def whole_file(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Draft:
+    def whole_file(
+        self, owner: str, token: str, benchmark: str, protocol: str, title: str
+    ) -> Draft:
         """Draft of all that the rules leave open in a file."""
-        return self._rest(self._opened(self.upload_store.find(owner, token), benchmark).report(protocol, title))
+        return self._rest(
+            self._opened(self.upload_store.find(owner, token), benchmark).report(protocol, title)
+        )
 
     def delete(self, owner: str, link: str) -> None:
         job = self.jobs.delete(owner, link)
@@ -222,8 +269,13 @@ class JobService:
 
     def rest(self, owner: str, link: str) -> Draft:
         """Draft of what the rules left open in a report."""
-        job, report = self.jobs.find(link), self.jobs.report(link)
-        ruled = job is not None and job.owner == owner and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        job = self.jobs.find(link)
+        report = self.jobs.report(link)
+        ruled = (
+            job is not None
+            and job.owner == owner
+            and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        )
         if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
         return self._rest(report)
@@ -238,13 +290,17 @@ class JobService:
         found = self.jobs.draft(job.link)
         if found is None:
             return []
-        (draft, spec), benchmark = found, BENCHMARKS[job.benchmark]
-        tasks, whose = benchmark.tasks(draft, spec)[:FIRST_GRADES], job.owner if job.own_key else None
+        (draft, spec) = found
+        benchmark = BENCHMARKS[job.benchmark]
+        tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
+        whose = job.owner if job.own_key else None
         known = known_outcomes(tasks, spec, job.address, whose, self.cache)
         return [(name, benchmark.outcome_text(outcome)) for name, outcome in known]
 
     def _opened(self, arrived: StoredUpload, benchmark: str) -> OpenedFile:
-        found = open_upload(arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists)
+        found = open_upload(
+            arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists
+        )
         assert found, "a benchmark that is given takes any file"
         return found
 
@@ -256,20 +312,31 @@ class JobService:
         with suppress(UploadError):
             lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         kept = file.entries[:LOOKED_AT]
-        rows = tuple(AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept)
+        rows = tuple(
+            AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept
+        )
         return Recognised("visit-bench", file.model, lines, (), True, rows)
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
         """What judging a draft costs; no price where the judge is not known."""
-        spec, shown, whose = _UNNAMED, "", owner
+        spec = _UNNAMED
+        shown = ""
+        whose = owner
         if judge is not None:
-            found = known(judge.model, judge.address, self.jobs) or replace(_UNNAMED, model=judge.model)
-            spec, shown = with_price(found, self.prices), judge.address.shown
+            found = known(judge.model, judge.address, self.jobs) or replace(
+                _UNNAMED, model=judge.model
+            )
+            spec = with_price(found, self.prices)
+            shown = judge.address.shown
         elif self.operator is not None:
-            spec, shown, whose = self.operator.spec, self.operator.address.shown, None
+            spec = self.operator.spec
+            shown = self.operator.address.shown
+            whose = None
         return quote(draft(spec, shown), spec, shown and whose, self.cache)
 
-    def quote(self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None) -> Job:
+    def quote(
+        self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
+    ) -> Job:
         """Keep a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge)
         report = draft(spec, address.shown)
@@ -280,7 +347,9 @@ class JobService:
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
                 "Choose fewer runs or opponents, samples of one call, or your own key"
             )
-        return self.jobs.create(owner, report, spec, cost, own_key=judge is not None, network=network)
+        return self.jobs.create(
+            owner, report, spec, cost, own_key=judge is not None, network=network
+        )
 
     def over(self, cost: Quote) -> bool:
         """Whether a job costs more than the operator pays for one."""
@@ -294,7 +363,9 @@ class JobService:
             return str(error)
         return ""
 
-    def start(self, owner: str, link: str, address: Endpoint | None, network: str | None = None) -> None:
+    def start(
+        self, owner: str, link: str, address: Endpoint | None, network: str | None = None
+    ) -> None:
         """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
         self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
 
@@ -317,8 +388,12 @@ class JobService:
                 raise JobServiceError(f"Give your judge's {lacks}, above, and press again")
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
-                raise JobServiceError(f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again")
-            return own.address, with_price(spec or asyncio.run(probe(own.address, own.model)), self.prices)
+                raise JobServiceError(
+                    f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again"
+                )
+            return own.address, with_price(
+                spec or asyncio.run(probe(own.address, own.model)), self.prices
+            )
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         self._lent(owner)
@@ -330,7 +405,9 @@ def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
     return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
 
 
-def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]) -> Operator | None:
+def operators_judge(
+    settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]
+) -> Operator | None:
     """Return the operator's judge, None if none is set. Raises SettingError."""
     if not settings.model:
         return None
@@ -339,7 +416,9 @@ def operators_judge(settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Pr
         spec = known(settings.model, address, jobs) or asyncio.run(probe(address, settings.model))
         spec = with_price(spec, prices)
     except (EndpointError, JudgeError) as error:
-        raise SettingError(f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}") from error
+        raise SettingError(
+            f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}"
+        ) from error
     if spec.price is None:
         raise SettingError(
             f"the price of JUDGE_MODEL {settings.model!r} is not known; add it to a CSV and name it in JUDGE_PRICES"

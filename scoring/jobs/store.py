@@ -54,7 +54,10 @@ JOB = Table(
     METADATA,
     Field("link", Text, primary_key=True),
     Field("owner", Text, nullable=False, index=True),
-    *(Field(name, Text, nullable=False) for name in ("draft", "benchmark", "protocol", "title", "file")),
+    *(
+        Field(name, Text, nullable=False)
+        for name in ("draft", "benchmark", "protocol", "title", "file")
+    ),
     *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
     Field("quote", Text, nullable=False),
@@ -156,22 +159,38 @@ class Jobs:
         self._days = NetworkDays(database)
 
     def create(
-        self, owner: str, draft: AnyReport, spec: JudgeSpec, quote: Quote, own_key: bool, network: str | None = None
+        self,
+        owner: str,
+        draft: AnyReport,
+        spec: JudgeSpec,
+        quote: Quote,
+        own_key: bool,
+        network: str | None = None,
     ) -> Job:
         """Keep a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
         if spec.price is None and not own_key:
-            raise JobError(f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES")
+            raise JobError(
+                f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES"
+            )
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
             connection.execute(delete(JOB).where(JOB.c.state == "quoted", JOB.c.owner == owner))
-            if connection.execute(select(func.count()).where(unfinished)).scalar_one() >= MOST_OF_OWNER:
+            if (
+                connection.execute(select(func.count()).where(unfinished)).scalar_one()
+                >= MOST_OF_OWNER
+            ):
                 raise JobError(
                     f"You keep {MOST_OF_OWNER} jobs without a report here, the most for one person; delete one first"
                 )
             self._count(connection, network, "quotes", "quotes")
             code = self._days.code(connection, network, "quotes") if network else None
-            kept = {"state": "quoted", "network": code, "draft": record_json(draft), "spec": record_json(spec)}
+            kept = {
+                "state": "quoted",
+                "network": code,
+                "draft": record_json(draft),
+                "spec": record_json(spec),
+            }
             return self._insert(connection, owner, draft, quote, own_key=own_key, **kept)
 
     def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
@@ -180,8 +199,15 @@ class Jobs:
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
         digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
-        ended = {"draft": "", "report": record_json(report), "finished": now(), "score": score_text(report)}
-        free = Quote(grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None)
+        ended = {
+            "draft": "",
+            "report": record_json(report),
+            "finished": now(),
+            "score": score_text(report),
+        }
+        free = Quote(
+            grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
+        )
         mine = and_(JOB.c.owner == owner, _FREE)
         same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
         with self._database.write() as connection:
@@ -189,9 +215,13 @@ class Jobs:
             if link := connection.scalar(same):
                 return self._change(connection, link, finished=now())
             if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
-                raise JobError(f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first")
+                raise JobError(
+                    f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first"
+                )
             self._count(connection, network, "reports", "free reports")
-            job = self._insert(connection, owner, report, free, state="done", spec="", own_key=False, **ended)
+            job = self._insert(
+                connection, owner, report, free, state="done", spec="", own_key=False, **ended
+            )
             connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
             return job
 
@@ -209,10 +239,14 @@ class Jobs:
                 raise JobError(f"{job.title!r} is judged with your own key; give it to go on")
             active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
             if other := connection.scalar(select(JOB.c.title).where(active)):
-                raise JobError(f"Your job {other!r} is under way; wait until it is done, or cancel it")
+                raise JobError(
+                    f"Your job {other!r} is under way; wait until it is done, or cancel it"
+                )
             queued = {"state": "waiting", "problem": "", "queued": now()}
             payer = {} if job.own_key else {"network": network}
-            return self._change(connection, link, **queued, **payer, **self._held_by(connection, holder))
+            return self._change(
+                connection, link, **queued, **payer, **self._held_by(connection, holder)
+            )
 
     def cancel(self, owner: str, link: str) -> Job:
         """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
@@ -220,7 +254,9 @@ class Jobs:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
             if job.state not in _ACTIVE:
-                raise JobError(f"{job.title!r} is {job.state}; only a job under way can be cancelled")
+                raise JobError(
+                    f"{job.title!r} is {job.state}; only a job under way can be cancelled"
+                )
             return self._change(connection, link, state="cancelled", **_HELD_BY_NOBODY)
 
     def delete(self, owner: str, link: str) -> Job:
@@ -236,7 +272,9 @@ class Jobs:
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             if job.state != "done":
-                raise JobError(f"{job.title!r} is {job.state}; only a finished report can be published")
+                raise JobError(
+                    f"{job.title!r} is {job.state}; only a finished report can be published"
+                )
             return self._change(connection, link, published=published)
 
     def sweep(self) -> int:
@@ -257,7 +295,9 @@ class Jobs:
             return connection.scalar(select(func.min(JOB.c.created)).where(JOB.c.owner == owner))
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        query = (
+            select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        )
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
@@ -265,7 +305,9 @@ class Jobs:
         """Return published reports of a benchmark, the newest first; of more than `most`, owners take turns."""
         newest = (JOB.c.finished.desc(), JOB.c.link)
         of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=newest)
-        chosen = select(JOB.c.link).where(JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark)
+        chosen = select(JOB.c.link).where(
+            JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark
+        )
         chosen = chosen.order_by(of_owner, *newest).limit(most)
         with self._database.read() as connection:
             query = select(*_SHOWN).where(JOB.c.link.in_(chosen)).order_by(*newest)
@@ -279,23 +321,35 @@ class Jobs:
 
     def waiting(self) -> int:
         with self._database.read() as connection:
-            return connection.execute(select(func.count()).where(JOB.c.state == "waiting")).scalar_one()
+            return connection.execute(
+                select(func.count()).where(JOB.c.state == "waiting")
+            ).scalar_one()
 
     def report(self, link: str) -> AnyReport | None:
         """Return the report under a link, whoever asks; None if there is none (yet)."""
         with self._database.read() as connection:
-            row = connection.execute(select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)).one_or_none()
+            row = connection.execute(
+                select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)
+            ).one_or_none()
         return _parsed(row.benchmark, row.report) if row and row.report else None
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
         with self._database.read() as connection:
-            row = connection.execute(select(JOB.c.benchmark, JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)).first()
-        return (_parsed(row.benchmark, row.draft), read_record(JudgeSpec, row.spec)) if row and row.draft else None
+            row = connection.execute(
+                select(JOB.c.benchmark, JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)
+            ).first()
+        return (
+            (_parsed(row.benchmark, row.draft), read_record(JudgeSpec, row.spec))
+            if row and row.draft
+            else None
+        )
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
-        whose = JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
+        whose = (
+            JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
+        )
         query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, whose)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
@@ -303,28 +357,44 @@ class Jobs:
 
     # Calls by servers
 
-    def take(self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True) -> Claim | None:
+    def take(
+        self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True
+    ) -> Claim | None:
         """Claim the job that has waited longest, or one whose server died: of those with these keys, or `lent` ones.
 
         Of own-key jobs, a network has one that is `busy`: its others wait.
         """
         other = JOB.alias()
-        theirs = select(other.c.network).where(other.c.own_key, other.c.link.in_(busy), other.c.network.is_not(None))
-        own = (JOB.c.holder == holder) & JOB.c.link.in_(keys) & func.coalesce(JOB.c.network, "").not_in(theirs)
+        theirs = select(other.c.network).where(
+            other.c.own_key, other.c.link.in_(busy), other.c.network.is_not(None)
+        )
+        own = (
+            (JOB.c.holder == holder)
+            & JOB.c.link.in_(keys)
+            & func.coalesce(JOB.c.network, "").not_in(theirs)
+        )
         free = (JOB.c.own_key.is_(False) & lent) | own
         with self._database.write() as connection:
             take_turn(connection, JOB)
             orphaned = and_(
-                JOB.c.own_key.is_(False) & lent, JOB.c.state == "judging", JOB.c.until < present(connection)
+                JOB.c.own_key.is_(False) & lent,
+                JOB.c.state == "judging",
+                JOB.c.until < present(connection),
             )
             due = and_(or_(and_(JOB.c.state == "waiting", free), orphaned), JOB.c.link.not_in(busy))
-            link = connection.scalar(select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1))
+            link = connection.scalar(
+                select(JOB.c.link).where(due).order_by(JOB.c.queued, JOB.c.link).limit(1)
+            )
             if link is None:
                 return None
             held = self._held_by(connection, holder)
             job = self._change(connection, link, state="judging", started=now(), fresh=0, **held)
-            person = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
-            more = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person.label("person")).where(JOB.c.link == link)
+            person = (
+                select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
+            )
+            more = select(JOB.c.draft, JOB.c.spec, JOB.c.network, person.label("person")).where(
+                JOB.c.link == link
+            )
             row = connection.execute(more).one()
         payer = job.owner if row.person is None else str(row.person)
         return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
@@ -333,7 +403,12 @@ class Jobs:
         """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""
         held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
         with self._database.write() as connection:
-            renewed = update(JOB).where(held).values(self._held_by(connection, holder)).returning(JOB.c.link)
+            renewed = (
+                update(JOB)
+                .where(held)
+                .values(self._held_by(connection, holder))
+                .returning(JOB.c.link)
+            )
             return frozenset(connection.scalars(renewed))
 
     def held(self, holder: str, link: str) -> Job | None:
@@ -344,7 +419,11 @@ class Jobs:
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         with self._database.write() as connection:
-            connection.execute(update(JOB).where(_judged_by(holder, link)).values(**progress._asdict(), ratio=ratio))
+            connection.execute(
+                update(JOB)
+                .where(_judged_by(holder, link))
+                .values(**progress._asdict(), ratio=ratio)
+            )
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
@@ -381,13 +460,21 @@ class Jobs:
             return connection.execute(ended).rowcount == 1
 
     def _held_by(self, connection: Connection, holder: str | None) -> dict[str, object]:
-        return {"holder": holder, "until": present(connection) + self._lease} if holder else _HELD_BY_NOBODY
+        return (
+            {"holder": holder, "until": present(connection) + self._lease}
+            if holder
+            else _HELD_BY_NOBODY
+        )
 
     def _count(self, connection: Connection, network: str | None, what: Kind, words: str) -> None:
         if network and self._days.more(connection, network, what) > MOST_OF_NETWORK:
-            raise JobError(f"Your network has had its {MOST_OF_NETWORK} {words} for today; come tomorrow")
+            raise JobError(
+                f"Your network has had its {MOST_OF_NETWORK} {words} for today; come tomorrow"
+            )
 
-    def _insert(self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object) -> Job:
+    def _insert(
+        self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object
+    ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
             "owner": owner,
@@ -409,13 +496,17 @@ class Jobs:
         return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
-        row = connection.execute(select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)).one_or_none()
+        row = connection.execute(
+            select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)
+        ).one_or_none()
         if row is None:
             raise JobError("There is no such job of yours; it may have been deleted")
         return _job(row)
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
-        row = connection.execute(update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)).one()
+        row = connection.execute(
+            update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)
+        ).one()
         return _job(row)
 
 
@@ -429,7 +520,9 @@ def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
 
 
 def _job(row: Row) -> Job:
-    values = {field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"}
+    values = {
+        field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"
+    }
     return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
 
 

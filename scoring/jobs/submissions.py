@@ -17,7 +17,15 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
 from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
-from scoring.visit_bench.matches import Context, Instance, Match, MatchReport, ReferenceUse, Response, ungraded
+from scoring.visit_bench.matches import (
+    Context,
+    Instance,
+    Match,
+    MatchReport,
+    ReferenceUse,
+    Response,
+    ungraded,
+)
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import UNKNOWN, ItemIndex, SubmissionFile
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
@@ -89,10 +97,14 @@ class Submissions:
         self._database = database
         self.store = SubmissionStore(database)
 
-    def draft(self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str) -> Drafted:
+    def draft(
+        self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str
+    ) -> Drafted:
         """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
-        index = ItemIndex({key: (item.instance.instruction, item.names) for key, item in bank.items()})
+        index = ItemIndex(
+            {key: (item.instance.instruction, item.names) for key, item in bank.items()}
+        )
         problems = list(file.problems)
         found: dict[str, str] = {}
         wrong: dict[str, list[str]] = {}
@@ -105,75 +117,114 @@ class Submissions:
         if len(sources) > 1:
             told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
             problems.append(f"instances of several sources: {told}; submit a file for each")
-        title, source = " ".join((request.title or file.model).split()), next(iter(sources), "")
+        title = " ".join((request.title or file.model).split())
+        source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not found):
             problems.append(UNKNOWN.format(_counted(left_out)))
         rivals = self._rivals(bank, found, owner, title, source)
         asked = _Asked(title, file.file, False, found, rivals, left_out)
-        return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
+        return self._drafted(
+            asked, source, bank, request, _stamp(request, judge, address), problems
+        )
 
-    def draft_stored(self, model: str, source: str, request: SubmissionRequest, judge: str, address: str) -> Drafted:
+    def draft_stored(
+        self, model: str, source: str, request: SubmissionRequest, judge: str, address: str
+    ) -> Drafted:
         bank = self._bank()
         mine = {
-            key: item.answers[model] for key, item in bank.items() if item.source == source and model in item.answers
+            key: item.answers[model]
+            for key, item in bank.items()
+            if item.source == source and model in item.answers
         }
-        problems = [] if mine else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
+        problems = (
+            []
+            if mine
+            else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
+        )
         rivals = self._rivals(bank, mine, "", model, source)
         for answers in rivals.values():
             del answers[model]
         asked = _Asked(model, "(item bank)", True, mine, rivals)
-        return self._drafted(asked, source, bank, request, _stamp(request, judge, address), problems)
+        return self._drafted(
+            asked, source, bank, request, _stamp(request, judge, address), problems
+        )
 
     def stored(self) -> tuple[StoredModel, ...]:
         """Return the models with answers in the item bank, newest source first, then by name."""
         columns = (MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
-        answered = select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
-        answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        answered = (
+            select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
+        )
+        answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(
+            SOURCE, SOURCE.c.id == ITEM.c.source_id
+        )
         with self._database.read() as connection:
             rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
         return tuple(StoredModel(row.name, row.source) for row in rows)
 
     def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
         """Return a report with everything that a public board rests on; withdrawn texts are empty."""
-        bank, submitted = self._bank(), self.store.answers(board_key.source)
+        bank = self._bank()
+        submitted = self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
         judging = board_key.judging
         played = sorted({(match.item, model) for match in matches for model in (match.a, match.b)})
-        texts = [submitted.get(model, {}).get(item) or bank[item].answers.get(model, "") for item, model in played]
+        texts = [
+            submitted.get(model, {}).get(item) or bank[item].answers.get(model, "")
+            for item, model in played
+        ]
         return MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
             title=board_key.title,
             file="",
             created=now().isoformat(timespec="seconds"),
-            judge=JudgeStamp(judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]),
+            judge=JudgeStamp(
+                judging.model, (), judging.address, judging.prompt, PARSERS[judging.protocol]
+            ),
             reference=judging.reference,
             context=judging.context,
             source=board_key.source,
             complete=True,
             stored=True,
-            instances=tuple(bank[item].instance for item in sorted({match.item for match in matches})),
-            responses=tuple(Response(item, model, text) for (item, model), text in zip(played, texts, strict=True)),
+            instances=tuple(
+                bank[item].instance for item in sorted({match.item for match in matches})
+            ),
+            responses=tuple(
+                Response(item, model, text)
+                for (item, model), text in zip(played, texts, strict=True)
+            ),
             matches=tuple(matches),
         )
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
         """Add a report to the public board if it is a complete submission graded by the operator's judge."""
-        if isinstance(report, MatchReport) and report.complete and not job.own_key and not ungraded(report):
+        if (
+            isinstance(report, MatchReport)
+            and report.complete
+            and not job.own_key
+            and not ungraded(report)
+        ):
             self.store.enter(job.owner, report)
 
     def sources(self) -> tuple[str, ...]:
         with self._database.read() as connection:
-            return tuple(connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id)))
+            return tuple(
+                connection.scalars(select(SOURCE.c.name).where(_NO_CHECK).order_by(SOURCE.c.id))
+            )
 
     def _bank(self) -> Mapping[str, _Stored]:
         """Return every item by its key, also those without stored images: a judge may read captions."""
         shown = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
         answers: dict[int, dict[str, str]] = {}
-        answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
+        answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(
+            MODEL, MODEL.c.id == ANSWER.c.model_id
+        )
         items = select(ITEM, FAMILY.c.name.label("family"), SOURCE.c.name.label("source"))
-        items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
+        items = items.join(FAMILY, FAMILY.c.id == ITEM.c.family_id).join(
+            SOURCE, SOURCE.c.id == ITEM.c.source_id
+        )
         items = items.where(_NO_CHECK)
         with self._database.read() as connection:
             images = grouped((row.item_id, row) for row in connection.execute(shown))
@@ -184,7 +235,9 @@ class Submissions:
 
     def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
         if not title:
-            return ['the model has no name; call the column "<model name> prediction", or give a title']
+            return [
+                'the model has no name; call the column "<model name> prediction", or give a title'
+            ]
         if len(title) > _LONGEST:
             return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
         with self._database.read() as connection:
@@ -201,7 +254,11 @@ class Submissions:
     ) -> Mapping[str, dict[str, str]]:
         """Return others' answers by item and model, without the owner's earlier variants of the same model."""
         submitted = self.store.submissions(source)
-        own = {entered.name for entered in submitted if (entered.owner, entered.title) == (owner, title)}
+        own = {
+            entered.name
+            for entered in submitted
+            if (entered.owner, entered.title) == (owner, title)
+        }
         found = {item: dict(bank[item].answers) for item in items}
         for name, texts in self.store.answers(source).items():
             for item in texts.keys() & found.keys() if name not in own else ():
@@ -218,18 +275,25 @@ class Submissions:
         problems: list[str],
     ) -> Drafted:
         """Return the report with its matches. Raises UploadError with these and all further problems."""
-        chosen = {item: _opponents(asked.rivals[item], item, request) for item in sorted(asked.answers)}
+        chosen = {
+            item: _opponents(asked.rivals[item], item, request) for item in sorted(asked.answers)
+        }
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
         if asked.answers and not any(chosen.values()):
-            problems.append("no other model has answers to these items; import some, or choose other opponents")
+            problems.append(
+                "no other model has answers to these items; import some, or choose other opponents"
+            )
         if problems:
             raise UploadError(asked.file, tuple(problems))
-        matches, responses = [], []
+        matches = []
+        responses = []
         for item, opponents in chosen.items():
             responses.append(Response(item, asked.title, asked.answers[item]))
             responses += [Response(item, name, text) for name, text in opponents.items()]
-            matches += [Match(item, min(asked.title, name), max(asked.title, name)) for name in opponents]
+            matches += [
+                Match(item, min(asked.title, name), max(asked.title, name)) for name in opponents
+            ]
         missing = _missing(asked.answers, source, bank)
         report = MatchReport(
             benchmark="visit-bench",
@@ -254,15 +318,20 @@ class PeoplesBoards:
     """People's ratings of the same models."""
 
     def __init__(self, leaderboard: Leaderboard, database: Database) -> None:
-        self._leaderboard, self._database = leaderboard, database
+        self._leaderboard = leaderboard
+        self._database = database
 
     def ratings(self, source: str, multi: bool) -> Mapping[str, float]:
         with self._database.read() as connection:
-            models = {row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+            models = {
+                row.id: row.name for row in connection.execute(select(MODEL.c.id, MODEL.c.name))
+            }
             code = connection.scalar(select(SOURCE.c.id).where(SOURCE.c.name == source))
         key = None if code is None else self._leaderboard.official_key(code, multi)
         standings = self._leaderboard.board(key).standings if key else ()
-        return {models[line.code]: line.rating.value for line in standings if line.rating is not None}
+        return {
+            models[line.code]: line.rating.value for line in standings if line.rating is not None
+        }
 
 
 def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
@@ -292,7 +361,9 @@ def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest)
     if request.opponents == "reference":
         names = [name for name in names if name == REFERENCE]
     elif request.opponents != "all":
-        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[: request.opponents]
+        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[
+            : request.opponents
+        ]
     return {name: rivals[name] for name in sorted(names)}
 
 
@@ -303,18 +374,26 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
         lacking = [one for one in instances if one.reference is None]
         problems += _lacks("without a reference", lacking, "judge them reference-free")
         if request.opponents == "reference":
-            problems.append("a judge that is shown the reference cannot judge it; choose other opponents")
+            problems.append(
+                "a judge that is shown the reference cannot judge it; choose other opponents"
+            )
     if request.context == "captions":
         lacking = [one for one in instances if not all(caption.strip() for caption in one.captions)]
         problems += _lacks("without a caption", lacking, "have a vision judge look at the images")
     else:
         lacking = [one for one in instances if len(one.pictures) != len(one.captions)]
-        problems += _lacks("whose images are not kept", lacking, "import them again with their images")
+        problems += _lacks(
+            "whose images are not kept", lacking, "import them again with their images"
+        )
     return problems
 
 
 def _lacks(what: str, instances: Sequence[Instance], mend: str) -> list[str]:
-    return [f"instances {what}: {_counted([one.item for one in instances])}; {mend}"] if instances else []
+    return (
+        [f"instances {what}: {_counted([one.item for one in instances])}; {mend}"]
+        if instances
+        else []
+    )
 
 
 def _counted(names: Sequence[str]) -> str:
@@ -325,7 +404,8 @@ def _counted(names: Sequence[str]) -> str:
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
     kinds = {bank[item].instance.multi for item in answers}
     return sum(
-        item.source == source and item.instance.multi in kinds and key not in answers for key, item in bank.items()
+        item.source == source and item.instance.multi in kinds and key not in answers
+        for key, item in bank.items()
     )
 
 
@@ -343,10 +423,16 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
         told = "answers that are nan, NA, None or null, read as the model's words"
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")
     if asked.left_out:
-        lines.append(f"answers to instances that are not in the item bank, left out: {_counted(asked.left_out)}")
+        lines.append(
+            f"answers to instances that are not in the item bank, left out: {_counted(asked.left_out)}"
+        )
     echoes = sum(repeats(asked.answers[one.item], one.instruction) for one in report.instances)
     if echoes:
-        lines.append(f"answers that repeat their instruction: {echoes:,}; was the prompt written into the file?")
+        lines.append(
+            f"answers that repeat their instruction: {echoes:,}; was the prompt written into the file?"
+        )
     if missing:
-        lines.append(f"items without an answer: {missing:,}; a partial submission gets a report, and no public place")
+        lines.append(
+            f"items without an answer: {missing:,}; a partial submission gets a report, and no public place"
+        )
     return lines

@@ -152,7 +152,16 @@ class UploadStore:
                 if not entry.name.endswith(_METADATA):
                     with suppress(FileNotFoundError):
                         state = entry.stat()
-                        held.append(_HeldFile(state.st_mtime, Path(entry.path), token, owner, network, state.st_size))
+                        held.append(
+                            _HeldFile(
+                                state.st_mtime,
+                                Path(entry.path),
+                                token,
+                                owner,
+                                network,
+                                state.st_size,
+                            )
+                        )
         return sorted(held)
 
     def _make_room(self, size: int, mine: Path) -> None:
@@ -160,9 +169,15 @@ class UploadStore:
 
         Raises UploadStoreError if that is the uploader's own network, or if this has its quarter.
         """
-        network, held = mine.name.split(".")[2], [one for one in self._held() if one.path != mine]
+        network = mine.name.split(".")[2]
+        held = [one for one in self._held() if one.path != mine]
         for weigh, own, most, of_network in (
-            (lambda one: one.size, size, self.most_together, max(self.most_together // 4, self.most)),
+            (
+                lambda one: one.size,
+                size,
+                self.most_together,
+                max(self.most_together // 4, self.most),
+            ),
             (lambda one: 1, 1, self.most_files, self.most_files // 4),
         ):
             weights = Counter({network: own})
@@ -171,7 +186,9 @@ class UploadStore:
             while max(weights[network] - of_network, weights.total() - most) > 0:
                 greatest = max(weights, key=lambda one: (weights[one], one != network))
                 if greatest == network or weights[network] > of_network:
-                    raise UploadStoreError("Too many files are waiting to be checked; try again in a few minutes")
+                    raise UploadStoreError(
+                        "Too many files are waiting to be checked; try again in a few minutes"
+                    )
                 oldest = next(one for one in held if one.network == greatest)
                 held.remove(oldest)
                 self.discard(oldest)

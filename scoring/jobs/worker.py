@@ -29,7 +29,9 @@ AT_ONCE = 2
 """Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-_UNEXPECTED = "an error that should not happen; the operator finds it in the log. What is judged stays"
+_UNEXPECTED = (
+    "an error that should not happen; the operator finds it in the log. What is judged stays"
+)
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +76,21 @@ class JobWorker:
         `finished` gets the job once its report can be read.
         """
         self.name = secrets.token_hex(8)
-        self._jobs, self._cache, self._budget = jobs, cache, budget
-        self._operator, self._pace, self._fetcher = operator, pace, fetcher
-        self._pictures, self._judged, self._finished = pictures, judged, finished
+        self._jobs = jobs
+        self._cache = cache
+        self._budget = budget
+        self._operator = operator
+        self._pace = pace
+        self._fetcher = fetcher
+        self._pictures = pictures
+        self._judged = judged
+        self._finished = finished
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="runner", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run()), name="runner", daemon=True
+        )
         self._wakeup = threading.Event()
 
     def start(self) -> None:
@@ -134,7 +144,9 @@ class JobWorker:
                 running.stop.set()
             elif running.progress:
                 link = running.claim.job.link
-                await asyncio.to_thread(self._jobs.note, self.name, link, running.progress, running.ratio)
+                await asyncio.to_thread(
+                    self._jobs.note, self.name, link, running.progress, running.ratio
+                )
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -146,7 +158,9 @@ class JobWorker:
         busy = frozenset(running.claim.job.link for running in self._running.values())
         own = sum(running.own is not None for running in self._running.values())
         keys = frozenset(self._own) if own < AT_ONCE else frozenset[str]()
-        claim = await asyncio.to_thread(self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE)
+        claim = await asyncio.to_thread(
+            self._jobs.take, self.name, keys, busy, len(busy) - own < AT_ONCE
+        )
         if claim is None:
             return False
         running = _Running(claim, self._own.get(claim.job.link))
@@ -174,24 +188,35 @@ class JobWorker:
         async with self._judge_of(running) as judge:
 
             def tell(progress: Progress) -> None:
-                running.progress, running.ratio = progress, judge.cost_per_estimate
+                running.progress = progress
+                running.ratio = judge.cost_per_estimate
 
             return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _Running) -> Judge:
         """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""
-        claim, operator = running.claim, self._operator
+        claim = running.claim
+        operator = self._operator
         if running.own:
             pace = replace(self._pace, requests_per_minute=None, tokens_per_minute=None)
             bound = RunBudget(claim.job.quote.most)
-            return Judge(claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures)
+            return Judge(
+                claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures
+            )
         job = claim.job
-        if operator is None or (operator.address.shown, operator.spec.model) != (job.address, job.model):
+        if operator is None or (operator.address.shown, operator.spec.model) != (
+            job.address,
+            job.model,
+        ):
             where = place_of(job.address)
-            raise JobError(f"{job.model} at {where} is no longer lent; score the file again with another judge")
+            raise JobError(
+                f"{job.model} at {where} is no longer lent; score the file again with another judge"
+            )
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)
-        return Judge(spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures)
+        return Judge(
+            spec, operator.address, self._pace, job_budget, self._meter, pictures=self._pictures
+        )
 
     async def _ended(self, task: asyncio.Task[None]) -> None:
         running = self._running.pop(task)

@@ -18,7 +18,15 @@ from arena.inference.endpoint import Endpoint
 from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
 from arena.io.images import PictureStore
 from arena.types import grouped
-from scoring.judges.client import Judge, JudgeAnswer, JudgeError, JudgeFailed, JudgeStopped, final, read_answer
+from scoring.judges.client import (
+    Judge,
+    JudgeAnswer,
+    JudgeError,
+    JudgeFailed,
+    JudgeStopped,
+    final,
+    read_answer,
+)
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import JudgeSpec, Price
 
@@ -73,7 +81,10 @@ class BatchJudge(Judge):
         pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
         self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
-        self._database, self._say, self._quiet, self._every = database, tell, quiet, every
+        self._database = database
+        self._say = tell
+        self._quiet = quiet
+        self._every = every
         self._waiting: list[_Waiting] = []
         self._news = asyncio.Event()
         self._names: list[str] = []
@@ -115,7 +126,8 @@ class BatchJudge(Judge):
             while self._news.is_set():
                 self._news.clear()
                 await asyncio.sleep(self._quiet)
-            asked, self._waiting = self._waiting, []
+            asked = self._waiting
+            self._waiting = []
             try:
                 for part in _parts(asked):
                     await self._round(part)
@@ -124,7 +136,9 @@ class BatchJudge(Judge):
                     self._stopped = str(error)
                 for waiting in asked:
                     if not waiting.reply.done():
-                        waiting.reply.set_exception(JudgeStopped(self._stopped) if self._stopped else error)
+                        waiting.reply.set_exception(
+                            JudgeStopped(self._stopped) if self._stopped else error
+                        )
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
         places = grouped((_digest(waiting.body), waiting) for waiting in asked)
@@ -139,14 +153,19 @@ class BatchJudge(Judge):
             self._names.append(name)
             file = b"".join(_line(number, waiting.body) for number, waiting in enumerate(rest))
             remote = await self._submitted(name, file)
-            self._say(f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped")
+            self._say(
+                f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped"
+            )
             self._give(await self._fetched(name, remote), digests, places)
             for waiting in rest:
                 if not waiting.reply.done():
                     waiting.reply.set_result(Trouble("again", "the batch ended without its reply"))
 
     def _give(
-        self, found: Mapping[int, JudgeAnswer | Trouble], digests: Sequence[str], places: dict[str, list[_Waiting]]
+        self,
+        found: Mapping[int, JudgeAnswer | Trouble],
+        digests: Sequence[str],
+        places: dict[str, list[_Waiting]],
     ) -> None:
         """Assign each reply to one question with the same request; equal questions are samples of each other."""
         for line, outcome in found.items():
@@ -158,14 +177,19 @@ class BatchJudge(Judge):
     async def _submitted(self, name: str, content: bytes) -> str:
         """Upload a file, start its batch unless a call whose reply was lost already did, and return its id."""
         file = (f"{name}.jsonl", content)
-        sent = await self._reliable(lambda: self._client.api.files.create(file=file, purpose="batch"))
+        sent = await self._reliable(
+            lambda: self._client.api.files.create(file=file, purpose="batch")
+        )
 
         async def begin() -> str:
             begun = await self._found(name)
             if begun is not None:
                 return begun
             made = await self._client.api.batches.create(
-                input_file_id=sent.id, endpoint=_ENDPOINT, completion_window="24h", metadata={_MARK: name}
+                input_file_id=sent.id,
+                endpoint=_ENDPOINT,
+                completion_window="24h",
+                metadata={_MARK: name},
             )
             return made.id
 
@@ -190,10 +214,14 @@ class BatchJudge(Judge):
             await asyncio.sleep(self._every)
         if batch.status == "failed":
             problems = (batch.errors and batch.errors.data) or []
-            words = self.address.redacted("; ".join(f"{one.code}: {one.message}" for one in problems)[:300])
+            words = self.address.redacted(
+                "; ".join(f"{one.code}: {one.message}" for one in problems)[:300]
+            )
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name == name))
-            raise JudgeStopped(f"the batch {remote} was refused ({words}); mend that and give the same command")
+            raise JudgeStopped(
+                f"the batch {remote} was refused ({words}); mend that and give the same command"
+            )
         found: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
@@ -213,21 +241,34 @@ class BatchJudge(Judge):
             if trouble.kind not in PASSING:
                 raise JudgeStopped(trouble.words)
             if not await self.pace.another(attempt, trouble):
-                raise JudgeFailed(f"no answer about the batch; the last: {trouble.words}; the same command goes on")
+                raise JudgeFailed(
+                    f"no answer about the batch; the last: {trouble.words}; the same command goes on"
+                )
 
     # Batch records.
     def _noted(self, digests: Sequence[str]) -> str:
         name = secrets.token_hex(16)
-        row = {"name": name, "address": self.address.shown, "model": self.spec.model, "remote": None}
+        row = {
+            "name": name,
+            "address": self.address.shown,
+            "model": self.spec.model,
+            "remote": None,
+        }
         with self._database.write() as connection:
-            connection.execute(insert(BATCH).values(**row, asked=json.dumps(digests), created=now()))
+            connection.execute(
+                insert(BATCH).values(**row, asked=json.dumps(digests), created=now())
+            )
         return name
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
         mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
         with self._database.read() as connection:
             rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
-        return [row for row in rows if row.name not in self._names and digests & frozenset(json.loads(row.asked))]
+        return [
+            row
+            for row in rows
+            if row.name not in self._names and digests & frozenset(json.loads(row.asked))
+        ]
 
 
 def half(price: Price | None) -> Price | None:
@@ -262,8 +303,10 @@ def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
     for line in content.splitlines():
         try:
             said = json.loads(line)
-            number, response = int(said["custom_id"]), said.get("response") or {}
-            status, body = response.get("status_code"), response.get("body")
+            number = int(said["custom_id"])
+            response = said.get("response") or {}
+            status = response.get("status_code")
+            body = response.get("body")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
         if status == 200:

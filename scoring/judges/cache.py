@@ -38,10 +38,14 @@ class ReplyCache:
         values = {"key": key, "reply": record_json(reply), "created": now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(REPLY).values(values).on_conflict_do_nothing())
-            return read_record(Reply, connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one())
+            return read_record(
+                Reply,
+                connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one(),
+            )
 
     def known(self, keys: Iterable[str]) -> frozenset[str]:
-        wanted, found = list(keys), set[str]()
+        wanted = list(keys)
+        found = set[str]()
         with self._database.read() as connection:
             for start in range(0, len(wanted), _KEYS_A_QUERY):
                 part = wanted[start : start + _KEYS_A_QUERY]
@@ -49,11 +53,19 @@ class ReplyCache:
         return frozenset(found)
 
 
-def reply_key(spec: JudgeSpec, address: str, owner: str | None, ask: Ask, run: int, ordinal: int) -> str:
+def reply_key(
+    spec: JudgeSpec, address: str, owner: str | None, ask: Ask, run: int, ordinal: int
+) -> str:
     """Return the sha256 of the request, of whose endpoint it goes to, and of no secret; None is the operator.
 
     Separate calls also differ by run and position within the grading; the samples of one call serve all runs.
     """
     call = [run, ordinal] if ask.samples == 1 else None
-    shaping = {"version": _VERSION, "address": address, "owner": owner, "call": call, "request": request(spec, ask)}
+    shaping = {
+        "version": _VERSION,
+        "address": address,
+        "owner": owner,
+        "call": call,
+        "request": request(spec, ask),
+    }
     return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode("ascii")).hexdigest()

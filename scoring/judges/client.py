@@ -13,7 +13,16 @@ from typing import Any
 from arena.budget import JobBudget, RunBudget, reserved
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.openai_client import PASSING, STOPPING, Call, OpenAIClient, Tokens, Trouble, counted, data_url
+from arena.inference.openai_client import (
+    PASSING,
+    STOPPING,
+    Call,
+    OpenAIClient,
+    Tokens,
+    Trouble,
+    counted,
+    data_url,
+)
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
@@ -92,15 +101,19 @@ class Judge:
         pictures: PictureStore | None = None,
     ) -> None:
         """Judges that share a key share a `meter`; `fetcher` resolves and checks a user's host."""
-        self.spec, self.address, self.pace = spec, address, pace or RateLimits()
+        self.spec = spec
+        self.address = address
+        self.pace = pace or RateLimits()
         self._job_budget = job_budget
         self._meter = meter or RateLimiter(self.pace)
         self._pictures = pictures
         self._slots = asyncio.Semaphore(self.pace.concurrency)
         self._client = OpenAIClient(address, self.pace.timeout, self.pace.concurrency, fetcher)
         self._reply_times = ReplyTimes(self.pace.timeout)
-        self._reported, self._estimated = 0, 0
-        self._cost, self._estimated_cost = 0.0, 0.0
+        self._reported = 0
+        self._estimated = 0
+        self._cost = 0.0
+        self._estimated_cost = 0.0
         self._failures = 0
         self._stopped = ""
         """Why the client stopped asking; "" while it still asks."""
@@ -131,7 +144,11 @@ class Judge:
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
         shown = any(message.pictures for message in ask.messages)
-        body = await asyncio.to_thread(request, self.spec, ask, self._picture) if shown else request(self.spec, ask)
+        body = (
+            await asyncio.to_thread(request, self.spec, ask, self._picture)
+            if shown
+            else request(self.spec, ask)
+        )
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
@@ -151,7 +168,9 @@ class Judge:
     def _picture(self, picture: ShownImage) -> str:
         path = self._pictures.path(picture.name) if self._pictures else None
         if path is None:
-            raise JudgeStopped(f"the picture {picture.name} is not kept here; import its items again with their images")
+            raise JudgeStopped(
+                f"the picture {picture.name} is not kept here; import its items again with their images"
+            )
         return data_url(path.read_bytes())
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
@@ -185,11 +204,14 @@ class Judge:
         else:
             self._failures = 0
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
-            self._stopped = f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
+            self._stopped = (
+                f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
+            )
 
     async def _paid(self, content: bytes, bound: int, given_up: int) -> JudgeAnswer | Trouble:
         """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
-        call, outcome = Call(), Trouble("again", "nothing came")
+        call = Call()
+        outcome = Trouble("again", "nothing came")
         async with reserved(self._job_budget, bound) as held:
             try:
                 async with self._reply_times.limited(given_up):
@@ -222,7 +244,9 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
             tokens = "max_completion_tokens"
             first = await _tried(judge, tokens)
         if first is None:
-            raise JudgeStopped("the server refuses the plainest chat completion of this model; choose another judge")
+            raise JudgeStopped(
+                "the server refuses the plainest chat completion of this model; choose another judge"
+            )
         temperature, samples, seed, logprobs, schema = await asyncio.gather(
             _tried(judge, tokens, temperature=0.0),
             _tried(judge, tokens, n=2),
@@ -257,22 +281,30 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         found = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
-    tokens, choices = counted(_under(found, "usage")), _under(found, "choices")
+    tokens = counted(_under(found, "usage"))
+    choices = _under(found, "choices")
     if not isinstance(choices, list) or not choices:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
-    read = [_choice(choice) for choice in sorted(choices, key=lambda choice: _number(_under(choice, "index")))]
+    read = [
+        _choice(choice)
+        for choice in sorted(choices, key=lambda choice: _number(_under(choice, "index")))
+    ]
     whole = [choice for choice in read if choice]
     if len(whole) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
-    model, hidden = _under(found, "model"), _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
+    model = _under(found, "model")
+    hidden = _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
     texts, finish, reasons, logprobs = zip(*whole, strict=True)
     name = storable(model)[:200] if isinstance(model, str) else ""
-    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs))
+    return JudgeAnswer(
+        texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs)
+    )
 
 
 def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
     """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
-    message, finish = _under(choice, "message"), _under(choice, "finish_reason")
+    message = _under(choice, "message")
+    finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
     text = message.get("content")

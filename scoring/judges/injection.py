@@ -54,7 +54,8 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:
         return ("very long",)
-    said, truth = prediction.strip().casefold(), question.truth.strip().casefold()
+    said = prediction.strip().casefold()
+    truth = question.truth.strip().casefold()
     if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:
         return ()
     found: list[str] = []
@@ -66,7 +67,8 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
 
 def _families(text: str) -> list[str]:
     rules = _rules()
-    columns, together = text.translate(_AS_COLUMN), _GAPS.sub("", text)
+    columns = text.translate(_AS_COLUMN)
+    together = _GAPS.sub("", text)
     found = [name for name, rule in rules.families.items() if rule.search(columns)]
     if rules.together.search(together):
         found.append(_TOGETHER)
@@ -88,14 +90,17 @@ def _rules() -> _Rules:
     words: dict[str, str] = {}
     families: dict[str, list[str]] = {}
     for record in read_records(_PHRASES):
-        family, name = str(record.values["family"]), str(record.values["name"])
+        family = str(record.values["family"])
+        name = str(record.values["name"])
         rule = _NAME.sub(lambda word: words[word[1]], str(record.values["rule"]))
         if family == "word":
             words[name] = rule
         else:
             families.setdefault(family, []).append(rule)
     together = re.compile("|".join(families.pop(_TOGETHER)))
-    joined = {family: re.compile("|".join(rules), re.MULTILINE) for family, rules in families.items()}
+    joined = {
+        family: re.compile("|".join(rules), re.MULTILINE) for family, rules in families.items()
+    }
     return _Rules(joined, together, re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?"))
 
 
@@ -120,7 +125,9 @@ def canaries() -> tuple[Filled, ...]:
 SECRET = 8
 """Most canaries that are drawn for one job: half are answers of ours, half the upload's own."""
 _DETAIL = re.compile(r"[^\W\d_]{5,}")
-_COUNTS = re.compile(r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b")
+_COUNTS = re.compile(
+    r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no|none)\b"
+)
 
 
 def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
@@ -133,7 +140,11 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     def rank(*parts: str) -> str:
         return hashlib.sha256("\0".join([seed, *parts]).encode("utf-8", "replace")).hexdigest()
 
-    own = [(one.question.id, one.prediction) for one in filled if one.prediction and _WORD.search(one.prediction)]
+    own = [
+        (one.question.id, one.prediction)
+        for one in filled
+        if one.prediction and _WORD.search(one.prediction)
+    ]
     ours = list(_shipped().items())
     found: list[Filled] = []
     free = {one.question.id: one.question for one in filled}
@@ -162,13 +173,18 @@ def _shipped() -> Mapping[str, str]:
     return {id: str(text) for id, text in answers.items()} if isinstance(answers, dict) else {}
 
 
-_REPEATED, _LONG_ENOUGH = 3, 20
+_REPEATED = 3
+_LONG_ENOUGH = 20
 
 
 def repeated(predictions: Iterable[str | None]) -> Mapping[str, int]:
     """Answers of some length that are given to several questions, and to how many: as if they fitted all."""
     times = Counter(" ".join(text.split()) for text in predictions if text)
-    return {text: count for text, count in times.items() if count >= _REPEATED and len(text) >= _LONG_ENOUGH}
+    return {
+        text: count
+        for text, count in times.items()
+        if count >= _REPEATED and len(text) >= _LONG_ENOUGH
+    }
 
 
 def swapped(question: Question, prediction: str, questions: Iterable[Question]) -> Question:
@@ -179,7 +195,11 @@ def swapped(question: Question, prediction: str, questions: Iterable[Question]) 
         digest = hashlib.sha256(f"{question.id}\0{other.id}".encode()).hexdigest()
         return len(own & _words(other.truth)), digest
 
-    others = (other for other in questions if other.id != question.id and _words(other.truth) - _words(question.truth))
+    others = (
+        other
+        for other in questions
+        if other.id != question.id and _words(other.truth) - _words(question.truth)
+    )
     stranger = min(others, key=order, default=None)
     truth = stranger.truth if stranger else canaries()[0].question.truth
     return replace(question, truth=truth)

@@ -52,7 +52,9 @@ def readings(text: str) -> Mapping[str, bool]:
 def _plain(text: str) -> str:
     """Return the text without invisible characters, NFKC-normalised, in lower case, words separated by one space."""
     lines = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
-    shown = "".join(char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN)
+    shown = "".join(
+        char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN
+    )
     return _BLANKS.sub(" ", shown).casefold().strip()
 
 
@@ -77,7 +79,9 @@ def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
 
 def unmarked(text: str) -> str:
     parts = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize("NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn"))
+    return unicodedata.normalize(
+        "NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn")
+    )
 
 
 def _decoded(text: str) -> Iterator[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from arena.inference.openai_client import Retries, Trouble
 
-_ENOUGH, _LEAST_SECONDS = 20, 2.0
+_ENOUGH = 20
+_LEAST_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class RateLimiter:
 
     async def turn(self, tokens: int) -> None:
         """Wait until a call of so many tokens may begin: whoever a pause held back queues anew after it."""
-        loop, start = asyncio.get_running_loop(), -math.inf
+        loop = asyncio.get_running_loop()
+        start = -math.inf
         while start < self._paused:
             start = max(loop.time(), self._next, self._paused)
             self._next = start + max(
@@ -54,18 +56,23 @@ class ReplyTimes:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._replies, self._slowest = 0, 0.0
+        self._replies = 0
+        self._slowest = 0.0
         self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
         """Start of the calls under way, and how many earlier attempts were given up as too slow."""
 
     def limit(self, given_up: int) -> float:
         known = self._replies >= _ENOUGH
-        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf)
+        return min(
+            self._timeout,
+            max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf,
+        )
 
     @asynccontextmanager
     async def limited(self, given_up: int) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        start, running = loop.time(), asyncio.timeout(self.limit(given_up))
+        start = loop.time()
+        running = asyncio.timeout(self.limit(given_up))
         self._running[running] = start, given_up
         try:
             async with running:
@@ -74,7 +81,8 @@ class ReplyTimes:
             raise Trouble("slow", f"no reply within {self.limit(given_up):.3g} seconds") from error
         finally:
             del self._running[running]
-        self._replies, self._slowest = self._replies + 1, max(self._slowest, loop.time() - start)
+        self._replies = self._replies + 1
+        self._slowest = max(self._slowest, loop.time() - start)
         for other, (began, too_slow) in self._running.items():
             if not other.expired():
                 other.reschedule(began + self.limit(too_slow))

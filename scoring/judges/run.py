@@ -14,7 +14,15 @@ from arena.database import DatabaseError
 from arena.inference.limits import cost
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
-from scoring.judges.spec import Ask, JudgeSpec, Price, Reply, estimated_tokens, likely_completion, most_cost
+from scoring.judges.spec import (
+    Ask,
+    JudgeSpec,
+    Price,
+    Reply,
+    estimated_tokens,
+    likely_completion,
+    most_cost,
+)
 
 PASSES = 2
 MARGIN = 3
@@ -60,12 +68,18 @@ class Quote:
 
     def corrected(self, ratio: float) -> "Quote":
         """The quote by what the replies so far cost, as a ratio to what they were estimated to cost."""
-        prompt, completion = (round(tokens * ratio) for tokens in (self.prompt_tokens, self.completion_tokens))
+        prompt, completion = (
+            round(tokens * ratio) for tokens in (self.prompt_tokens, self.completion_tokens)
+        )
         return replace(self, prompt_tokens=prompt, completion_tokens=completion)
 
     @property
     def dollars(self) -> float | None:
-        return None if self.price is None else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
+        return (
+            None
+            if self.price is None
+            else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
+        )
 
     @property
     def most_dollars(self) -> float | None:
@@ -81,7 +95,9 @@ class Progress(NamedTuple):
     """Outcomes that needed a call to the judge in this run."""
 
 
-def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache) -> Quote:
+def quote_tasks(
+    tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache
+) -> Quote:
     """The cost of the tasks as if each first reply could be read, and its bound."""
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
@@ -95,7 +111,9 @@ def quote_tasks(tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str
     completion = sum(likely_completion(spec, first) for first, *_ in wanted)
     dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
     likely = cost(spec.price, prompt, completion)
-    bound = max(MARGIN * likely, likely + dearest)  # a call starts only while its worst case is left
+    bound = max(
+        MARGIN * likely, likely + dearest
+    )  # a call starts only while its worst case is left
     return Quote(
         grades=len(tasks),
         calls=len(wanted),
@@ -112,10 +130,13 @@ def known_outcomes(
 ) -> Iterator[tuple[str, T]]:
     """The names and outcomes of those tasks whose replies are all in the cache."""
     for task in tasks:
-        asking, ordinal = task.begin(), 0
+        asking = task.begin()
+        ordinal = 0
         try:
             ask = next(asking)
-            while reply := cache.get(reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)):
+            while reply := cache.get(
+                reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)
+            ):
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
@@ -123,7 +144,11 @@ def known_outcomes(
 
 
 async def run_tasks(
-    tasks: Sequence[Task[T]], judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
+    tasks: Sequence[Task[T]],
+    judge: Judge,
+    cache: ReplyCache,
+    tell: Callable[[Progress], None],
+    stop: asyncio.Event,
 ) -> tuple[T, ...]:
     """Return the outcomes in task order; every reply is in the cache by then.
 
@@ -133,7 +158,8 @@ async def run_tasks(
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
-    asking, asks = task.begin(), list[Ask]()
+    asking = task.begin()
+    asks = list[Ask]()
     try:
         ask = next(asking)
         while True:
@@ -197,13 +223,16 @@ class _Run(Generic[T]):
     async def _done(self, task: Task[T]) -> tuple[T, bool]:
         """Return the outcome, and whether it needed a call to the judge."""
         asking = task.begin()
-        ordinal, fresh = 0, False
+        ordinal = 0
+        fresh = False
         try:
             ask = next(asking)
             while True:
                 ask = _seeded(ask, task)
                 judge = self._judge
-                key = reply_key(judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal)
+                key = reply_key(
+                    judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal
+                )
                 async with self._locks.setdefault(key, asyncio.Lock()):  # equal calls are made once
                     reply = await asyncio.to_thread(self._cache.get, key)
                     if reply is None:

@@ -20,17 +20,21 @@ from scoring.report import DATA, Grade
 
 TokensField = Literal["max_tokens", "max_completion_tokens"]
 
-_JUDGES, _PRICES = DATA / "judges.csv", DATA / "judge_prices.csv"
+_JUDGES = DATA / "judges.csv"
+_PRICES = DATA / "judge_prices.csv"
 PROMPTS = Path(__file__).parent.parent / "prompts"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _EDITION = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-preview(?:-\d{2}-\d{2})?)$")
-_PER_MESSAGE, _PER_PROMPT = 4, 3
+_PER_MESSAGE = 4
+_PER_PROMPT = 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
-_TYPICAL, _THOUGHT = 0.25, 300
+_TYPICAL = 0.25
+_THOUGHT = 300
 """Assumed share of the reply's room that a judge uses, and hidden tokens a reply; the first replies correct both."""
 _TEMPLATE = 10
 """How many times more markup another server's chat template may add."""
-_PER_PICTURE, _MOST_PER_PICTURE = 1_200, 40_000
+_PER_PICTURE = 1_200
+_MOST_PER_PICTURE = 40_000
 """Tokens per image: typical, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
 
 
@@ -89,11 +93,18 @@ def prompt_text(name: str) -> str:
     return (PROMPTS / name).read_text("utf-8")
 
 
-def closed_schema(name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()) -> str:
+def closed_schema(
+    name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()
+) -> str:
     """JSON schema of a reply that is an object with one of these values, if any are given, and nothing else."""
     field = {"type": kind, "enum": values} if values else {"type": kind}
     return json.dumps(
-        {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+        {
+            "type": "object",
+            "properties": {name: field},
+            "required": [name],
+            "additionalProperties": False,
+        }
     )
 
 
@@ -157,10 +168,14 @@ def request(
     of a model that gives one.
     """
     if ask.samples > 1 and not spec.samples:
-        raise ValueError(f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls")
+        raise ValueError(
+            f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls"
+        )
     body: dict[str, Any] = {
         "model": spec.model,
-        "messages": [{"role": message.role, "content": _content(message, url)} for message in ask.messages],
+        "messages": [
+            {"role": message.role, "content": _content(message, url)} for message in ask.messages
+        ],
         spec.tokens: ask.reply_tokens + spec.reasoning_tokens,
     }
     if spec.temperature and ask.temperature is not None:
@@ -177,12 +192,17 @@ def request(
 def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
     if not message.pictures:
         return message.text
-    shown = [{"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures]
+    shown = [
+        {"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures
+    ]
     return [{"type": "text", "text": message.text}, *shown]
 
 
 def response_format(schema: str) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "strict": True, "schema": json.loads(schema)},
+    }
 
 
 @cache
@@ -224,7 +244,9 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         require_columns(record, ("model", "prompt", "completion"), path.name)
         model = str(record.values["model"]).strip()
         if not model or model in prices:
-            problem = "is there twice; delete one" if model else "expected a model's name; write it there"
+            problem = (
+                "is there twice; delete one" if model else "expected a model's name; write it there"
+            )
             raise RowsError(problem, path.name, record.row, "model")
         prices[model] = _price(record, "prompt", "completion", path.name)
     return prices

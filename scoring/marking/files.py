@@ -16,7 +16,17 @@ from scoring.marking.store import LONGEST_NOTE, Mark, Said
 from scoring.marking.work import Marking, shown_answers
 from scoring.report import AnyReport, Report
 
-MARK_COLUMNS = ("item", "prediction_sha256", "marker", "round", "score", "note", "stratum", "seconds", "at")
+MARK_COLUMNS = (
+    "item",
+    "prediction_sha256",
+    "marker",
+    "round",
+    "score",
+    "note",
+    "stratum",
+    "seconds",
+    "at",
+)
 
 
 def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
@@ -39,29 +49,42 @@ def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
     return file._replace(answers={id: file.answers[key] for id, key in keys.items()}), keys
 
 
-def bring_labels(marking: Marking, job: Job, report: AnyReport, path: Path) -> tuple[int, Sequence[str]]:
+def bring_labels(
+    marking: Marking, job: Job, report: AnyReport, path: Path
+) -> tuple[int, Sequence[str]]:
     """Store a file's labels of a report's errors, as `bring_marks` does marks. Raises RowsError."""
     errors = known_errors(shown_answers("labels", report)).by_item
     read = read_labels(path, errors)
     marks = [
-        _brought(job, answer_key(errors[one.item][0]), one, one.labeller, one.main, one.further) for one in read.labels
+        _brought(job, answer_key(errors[one.item][0]), one, one.labeller, one.main, one.further)
+        for one in read.labels
     ]
     return marking.store.bring("labels", job.link, job.owner, marks), read.problems
 
 
-def bring_marks(marking: Marking, job: Job, report: Report, path: Path) -> tuple[int, Sequence[str]]:
+def bring_marks(
+    marking: Marking, job: Job, report: Report, path: Path
+) -> tuple[int, Sequence[str]]:
     """Store a file's marks of a report; return how many are new, and what was said against others. Raises RowsError."""
     file, keys = by_item(report)
     read = read_marks(path, file)
     marks = [
-        _brought(job, keys[one.item], one, one.marker or "unnamed", str(round(10 * one.score))) for one in read.marks
+        _brought(job, keys[one.item], one, one.marker or "unnamed", str(round(10 * one.score)))
+        for one in read.marks
     ]
     return marking.store.bring("marks", job.link, job.owner, marks), read.problems
 
 
 def _brought(
-    job: Job, answer: str, row: PersonMark | Label, marker: str, value: str, further: tuple[str, ...] = ()
+    job: Job,
+    answer: str,
+    row: PersonMark | Label,
+    marker: str,
+    value: str,
+    further: tuple[str, ...] = (),
 ) -> Mark:
     """A mark out of a file: of no stratum, and without the time that it took."""
     said = Said(value, further, row.note[:LONGEST_NOTE])
-    return Mark(job.link, answer, row.item, "", marker, row.round, said, 0.0, now(), is_brought=True)
+    return Mark(
+        job.link, answer, row.item, "", marker, row.round, said, 0.0, now(), is_brought=True
+    )

@@ -3,10 +3,20 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from scoring.error_analysis.agreement import DoubtedQuestion, LabelAgreement, doubted_questions, label_agreement
+from scoring.error_analysis.agreement import (
+    DoubtedQuestion,
+    LabelAgreement,
+    doubted_questions,
+    label_agreement,
+)
 from scoring.error_analysis.comparison import ErrorComparison, compare_errors
 from scoring.error_analysis.sample import KnownErrors, known_errors
-from scoring.error_analysis.shares import ErrorShares, ScoreBounds, error_shares, without_annotation_errors
+from scoring.error_analysis.shares import (
+    ErrorShares,
+    ScoreBounds,
+    error_shares,
+    without_annotation_errors,
+)
 from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.jobs.store import Job
 from scoring.marking.plan import answer_key
@@ -31,7 +41,9 @@ class LabelResults(NamedTuple):
     """With other reports on the same questions, by their titles."""
 
 
-def label_results(marking: Marking, job: Job, report: AnyReport, beside: bool = True) -> LabelResults | None:
+def label_results(
+    marking: Marking, job: Job, report: AnyReport, beside: bool = True
+) -> LabelResults | None:
     """What people's labels say of a report's errors; None without labels."""
     known = known_errors(shown_answers("labels", report))
     labels = labels_of(marking, job, known)
@@ -57,7 +69,9 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
         main: ErrorKey | None = next((key for key in ERROR_KINDS if key == mark.said.value), None)
         if main:
-            further: tuple[ErrorKey, ...] = tuple(key for key in ERROR_KINDS if key in mark.said.further)
+            further: tuple[ErrorKey, ...] = tuple(
+                key for key in ERROR_KINDS if key in mark.said.further
+            )
             who = (mark.item, groups[mark.answer], mark.marker)
             found.append(Label(*who, main, further, mark.said.note, mark.round))
     return found
@@ -67,8 +81,14 @@ def _others(marking: Marking, job: Job) -> dict[str, list[Label]]:
     """The labels of its owner's other reports of the same benchmark, by title: the newest of each title."""
     found: dict[str, list[Label]] = {}
     for one in marking.jobs.of_owner(job.owner):
-        alike = one.state == "done" and one.benchmark == job.benchmark and one.title not in (job.title, *found)
+        alike = (
+            one.state == "done"
+            and one.benchmark == job.benchmark
+            and one.title not in (job.title, *found)
+        )
         report = marking.jobs.report(one.link) if alike and len(found) < MOST_OTHERS else None
-        if report is not None and (labels := labels_of(marking, one, known_errors(shown_answers("labels", report)))):
+        if report is not None and (
+            labels := labels_of(marking, one, known_errors(shown_answers("labels", report)))
+        ):
             found[one.title] = labels
     return found

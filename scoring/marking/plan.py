@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from scoring.benchmarks.article import ScoredAnswer
 
-SECOND, AGAIN = 0.2, 0.1
+SECOND = 0.2
+AGAIN = 0.1
 AFTER = 5
 """Other answers that a person is shown before one comes again."""
 
@@ -54,7 +55,11 @@ def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]
     order = {name: list(own.items()) for name, own in strata.items()}
     for name, own in sorted(order.items()):
         random.Random(f"{seed} {name}").shuffle(own)
-    turns = sorted(((place + 0.5) / len(own), name, place) for name, own in order.items() for place in range(len(own)))
+    turns = sorted(
+        ((place + 0.5) / len(own), name, place)
+        for name, own in order.items()
+        for place in range(len(own))
+    )
     return tuple(planned(*order[name][place], name, seed) for _, name, place in turns)
 
 
@@ -79,7 +84,9 @@ def next_of(plan: Sequence[Planned], had: Had) -> tuple[Planned, int] | None:
             return one, 2
     fresh = [one for one in plan if one.key not in rounds]
     disputed = (one for one in fresh if one.key in had.disputed)
-    shared = (one for one in fresh if one.is_shared and len(had.persons.get(one.key, frozenset())) == 1)
+    shared = (
+        one for one in fresh if one.is_shared and len(had.persons.get(one.key, frozenset())) == 1
+    )
     new = (one for one in fresh if not had.persons.get(one.key))
     found = next(disputed, None) or next(shared, None) or next(new, None)
     return found and (found, 1)

@@ -8,7 +8,12 @@ import numpy as np
 
 from arena.types import grouped
 from scoring.calibration.calibrate import Calibration, calibrate, paired_comparisons
-from scoring.calibration.corrected_mean import LEAST_OF_GROUP, CorrectedMean, MarkedScores, difference
+from scoring.calibration.corrected_mean import (
+    LEAST_OF_GROUP,
+    CorrectedMean,
+    MarkedScores,
+    difference,
+)
 from scoring.calibration.files import CANNOT, JudgedAnswer, JudgedFile, PersonMark
 from scoring.calibration.measures import MarksError, Measures
 from scoring.jobs.store import Job
@@ -62,7 +67,9 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
     quotes = [one.quote for one in (job, *(one for one, _ in others))]
     priced = zip(files, quotes, strict=True)
     costs = {
-        file.name: quote.dollars * PER / len(own.answers) for file, quote in priced if quote.dollars and own.answers
+        file.name: quote.dollars * PER / len(own.answers)
+        for file, quote in priced
+        if quote.dollars and own.answers
     }
     is_random = not any(mark.is_brought for mark in marks)
     first, again = (_person_marks(marks, round) for round in (1, 2))
@@ -90,7 +97,12 @@ def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, Judg
     """Other judges' scores of the same answers, out of their owner's reports."""
     found = []
     for one in marking.jobs.of_owner(job.owner):
-        if one.state == "done" and one.link != job.link and one.benchmark == job.benchmark and len(found) < MOST_JUDGES:
+        if (
+            one.state == "done"
+            and one.link != job.link
+            and one.benchmark == job.benchmark
+            and len(found) < MOST_JUDGES
+        ):
             report = marking.jobs.report(one.link)
             file = judged_file(report) if isinstance(report, Report) else None
             if file is not None and file.answers.keys() == own.answers.keys():
@@ -100,9 +112,14 @@ def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, Judg
 
 def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
     """What people would give to other models' answers less what they would give to this one's, question by question."""
-    here, found = _scored(marking, job, own), {}
+    here = _scored(marking, job, own)
+    found = {}
     for one in marking.jobs.of_owner(job.owner):
-        alike = one.state == "done" and one.benchmark == job.benchmark and one.title not in (job.title, *found)
+        alike = (
+            one.state == "done"
+            and one.benchmark == job.benchmark
+            and one.title not in (job.title, *found)
+        )
         report = marking.jobs.report(one.link) if alike and len(found) < MOST_JUDGES else None
         file = judged_file(report) if isinstance(report, Report) else None
         if file is None or file.name != own.name:
@@ -129,7 +146,9 @@ def _scored(marking: Marking, job: Job, file: JudgedFile) -> dict[str, tuple[flo
 def _marked(answers: Sequence[tuple[float, float | None]]) -> MarkedScores:
     places = [place for place, (_, mark) in enumerate(answers) if mark is not None]
     marks = [mark for _, mark in answers if mark is not None]
-    return MarkedScores(np.array([score for score, _ in answers]), np.array(places, int), np.array(marks))
+    return MarkedScores(
+        np.array([score for score, _ in answers]), np.array(places, int), np.array(marks)
+    )
 
 
 def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
@@ -138,7 +157,11 @@ def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
     named = []
     for file in files:
         times[file.name] = times.get(file.name, 0) + 1
-        named.append(file if times[file.name] == 1 else file._replace(name=f"{file.name} ({times[file.name]})"))
+        named.append(
+            file
+            if times[file.name] == 1
+            else file._replace(name=f"{file.name} ({times[file.name]})")
+        )
     return named
 
 

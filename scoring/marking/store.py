@@ -64,9 +64,11 @@ MOST_VALUES = 20
 LONGEST_NOTE = 200
 OWNER = "owner"
 """Ends the name under which a report's owner marks."""
-MOST_MARKERS, LONGEST_MARKER = 50, 100
+MOST_MARKERS = 50
+LONGEST_MARKER = 100
 """People whose marks of one report may be brought from files, and characters of their names."""
-MOST_BROUGHT, MOST_OF_OWNER = 12_000, 40_000
+MOST_BROUGHT = 12_000
+MOST_OF_OWNER = 40_000
 """Marks of one report, and of all of its owner's, that may be brought from files: looks at a report read them."""
 MOST_NAMED = 2_000
 """Answers that a query names; for a report of more, all that was said for its owner is read."""
@@ -119,21 +121,38 @@ class MarkStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def draw(self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[Planned]) -> ShownAnswer | None:
+    def draw(
+        self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[Planned]
+    ) -> ShownAnswer | None:
         """The seat's unanswered answer, or the next of the plan; None if nothing is left."""
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS).order_by(MARK.c.id)
+            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS).order_by(
+                MARK.c.id
+            )
             given = connection.execute(mine).all()
-            own = [row for row in given if row.marker == seat.person]  # a file may have brought this person's marks
+            own = [
+                row for row in given if row.marker == seat.person
+            ]  # a file may have brought this person's marks
             if waiting := next((row for row in own if not row.value), None):
                 return _shown(waiting)
             found = next_of(plan, _had(given, own, kind))
             if found is None:
                 return None
             one, number = found
-            values = {"kind": kind, "report": report, "owner": owner, "answer": one.key, "item": one.item}
-            values |= {"stratum": one.stratum, "marker": seat.person, "round": number, "seat_id": seat.id}
+            values = {
+                "kind": kind,
+                "report": report,
+                "owner": owner,
+                "answer": one.key,
+                "item": one.item,
+            }
+            values |= {
+                "stratum": one.stratum,
+                "marker": seat.person,
+                "round": number,
+                "seat_id": seat.id,
+            }
             return ShownAnswer(self._add(connection, values), one.key, number, "")
 
     @staticmethod
@@ -149,7 +168,9 @@ class MarkStore:
 
     def last(self, seat: Seat) -> ShownAnswer | None:
         """What the seat said last, so that it can be taken back; None before anything was said."""
-        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").order_by(MARK_VALUE.c.at.desc())
+        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").order_by(
+            MARK_VALUE.c.at.desc()
+        )
         with self._database.read() as connection:
             row = connection.execute(mine.limit(1)).one_or_none()
         return None if row is None else _shown(row)
@@ -158,7 +179,9 @@ class MarkStore:
         """How many answers a seat has said something of, and when last."""
         mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
         with self._database.read() as connection:
-            found = connection.execute(select(func.count(), func.max(mine.c.at)).select_from(mine)).one()
+            found = connection.execute(
+                select(func.count(), func.max(mine.c.at)).select_from(mine)
+            ).one()
         return SeatProgress(found[0], last=found[1])
 
     def say(self, seat: Seat, token: str, said: Said) -> None:
@@ -172,7 +195,9 @@ class MarkStore:
                 return
             number = row.number or 0
             if number >= MOST_VALUES:
-                raise MarkError("This answer was changed {} times; what was said last stands.", MOST_VALUES)
+                raise MarkError(
+                    "This answer was changed {} times; what was said last stands.", MOST_VALUES
+                )
             connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, said)))
 
     def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
@@ -185,26 +210,48 @@ class MarkStore:
             take_turn(connection, MARK)
             known = _by_person(connection.execute(mine).all())
             _check_markers({marker for _, marker, _ in known} | {mark.marker for mark in marks})
-            of_all = {"kind": kind, "report": report, "owner": owner, "stratum": "", "drawn_at": now()}
+            of_all = {
+                "kind": kind,
+                "report": report,
+                "owner": owner,
+                "stratum": "",
+                "drawn_at": now(),
+            }
             new = [
-                {**of_all, "answer": one.answer, "item": one.item, "marker": one.marker, "round": one.round}
+                {
+                    **of_all,
+                    "answer": one.answer,
+                    "item": one.item,
+                    "marker": one.marker,
+                    "round": one.round,
+                }
                 for one in marks
                 if (one.answer, one.marker, one.round) not in known
             ]
             if new:
-                connection.execute(insert(MARK), [{**one, "token": secrets.token_urlsafe(16)} for one in new])
+                connection.execute(
+                    insert(MARK), [{**one, "token": secrets.token_urlsafe(16)} for one in new]
+                )
                 _check_brought(connection, owner, report)
                 known = _by_person(connection.execute(mine).all())
             said = [(known[one.answer, one.marker, one.round], one.said) for one in marks]
-            changed = [(row, one) for row, one in said if row.seat_id is None and (not row.number or _said(row) != one)]
+            changed = [
+                (row, one)
+                for row, one in said
+                if row.seat_id is None and (not row.number or _said(row) != one)
+            ]
             if any((row.number or 0) >= MOST_VALUES for row, _ in changed):
-                raise MarkError("This answer was changed {} times; what was said last stands.", MOST_VALUES)
+                raise MarkError(
+                    "This answer was changed {} times; what was said last stands.", MOST_VALUES
+                )
             if changed:
                 values = [_value(row.id, (row.number or 0) + 1, one) for row, one in changed]
                 connection.execute(insert(MARK_VALUE), values)
         return len(changed)
 
-    def of_report(self, kind: MarkKind, report: str, owner: str, answers: Collection[str]) -> list[Mark]:
+    def of_report(
+        self, kind: MarkKind, report: str, owner: str, answers: Collection[str]
+    ) -> list[Mark]:
         """What was said of a report's answers, under any report of its owner, in order; by one person once.
 
         Not by who took consent back. A database that was restored knows no owners.
@@ -222,7 +269,8 @@ class MarkStore:
         """Delete what was said under a report, since its owner says so; who had ended may begin anew."""
         said = (MARK.c.report == report, MARK.c.owner == owner)
         with self._database.write() as connection:
-            mine, seats = select(MARK.c.id).where(*said), select(MARK.c.seat_id).where(*said)
+            mine = select(MARK.c.id).where(*said)
+            seats = select(MARK.c.seat_id).where(*said)
             ended = SEAT_EVENT.c.seat_id.in_(seats) & SEAT_EVENT.c.kind.in_(("done", "full"))
             connection.execute(SEAT_EVENT.delete().where(ended))
             connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
@@ -231,10 +279,24 @@ class MarkStore:
 
 
 _OTHER = MARK_VALUE.alias()
-_NUMBER = select(func.max(_OTHER.c.number)).where(_OTHER.c.mark_id == MARK.c.id).correlate(MARK).scalar_subquery()
+_NUMBER = (
+    select(func.max(_OTHER.c.number))
+    .where(_OTHER.c.mark_id == MARK.c.id)
+    .correlate(MARK)
+    .scalar_subquery()
+)
 _LATEST = select(
-    MARK, MARK_VALUE.c.number, MARK_VALUE.c.value, MARK_VALUE.c.further, MARK_VALUE.c.note, MARK_VALUE.c.at
-).select_from(MARK.outerjoin(MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _NUMBER)))
+    MARK,
+    MARK_VALUE.c.number,
+    MARK_VALUE.c.value,
+    MARK_VALUE.c.further,
+    MARK_VALUE.c.note,
+    MARK_VALUE.c.at,
+).select_from(
+    MARK.outerjoin(
+        MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _NUMBER)
+    )
+)
 """Marks with what was said last."""
 _GONE = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
 _STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_GONE)
@@ -250,7 +312,9 @@ def _had(given: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Had:
     return Had(
         persons={key: frozenset(of) for key, of in said.items()},
         own=[(row.answer, row.round) for row in own],
-        disputed=frozenset(key for key, of in labelled if len(of) == 2 == len({*of.values()} - {"", CANNOT})),
+        disputed=frozenset(
+            key for key, of in labelled if len(of) == 2 == len({*of.values()} - {"", CANNOT})
+        ),
     )
 
 
@@ -282,7 +346,9 @@ def _check_brought(connection: Connection, owner: str, report: str) -> None:
 
 
 def _mine(connection: Connection, seat: Seat, token: str) -> Row:
-    row = connection.execute(_LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)).one_or_none()
+    row = connection.execute(
+        _LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
+    ).one_or_none()
     if row is None:
         raise MarkError("This is none of your answers. Open the page again.")
     return row

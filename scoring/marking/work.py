@@ -41,7 +41,8 @@ class Marking:
     """Marks and labels under the reports of one database."""
 
     def __init__(self, database: Database, jobs: Jobs) -> None:
-        self.store, self.jobs = MarkStore(database), jobs
+        self.store = MarkStore(database)
+        self.jobs = jobs
         self._campaigns = CampaignStore(database, KINDS)
         self._material = lru_cache(maxsize=8)(self._read)
 
@@ -85,15 +86,22 @@ class Marking:
         """An owner's finished report. Raises MarkError."""
         job = self.jobs.find(link)
         if job is None or job.owner != owner or job.state != "done":
-            raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
+            raise MarkError(
+                "There is no such report of yours. Open it in the browser in which you scored it."
+            )
         return job
 
     @staticmethod
     def links(campaign: Campaign) -> Mapping[str, str]:
         """The path of each person's link, by name: the owner's, and those of helpers."""
-        until = (now() + timedelta(days=DAYS + 1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        until = (now() + timedelta(days=DAYS + 1)).replace(
+            hour=0, minute=0, second=0, microsecond=0
+        )
         names = (OWNER, *(f"helper-{number}" for number in range(1, HELPERS + 1)))
-        return {name: made_link(campaign.key, campaign.spec, until, f"{campaign.name}.{name}") for name in names}
+        return {
+            name: made_link(campaign.key, campaign.spec, until, f"{campaign.name}.{name}")
+            for name in names
+        }
 
     def campaign(self, name: str) -> Campaign | None:
         return self._campaigns.find(name)
@@ -106,7 +114,8 @@ class Marking:
     def draw(self, seat: Seat) -> tuple[ShownAnswer, ScoredAnswer] | None:
         """What a seat is shown next; None where nothing is left, or the report was deleted."""
         kind, link = of_seat(seat)
-        material, job = self.material(kind, link), self.jobs.find(link)
+        material = self.material(kind, link)
+        job = self.jobs.find(link)
         if material is None or job is None:
             return None
         shown = self.store.draw(seat, kind, link, job.owner, material.plan)
@@ -125,10 +134,17 @@ def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     benchmark: Any = BENCHMARKS[report.benchmark]
     answers: Sequence[ScoredAnswer] = benchmark.scored_answers(report)
     is_marked_in_tenths = isinstance(benchmark, MMVet)
-    return [one for one in answers if one.answer and one.truth and (kind == "labels" or is_marked_in_tenths)]
+    return [
+        one
+        for one in answers
+        if one.answer and one.truth and (kind == "labels" or is_marked_in_tenths)
+    ]
 
 
 def plan_of(kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]:
     if kind == "marks":
         return mark_plan(answers, seed)
-    return tuple(planned(answer_key(one.answer), one.answer.id, one.group, seed) for one in draw(known_errors(answers)))
+    return tuple(
+        planned(answer_key(one.answer), one.answer.id, one.group, seed)
+        for one in draw(known_errors(answers))
+    )

@@ -53,7 +53,9 @@ def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
 
 
 def circles(
-    rows: Sequence[Decided], undecided_wrong: bool = False, missing: Iterable[ChoiceQuestion] | None = None
+    rows: Sequence[Decided],
+    undecided_wrong: bool = False,
+    missing: Iterable[ChoiceQuestion] | None = None,
 ) -> tuple[Circle, ...]:
     """Every question of a file with its passes, in the order of indices.
 
@@ -62,7 +64,9 @@ def circles(
     """
     by_base = _by_base(rows, attrgetter("question.index"))
     if missing is None:
-        lacking = _missing({base: [row.question for row in passes] for base, passes in by_base.items()})
+        lacking = _missing(
+            {base: [row.question for row in passes] for base, passes in by_base.items()}
+        )
     else:
         lacking = grouped((question.index % PASS, question.index // PASS) for question in missing)
     found = []
@@ -95,13 +99,19 @@ def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, 
     A question whose options do not rotate has as many passes as any other such question of as many options.
     """
     found = {base: _left_of_turn(passes) for base, passes in questions.items()}
-    others = {base: {one.index // PASS for one in questions[base]} for base, left in found.items() if left is None}
+    others = {
+        base: {one.index // PASS for one in questions[base]}
+        for base, left in found.items()
+        if left is None
+    }
     most: Counter[int] = Counter()
     for base, there in others.items():
         options = len(questions[base][0].options)
         most[options] = max(most[options], min(max(there) + 1, MOST_PASSES))
     return {
-        base: set(range(most[len(questions[base][0].options)])) - others[base] if left is None else left
+        base: set(range(most[len(questions[base][0].options)])) - others[base]
+        if left is None
+        else left
         for base, left in found.items()
     }
 
@@ -111,7 +121,8 @@ def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
-        head, tail = texts[0][:moving], texts[0][moving:]
+        head = texts[0][:moving]
+        tail = texts[0][moving:]
         turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
         if all(moved in turn for moved in texts):
             whole = len(there) >= moving and all(moved in texts for moved in turn)
@@ -127,7 +138,9 @@ def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
     """Problems, one per question, that keep a file from being scored as circular."""
     text = "question {} lacks {} and no pass of it is wrong; add them, or score the file as vanilla"
     return tuple(
-        Problem(one.question.row, one.index, text.format(one.index, _passes(one.missing)), "circular")
+        Problem(
+            one.question.row, one.index, text.format(one.index, _passes(one.missing)), "circular"
+        )
         for one in found
         if one.outcome == "incomplete"
     )
@@ -158,13 +171,15 @@ def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     """Why a pass is not the same question as the first one; "" if it is."""
     if other.index // PASS >= MOST_PASSES:
         return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
-    texts, moved = _options(first), _options(other)
+    texts = _options(first)
+    moved = _options(other)
     if len(moved) != len(texts):
         return f"expected {len(texts)} options, found {len(moved)}"
     if sorted(moved) != sorted(texts):
         return "its options are not those of the base row in another order"
     right, other_right = (
-        plain_option(question.options[question.answer]) if question.answer else None for question in (first, other)
+        plain_option(question.options[question.answer]) if question.answer else None
+        for question in (first, other)
     )
     if right and other_right and right != other_right:
         return f"its answer {other.answer} is another option than the base row's {first.answer}"

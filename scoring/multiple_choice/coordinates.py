@@ -46,7 +46,8 @@ _NAMED = re.compile(r"\(\s*\[[\[\]\d\s.,and-]*\]\s*\)", re.ASCII)
 """Boxes that a sentence names in parentheses: ([...]), ([...] and [...]), ([[...], [...]])."""
 _MARKED = "(marked in red)"
 """MMT-Bench's words for a drawn box (Table A8)."""
-_LEGEND, _AFTER = "The region coordinates are provided in the format", " Note that"
+_LEGEND = "The region coordinates are provided in the format"
+_AFTER = " Note that"
 
 
 class CoordinateError(ValueError):
@@ -94,7 +95,10 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
 
     def rewritten(one: Bracket) -> str:
         wholes = pixels if one.numbers not in corners else one.numbers[0] != 1
-        new = (_written(number, size[place % 2], wholes, unit) for place, number in enumerate(one.numbers))
+        new = (
+            _written(number, size[place % 2], wholes, unit)
+            for place, number in enumerate(one.numbers)
+        )
         return _NUMBER.sub(lambda _: next(new), one.text)
 
     phrase, note = _UNITS[unit]
@@ -117,7 +121,8 @@ def _written(number: Decimal, side: int, pixels: bool, unit: Unit) -> str:
 
 def _replaced(text: str, new: Callable[[Bracket], str]) -> str:
     """A text with other brackets; what stands between them stays."""
-    parts, end = [], 0
+    parts = []
+    end = 0
     for one in brackets(text):
         parts += [text[end : one.start], new(one)]
         end = one.start + len(one.text)
@@ -128,22 +133,29 @@ def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
     """The boxes that a question names; of a question about [x, y, w, h] in that order. Raises CoordinateError."""
     found = [one.numbers for one in brackets(text) if len(one.numbers) == 4]
     pixels = any(abs(number) > _LARGEST_SHARE for numbers in found for number in numbers)
-    gives_lengths, boxes = "[x,y,w,h]" in text.replace(" ", ""), []
+    gives_lengths = "[x,y,w,h]" in text.replace(" ", "")
+    boxes = []
     for numbers in found:
         x, y, right, bottom = (
-            float(number / size[place % 2] if pixels else number) for place, number in enumerate(numbers)
+            float(number / size[place % 2] if pixels else number)
+            for place, number in enumerate(numbers)
         )
         if gives_lengths:
-            right, bottom = x + right, y + bottom
+            right = x + right
+            bottom = y + bottom
         if min(right, 1) <= max(x, 0) or min(bottom, 1) <= max(y, 0):
-            raise CoordinateError(f"a box without an area in the picture: {', '.join(map(str, numbers))}")
+            raise CoordinateError(
+                f"a box without an area in the picture: {', '.join(map(str, numbers))}"
+            )
         boxes.append((x, y, right, bottom))
     return tuple(boxes)
 
 
 def without_boxes(text: str) -> str:
     """A question that calls its boxes marked in red, without their numbers and what explains them."""
-    text = _replaced(_NAMED.sub(_MARKED, text), lambda one: _MARKED if len(one.numbers) == 4 else one.text)
+    text = _replaced(
+        _NAMED.sub(_MARKED, text), lambda one: _MARKED if len(one.numbers) == 4 else one.text
+    )
     start = text.find(_LEGEND)
     end = text.find(_AFTER, start)
     return text if start < 0 else (text[:start].rstrip() + (text[end:] if end >= 0 else ""))

@@ -13,7 +13,8 @@ _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not i
 def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
     """One complete JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
     for row in rows:
-        question, decision = row.question, row.decision
+        question = row.question
+        decision = row.decision
         record = {
             "index": question.index,
             "prediction": row.prediction,
@@ -26,7 +27,10 @@ def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
             "category": question.category,
             "l2-category": question.group,
             "split": question.split,
-            "trail": [{"rule": clue.rule, "letter": clue.letter, "span": clue.span} for clue in decision.trail],
+            "trail": [
+                {"rule": clue.rule, "letter": clue.letter, "span": clue.span}
+                for clue in decision.trail
+            ],
             "replies": decision.replies,
             "judge": decision.model,
         }
@@ -40,7 +44,14 @@ def submission(rows: Sequence[Decided]) -> bytes:
     for row in rows:
         question = row.question
         options = [question.options.get(letter, "") for letter in used]
-        cells = [question.text, *options, question.category, question.group, question.split, row.prediction]
+        cells = [
+            question.text,
+            *options,
+            question.category,
+            question.group,
+            question.split,
+            row.prediction,
+        ]
         lines.append([question.index, *map(printable, cells), row.decision.letter or NONE])
     heads = ["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"]
     return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")
@@ -59,14 +70,22 @@ def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
             question = rows[0].question
             options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
             texts = (question.text, options, question.answer or "", rows[0].prediction)
-            read = (cell for row in rows for cell in (row.decision.letter or "", _trail_text(row.decision)))
+            read = (
+                cell
+                for row in rows
+                for cell in (row.decision.letter or "", _trail_text(row.decision))
+            )
             lines.append([question.index, question.row, *texts, *read])
     columns = (column for name in readings for column in (name, f"{name}: trail"))
-    return csv_bytes(["index", "row", "question", "options", "answer", "prediction", *columns], lines)
+    return csv_bytes(
+        ["index", "row", "question", "options", "answer", "prediction", *columns], lines
+    )
 
 
 def _trail_text(decision: Decision) -> str:
-    return "\n".join(f"{clue.rule.value}: {clue.letter or 'no letter'} ({clue.span})" for clue in decision.trail)
+    return "\n".join(
+        f"{clue.rule.value}: {clue.letter or 'no letter'} ({clue.span})" for clue in decision.trail
+    )
 
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:

@@ -58,10 +58,14 @@ def extraction(
     if not decision.open:
         return decision
     options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
-    schema = closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    schema = (
+        closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    )
     texts = {"question": question.text, "options": options}
     ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
-    letter, replies, model = yield from asked(ask, lambda text, finish: read_reply(text, question.options, finish))
+    letter, replies, model = yield from asked(
+        ask, lambda text, finish: read_reply(text, question.options, finish)
+    )
     if letter is None:
         clue = _left_over(question, protocol, replies[-1])
     else:
@@ -74,11 +78,13 @@ def asked(
 ) -> Generator[Ask, Reply, tuple[T | None, tuple[str, ...], str]]:
     """Ask until a reply and its finish reason can be read; return what was read, the replies and the judge's name."""
     replies: list[str] = []
-    found, model = None, ""
+    found = None
+    model = ""
     while found is None and len(replies) < ATTEMPTS:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
-        found, model = read(replies[-1], reply.finish[0] if reply.finish else "no reply"), reply.model
+        found = read(replies[-1], reply.finish[0] if reply.finish else "no reply")
+        model = reply.model
     return found, tuple(replies), model
 
 
@@ -108,7 +114,9 @@ def prompt_digest(of: Language = "English") -> str:
     return hashlib.sha256(PROMPTS[of].encode()).hexdigest()
 
 
-def closed_ask(template: str, prediction: str, strictly: bool, schema: str | None, **texts: object) -> Ask:
+def closed_ask(
+    template: str, prediction: str, strictly: bool, schema: str | None, **texts: object
+) -> Ask:
     """The request for a mark or letter; ours has the answer on one line, where it cannot write the next example."""
     said = neutralise(prediction) if strictly else prediction
     message = Message("user", template.format(prediction=said, **texts))
@@ -117,7 +125,11 @@ def closed_ask(template: str, prediction: str, strictly: bool, schema: str | Non
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
     """The judge's letter, unless it is the one that the answer told the judge to give."""
-    if decision.rule is Rule.SPEAKS and letter in question.options and letter in _WORD.findall(decision.span):
+    if (
+        decision.rule is Rule.SPEAKS
+        and letter in question.options
+        and letter in _WORD.findall(decision.span)
+    ):
         return Clue(Rule.OBEYED, None, reply[:200])
     return Clue(Rule.JUDGE, letter, reply[:200])
 

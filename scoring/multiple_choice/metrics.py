@@ -41,31 +41,54 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
     return protocol != "strict"
 
 
-def share(name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0) -> ScoreLine:
+def share(
+    name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0
+) -> ScoreLine:
     """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always."""
     times = Counter(outcomes)
-    right, unscored = times[True], times[None] + missing
+    right = times[True]
+    unscored = times[None] + missing
     n = times.total() + missing
     scored = n - missing if undecided_wrong else n - unscored
     if not scored:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     bounds = wilson(np.array([right]), np.array([scored]))
-    low, high = float(bounds.low[0]) * 100, float(bounds.high[0]) * 100
-    return ScoreLine(name, n, unscored, 100 * right / scored, low, high, 100 * right / n, 100 * (right + unscored) / n)
+    low = float(bounds.low[0]) * 100
+    high = float(bounds.high[0]) * 100
+    return ScoreLine(
+        name,
+        n,
+        unscored,
+        100 * right / scored,
+        low,
+        high,
+        100 * right / n,
+        100 * (right + unscored) / n,
+    )
 
 
 def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
     """Unweighted mean of the lines with a score; its interval combines theirs (MOVER, Zou and Donner 2008)."""
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
-    n, unscored = sum(line.n for line in lines), sum(line.unscored for line in lines)
+    n = sum(line.n for line in lines)
+    unscored = sum(line.unscored for line in lines)
     if not means:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
     mean = math.fsum(means) / len(means)
-    below = math.hypot(*(line.mean - line.low for line in lines if line.mean is not None and line.low is not None))
-    above = math.hypot(*(line.high - line.mean for line in lines if line.mean is not None and line.high is not None))
+    below = math.hypot(
+        *(line.mean - line.low for line in lines if line.mean is not None and line.low is not None)
+    )
+    above = math.hypot(
+        *(
+            line.high - line.mean
+            for line in lines
+            if line.mean is not None and line.high is not None
+        )
+    )
     worst, best = (
-        math.fsum(ends) / len(lines) for ends in zip(*((line.worst, line.best) for line in lines), strict=True)
+        math.fsum(ends) / len(lines)
+        for ends in zip(*((line.worst, line.best) for line in lines), strict=True)
     )
     sure = any(line.low is not None for line in lines)
     low, high = (mean - below / len(means), mean + above / len(means)) if sure else (None, None)
@@ -99,7 +122,9 @@ def success(decisions: Iterable[Decision]) -> Success:
     return Success(times.total(), dict(times), refused)
 
 
-def missing_problem(count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None) -> Problem:
+def missing_problem(
+    count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None
+) -> Problem:
     """The problem that so many questions have no answer; `known` are those questions, None without a question file."""
     if known is None:
         which = (
@@ -125,7 +150,10 @@ def letter_counts(rows: Sequence[Decided]) -> tuple[LetterCount, ...]:
     """Counts of predicted and right letters over all rows, including all passes of a circular file."""
     predicted = Counter(row.decision.letter for row in rows if row.decision.letter)
     right = Counter(row.question.answer for row in rows if row.question.answer)
-    return tuple(LetterCount(letter, predicted[letter], right[letter]) for letter in sorted({*predicted, *right}))
+    return tuple(
+        LetterCount(letter, predicted[letter], right[letter])
+        for letter in sorted({*predicted, *right})
+    )
 
 
 @dataclass(frozen=True)
@@ -179,12 +207,20 @@ class ChoiceTables(Generic[S]):
 
     def steps_csv(self) -> bytes:
         """How many answers each step of the extraction read, with their share of all in percent."""
-        rows = ((step, times, repr(100 * times / self.success.n)) for step, times in self.success.by_step.items())
+        rows = (
+            (step, times, repr(100 * times / self.success.n))
+            for step, times in self.success.by_step.items()
+        )
         return csv_bytes(["step", "answers", "percent"], rows, "utf-8")
 
 
-def fractions_csv(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]) -> bytes:
-    cells = ([split, *("" if mean is None else repr(mean / 100) for mean in means)] for split, means in rows)
+def fractions_csv(
+    heads: Sequence[str], rows: Iterable[tuple[str, Sequence[float | None]]]
+) -> bytes:
+    cells = (
+        [split, *("" if mean is None else repr(mean / 100) for mean in means)]
+        for split, means in rows
+    )
     return csv_bytes(["split", *heads], cells, "utf-8")
 
 
@@ -212,15 +248,20 @@ class Comparison:
 def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
     """McNemar's comparison of paired outcomes; a pair with an unscored side is left out."""
     times = Counter(pairs)
-    first, second = times[True, False], times[False, True]
-    return Comparison(name, times[True, True], first, second, times[False, False], _mcnemar(first, second))
+    first = times[True, False]
+    second = times[False, True]
+    return Comparison(
+        name, times[True, True], first, second, times[False, False], _mcnemar(first, second)
+    )
 
 
 def _mcnemar(first: int, second: int) -> float:
     """Probability of a split at least as uneven if both sides are equally likely."""
-    n, fewer = first + second, min(first, second)
+    n = first + second
+    fewer = min(first, second)
     logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(fewer + 1)
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+        for k in range(fewer + 1)
     ]
     return min(1.0, 2 * math.fsum(map(math.exp, logs)))
 
@@ -228,7 +269,9 @@ def _mcnemar(first: int, second: int) -> float:
 def holm(p: Sequence[float]) -> list[float]:
     """Each p by Holm's (1979) step-down correction, in the given order."""
     order = np.argsort(p, kind="stable")
-    steps = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order]), 1)
+    steps = np.minimum(
+        np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order]), 1
+    )
     found = np.empty(len(p))
     found[order] = steps
     return found.tolist()
@@ -248,5 +291,6 @@ def differences(rows: Sequence[Decided], others: Sequence[Decided]) -> tuple[Dif
     return tuple(
         Difference(row, other)
         for row in rows
-        if (other := letters.get(row.question.index)) is not None and other.letter != row.decision.letter
+        if (other := letters.get(row.question.index)) is not None
+        and other.letter != row.decision.letter
     )

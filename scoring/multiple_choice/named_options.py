@@ -37,7 +37,11 @@ class Contents:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
-        self.values = {letter: value for letter, text in self.texts.items() if (value := _value(text)) is not None}
+        self.values = {
+            letter: value
+            for letter, text in self.texts.items()
+            if (value := _value(text)) is not None
+        }
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def equal(self, text: str) -> list[str]:
@@ -59,7 +63,11 @@ class Contents:
                         return Mention(letter, here, number.end())
             for letter in self._longest_first:
                 content = self.texts[letter]
-                if content and lower.startswith(content, here) and _stands_alone(lower, here, here + len(content)):
+                if (
+                    content
+                    and lower.startswith(content, here)
+                    and _stands_alone(lower, here, here + len(content))
+                ):
                     return Mention(letter, here, here + len(content))
         return None
 
@@ -68,7 +76,11 @@ class Contents:
         found = [Mention(letter, *number) for number, letter in self._numbers(lower)]
         opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
         for letter, content in self.texts.items():
-            if letter in self.values or not content or (len(content) == 1 and _CJK_SIGN.match(content)):
+            if (
+                letter in self.values
+                or not content
+                or (len(content) == 1 and _CJK_SIGN.match(content))
+            ):
                 continue
             place = lower.find(content)
             while place >= 0:
@@ -89,7 +101,12 @@ class Contents:
         spans = [(number.span(), _value(number[0])) for number in numbers]
         if any(value not in self.values.values() for _, value in spans):
             return []
-        return [(span, letter) for span, value in spans for letter, own in self.values.items() if own == value]
+        return [
+            (span, letter)
+            for span, value in spans
+            for letter, own in self.values.items()
+            if own == value
+        ]
 
 
 _NAME_OF_NUMBER = re.compile(
@@ -102,7 +119,9 @@ _SPACE = re.compile(r"\s")
 _SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
 _LABELS = {
     letter: tuple(
-        re.compile(rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_SAYS}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags)
+        re.compile(
+            rf"(?<![\w']){letter}[\"')\]*]*+\s*+{_SAYS}\s*+(?:an?\b|the\b)?[\s\"'(]*+$", flags
+        )
         for flags in (re.NOFLAG, re.IGNORECASE)
     )
     for letter in LETTERS
@@ -128,8 +147,13 @@ def _outermost(found: list[Mention]) -> list[Mention]:
 
 def _stands_alone(lower: str, start: int, end: int) -> bool:
     """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
-    before, after = lower[start - 1 : start] if start else "", lower[end : end + 1]
-    if _WORD_SIGN.match(lower[start]) and before and (_WORD_SIGN.match(before) or before in "-_^\\"):
+    before = lower[start - 1 : start] if start else ""
+    after = lower[end : end + 1]
+    if (
+        _WORD_SIGN.match(lower[start])
+        and before
+        and (_WORD_SIGN.match(before) or before in "-_^\\")
+    ):
         return False
     if not _WORD_SIGN.match(lower[end - 1]) or not after:
         return True
@@ -142,7 +166,9 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
 
 
 def _value(text: str) -> Decimal | None:
-    return Decimal(text.replace(",", "")) if len(text) < 40 and _WHOLE_NUMBER.fullmatch(text) else None
+    return (
+        Decimal(text.replace(",", "")) if len(text) < 40 and _WHOLE_NUMBER.fullmatch(text) else None
+    )
 
 
 class NamedOptions(NamedTuple):
@@ -204,7 +230,11 @@ class AnswerText:
     @cached_property
     def _starts(self) -> list[int]:
         """Starts of all sentences, and the end of the last one."""
-        return [0, *(found.end() for found in _SENTENCE_END.finditer(self.masked)), len(self.text) + 1]
+        return [
+            0,
+            *(found.end() for found in _SENTENCE_END.finditer(self.masked)),
+            len(self.text) + 1,
+        ]
 
     def _sentence_number(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1

@@ -60,7 +60,10 @@ def _another_option(answer: AnswerText, letter: str) -> bool:
     # No mention is inside another one, so the last to start here or before is also the last to end.
     others = [one for one in answer.mentions if one.letter != letter and one.end - one.start > 1]
     before = (bisect_right(others, place, key=lambda one: one.start) for place in places)
-    return all(number and place < others[number - 1].end for number, place in zip(before, places, strict=True))
+    return all(
+        number and place < others[number - 1].end
+        for number, place in zip(before, places, strict=True)
+    )
 
 
 def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:

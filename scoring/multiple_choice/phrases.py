@@ -40,7 +40,9 @@ _SURE = one_of(
     given, by, that, the, it'?s, it is, it must be, option, choice, letter, following, correct, one"""
 )
 _SURELY = rf"(?:\s*{_SURE}\b|\s*[:=→⇒]|\s*-+>|,(?=\s+(?:therefore|then|of course))){{0,20}}"
-_NO_VERB = one_of(r"not\b, isn, aren, never, neither, (?:is|are|was|would|will|should|must|could|might|may)\b")
+_NO_VERB = one_of(
+    r"not\b, isn, aren, never, neither, (?:is|are|was|would|will|should|must|could|might|may)\b"
+)
 _GAP = rf"(?:\s+(?!{_NO_VERB})[\w'’/-]+){{0,9}}?"
 _CHOOSE = one_of(
     "choose, chose, pick, picked, select, selected, opt for, vote for, settle on, go with, going with, went with, "
@@ -64,7 +66,9 @@ FRAME_WORDS = words(
     letter letters pick picks guess guesses response responses choose chose picked select selected opt vote settle go
     going went say it this that which therefore thus hence so correct finally 汉"""
 )
-_CALLED = one_of("is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being")
+_CALLED = one_of(
+    "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
+)
 _MOST = one_of(
     """the, a, an, my, clearly, definitely, most, likely, probably, only, indeed, more, obviously, therefore, thus,
     best, final, one, to be"""
@@ -81,7 +85,9 @@ RIGHT = re.compile(
 """Text after the option in "B is the best answer"."""
 _NUMBERED = """first 1st 一, second 2nd 二, third 3rd 三, fourth 4th 四, fifth 5th 五, sixth 6th 六, seventh 7th 七,
     eighth 8th 八, ninth 9th 九"""
-ORDINALS = {word: place for place, names in enumerate(_NUMBERED.split(",")) for word in names.split()}
+ORDINALS = {
+    word: place for place, names in enumerate(_NUMBERED.split(",")) for word in names.split()
+}
 """Index from 0 of "the second option"."""
 ORDINAL = re.compile(
     rf"\s*(?:the\s+)?\b({'|'.join(word for word in ORDINALS if word.isascii())}|last)\s+"
@@ -122,7 +128,9 @@ NOT = re.compile(
     re.IGNORECASE,
 )
 PLAIN_NOT = re.compile(
-    r"\b" + one_of("not, never, except, neither, nor, no longer, rather than, instead of, unlike") + r"\b|n't\b",
+    r"\b"
+    + one_of("not, never, except, neither, nor, no longer, rather than, instead of, unlike")
+    + r"\b|n't\b",
     re.IGNORECASE,
 )
 UNSURE = re.compile(
@@ -138,10 +146,14 @@ UNSURE = re.compile(
     re.IGNORECASE,
 )
 """Words that keep a sentence from affirming the option that it names."""
-CLAUSE_START = re.compile(r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I)
+CLAUSE_START = re.compile(
+    r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I
+)
 SECOND_THOUGHTS = re.compile(
     r"\b"
-    + one_of("wait, actually, correction, on second thought, on reflection, scratch that, i mean, rather, instead")
+    + one_of(
+        "wait, actually, correction, on second thought, on reflection, scratch that, i mean, rather, instead"
+    )
     + r"\b|\b(?:changed? my mind|sorry|hmm+|oops|no(?=,))\b|不对|更正",
     re.IGNORECASE,
 )
@@ -201,7 +213,9 @@ REFUSALS = re.compile(
     r"|(?:i'm|i am) (?:not sure|unsure|unable|uncertain|not able)\b[^.]{0,120}"
     r"|(?:the |an? )?(?:correct |right )?(?:answer|question|it|this|that|choice|option)?\s*(?:is |it )?"
     r"(?:cannot|can't|can not|could not|impossible to|not possible to|unable to) (?:be )?"
-    + one_of("determin, answer, identif, tell, say, know, infer, decid, see, view, process, assist, help, provid")
+    + one_of(
+        "determin, answer, identif, tell, say, know, infer, decid, see, view, process, assist, help, provid"
+    )
     + r"\w*\b[^.]{0,100}|(?:the answer is )?"
     + one_of(
         """not sure, unsure, unknown, uncertain, unanswerable, undetermined, no idea, not enough information,

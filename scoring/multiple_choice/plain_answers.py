@@ -20,14 +20,22 @@ class Plain(NamedTuple):
     """Names of the removed parts, in order."""
 
 
-_WORDS = (
-    r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot|summary|caption"
+_WORDS = r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot|summary|caption"
+_REASONING_OPENS = re.compile(
+    rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE
 )
-_REASONING_OPENS = re.compile(rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE)
-_REASONING_CLOSES = re.compile(rf"</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>", re.IGNORECASE)
-_CLOSE_OF = {"◁think▷": "◁/think▷", "[think]": "[/think]", "<|begin_of_thought|>": "<|end_of_thought|>"}
+_REASONING_CLOSES = re.compile(
+    rf"</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>", re.IGNORECASE
+)
+_CLOSE_OF = {
+    "◁think▷": "◁/think▷",
+    "[think]": "[/think]",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+}
 _REASONING_END = re.compile(rf"^.*(?:{_REASONING_CLOSES.pattern})", re.DOTALL | re.IGNORECASE)
-_REASONING_CUT_OFF = re.compile(rf"(?:<(?:{_WORDS})>|◁think▷|\[THINK\]|<\|begin_of_thought\|>).*$", re.DOTALL | re.I)
+_REASONING_CUT_OFF = re.compile(
+    rf"(?:<(?:{_WORDS})>|◁think▷|\[THINK\]|<\|begin_of_thought\|>).*$", re.DOTALL | re.I
+)
 _FINAL_CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*<\|message\|>", re.DOTALL)
 _TURN_END = re.compile(
     r"</s>|<\|(?:im_end|eot_id|endoftext|end|eom_id|eos|return)\|>|<end_of_(?:turn|utterance)>|<eos>"
@@ -45,11 +53,15 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAGGED = re.compile(r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(
+    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
+)
 _BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_KEYS = "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
+_KEYS = (
+    "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
+)
 _RAW = re.compile(r"[<◁\[{]")
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
@@ -71,13 +83,16 @@ def lowered(text: str) -> str:
     """The text in lower case, every character in its place."""
     lower = text.lower()
     return (
-        lower if len(lower) == len(text) else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
+        lower
+        if len(lower) == len(text)
+        else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
     )
 
 
 def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text, cuts = squeezed(unicodedata.normalize("NFKC", answer)), []
+    text = squeezed(unicodedata.normalize("NFKC", answer))
+    cuts = []
     if _RAW.search(text):
         for name, cut in (("reasoning", _without_reasoning), ("special tokens", _without_tokens)):
             shorter = cut(text)
@@ -107,9 +122,13 @@ def _without_reasoning(text: str) -> str:
 def _without_closed_reasoning(text: str) -> str:
     """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
     closes = grouped((close[0].lower(), close) for close in _REASONING_CLOSES.finditer(text))
-    kept, place, opening = [], 0, _REASONING_OPENS.search(text)
+    kept = []
+    place = 0
+    opening = _REASONING_OPENS.search(text)
     while opening:
-        close_mark = f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")
+        close_mark = (
+            f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")
+        )
         same = closes.get(close_mark, [])
         number = bisect_left(same, opening.end(), key=re.Match.start)
         if number < len(same):
@@ -136,7 +155,9 @@ def _unwrapped(text: str) -> Plain | None:
             value = json.loads(found)
         except (ValueError, RecursionError):
             value = dict(_PYTHON_PAIR.findall(found))
-        by_name = {str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()}
+        by_name = {
+            str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()
+        }
         inner = next((by_name[key] for key in _KEYS if key in by_name), None)
         if isinstance(inner, str | int | float) and not isinstance(inner, bool):
             return Plain(str(inner), ("JSON",))

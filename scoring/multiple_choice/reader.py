@@ -64,7 +64,9 @@ class ReadFile(Generic[T]):
         return not any(problem.blocks == "scoring" for problem in self.problems)
 
 
-def read_questions(records: Iterable[Record]) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
+def read_questions(
+    records: Iterable[Record],
+) -> tuple[dict[int, ChoiceQuestion], tuple[Problem, ...]]:
     """A benchmark's own questions by index, and their problems; they need no predictions."""
     reader = _Reader(None, with_predictions=False)
     for record in records:
@@ -80,14 +82,18 @@ def read_choices(
     for record in records:
         reader.take(record)
     problems = reader.finished()
-    model, mode = (next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes))
+    model, mode = (
+        next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes)
+    )
     return ReadFile(tuple(reader.rows), problems, model, mode)
 
 
 class _Reader:
     """Reads one record at a time and keeps only what the rows say, so that a file of any length can stream through."""
 
-    def __init__(self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool) -> None:
+    def __init__(
+        self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool
+    ) -> None:
         self.rows: list[Answered] = []
         self.models: Counter[str] = Counter()
         self.modes: Counter[str] = Counter()
@@ -96,7 +102,9 @@ class _Reader:
         self._problems: list[Problem] = []
         self._columns: dict[str, str] = {}
         self._shared: dict[str, str] = {}
-        self._by_text = grouped((_folded(question.text), index) for index, question in (questions or {}).items())
+        self._by_text = grouped(
+            (_folded(question.text), index) for index, question in (questions or {}).items()
+        )
         self._unnamed_options = 0
         self._unknown_answers = 0
         self._counted = False
@@ -107,7 +115,10 @@ class _Reader:
         prediction = self._text(record, (*_PREDICTIONS, "text"))
         if self._with_predictions and prediction is None:
             found = ", ".join(map(repr, list(record.values)[:20])) or "none"
-            self._tell(f"expected a column prediction with text, found {found}; rename or add it", record.row)
+            self._tell(
+                f"expected a column prediction with text, found {found}; rename or add it",
+                record.row,
+            )
             return
         index = self._index(record)
         if index is None:
@@ -137,9 +148,13 @@ class _Reader:
             named = ", ".join(sorted(self.models)[:20])
             self._tell(f"expected one model's answers, found those of {named}; split the file")
         if len(self.modes) > 1:
-            self._tell(f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file")
+            self._tell(
+                f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file"
+            )
         if self._unknown_answers and not any(row.question.answer for row in self.rows):
-            self._tell("expected an option's letter in the column answer, found none in any row; write letters there")
+            self._tell(
+                "expected an option's letter in the column answer, found none in any row; write letters there"
+            )
         if not self.rows:
             self._tell("expected rows with predictions, found none that can be used")
         return tuple(sorted(self._problems, key=lambda problem: problem.row))
@@ -154,19 +169,29 @@ class _Reader:
     def _tell_oddities(self) -> None:
         if len(splits := dict.fromkeys(row.question.split for row in self.rows)) > 1:
             named = ", ".join(split or "(none)" for split in splits)
-            self._tell(f"the file mixes the splits {named}; each is reported on its own", blocks="nothing")
+            self._tell(
+                f"the file mixes the splits {named}; each is reported on its own", blocks="nothing"
+            )
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
             text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
-        if self._with_predictions and (blank := sum(not row.prediction.strip() for row in self.rows)):
-            text = f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
+        if self._with_predictions and (
+            blank := sum(not row.prediction.strip() for row in self.rows)
+        ):
+            text = (
+                f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
+            )
             self._tell(text, blocks="nothing")
-        if said := Counter(word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS):
+        if said := Counter(
+            word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
+        ):
             text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
             text += ", read as the model's words; where it gave no answer, empty the cell"
             self._tell(text, blocks="nothing")
         if self._unnamed_options:
-            text = f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
+            text = (
+                f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
+            )
             self._tell(f"{text}; they are taken as empty", blocks="nothing")
         if self._noted:
             said = "questions were left as they are, or asked with a remark"
@@ -176,7 +201,9 @@ class _Reader:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
             self._tell(text, blocks="nothing")
 
-    def _tell(self, text: str, row: int = 0, index: int | None = None, blocks: Blocks = "scoring") -> None:
+    def _tell(
+        self, text: str, row: int = 0, index: int | None = None, blocks: Blocks = "scoring"
+    ) -> None:
         self._problems.append(Problem(row, index, text, blocks))
 
     def _text(self, record: Record, names: Sequence[str]) -> str | None:
@@ -192,7 +219,9 @@ class _Reader:
             float(written), round(float(written)), abs_tol=1e-9
         ):
             mend = "write one, delete the row, or leave out the column: rows are counted then"
-            self._tell(f"expected a whole number as index, found {written[:40]!r}; {mend}", record.row)
+            self._tell(
+                f"expected a whole number as index, found {written[:40]!r}; {mend}", record.row
+            )
             return None
         return round(float(written))
 
@@ -204,7 +233,9 @@ class _Reader:
         if len(meant) == 1:
             return meant[0]
         found = "none" if not meant else f"{len(meant)} of them"
-        self._tell(f"expected the text of one question, found {found}; add a column index", record.row)
+        self._tell(
+            f"expected the text of one question, found {found}; add a column index", record.row
+        )
         return None
 
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
@@ -216,7 +247,12 @@ class _Reader:
             self._tell(text, record.row, index)
             return None
         if len(options) == 1:
-            self._tell(f"index {index} has one option only; it is scored as it is", record.row, index, "nothing")
+            self._tell(
+                f"index {index} has one option only; it is scored as it is",
+                record.row,
+                index,
+                "nothing",
+            )
         return ChoiceQuestion(
             index=index,
             text=self._text(record, ("question",)) or "",
@@ -233,7 +269,9 @@ class _Reader:
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
     ) -> ChoiceQuestion | None:
         if known is None:
-            self._tell(f"index {index} is none of the benchmark's; correct or delete it", record.row, index)
+            self._tell(
+                f"index {index} is none of the benchmark's; correct or delete it", record.row, index
+            )
             return None
         if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
             known = replace(known, options=options)  # their coordinates are rewritten
@@ -254,7 +292,11 @@ class _Reader:
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
         filled = len(options)
-        while len(options) > 1 and (last := next(reversed(options))) != answer and options[last] in EMPTY_CELLS:
+        while (
+            len(options) > 1
+            and (last := next(reversed(options))) != answer
+            and options[last] in EMPTY_CELLS
+        ):
             if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
                 break
             del options[last]
@@ -299,7 +341,9 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
 
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:
     found = " and ".join(map(repr, columns))
-    return RowsError(f"expected one column {what}, found {found}; delete or rename one", row=record.row)
+    return RowsError(
+        f"expected one column {what}, found {found}; delete or rename one", row=record.row
+    )
 
 
 def _written(record: Record, column: str) -> str:
@@ -307,7 +351,12 @@ def _written(record: Record, column: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | list | dict):
-        raise RowsError(f"expected text, found {json.dumps(value)[:40]}; write it as text", None, record.row, column)
+        raise RowsError(
+            f"expected text, found {json.dumps(value)[:40]}; write it as text",
+            None,
+            record.row,
+            column,
+        )
     return "" if value is None else str(value)
 
 

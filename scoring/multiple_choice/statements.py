@@ -41,7 +41,8 @@ class Reference:
 _OPEN = r"[\s\"'“”‘’(\[{<*_]*+"
 _CLOSE = r"[\"'“”‘’)\]}>*_]*+"
 _LETTER = re.compile(
-    rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*+[:#]?{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}", re.I
+    rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*+[:#]?{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}",
+    re.I,
 )
 _SEPARATOR = re.compile(r"\s*(?:[.:,;、)\]-]|–|—|\bis\b|=)?[\s\"'“”(\[*]*")
 _AFTER_WORD = re.compile(
@@ -72,7 +73,8 @@ _OTHER = re.compile(
 _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 
-_PIECE, _OVERLAP = 20_000, 4_000
+_PIECE = 20_000
+_OVERLAP = 4_000
 """Characters of a piece of text, and of the overlap read after it: the longest phrase in `SPEAKS` has about 2,000."""
 _LONGEST_PHRASE = 32
 """Maximum characters of a clause mark or a denial, not counting a word's own ending."""
@@ -82,13 +84,16 @@ class _InClause:
     """Search for denials before places, each within its clause; places ascend, so that nothing is read twice."""
 
     def __init__(self, text: str, denials: re.Pattern[str]) -> None:
-        self._text, self._denials = text, denials
+        self._text = text
+        self._denials = denials
         self._clause = self._unread = self._last = 0
         self._found = False
 
     def before(self, place: int) -> bool:
         """Whether a denial is between the start of the clause and this place, as if the text ended here."""
-        for start in CLAUSE_START.finditer(self._text, max(self._clause, self._last - _LONGEST_PHRASE), place):
+        for start in CLAUSE_START.finditer(
+            self._text, max(self._clause, self._last - _LONGEST_PHRASE), place
+        ):
             self._clause = self._unread = start.end()
             self._found = False
         self._last = place
@@ -97,11 +102,15 @@ class _InClause:
         # A word may start at the start of its clause, whatever precedes it: so the text before the clause is cut off.
         offset = self._clause if self._unread == self._clause else 0
         found = self._denials.search(
-            self._text[offset:place] if offset else self._text, self._unread - offset, place - offset
+            self._text[offset:place] if offset else self._text,
+            self._unread - offset,
+            place - offset,
         )
         last = max(self._clause, place - _LONGEST_PHRASE)
         self._unread = last
-        self._found = found is not None and (found.end() + offset < place or found.start() + offset < last)
+        self._found = found is not None and (
+            found.end() + offset < place or found.start() + offset < last
+        )
         return found is not None
 
 
@@ -126,16 +135,22 @@ def last_statement(answer: AnswerText) -> Reference | None:
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
-        if _DESCRIBED.match(answer.masked, frame.start()) or _is_counterfactual(answer.masked, frame):
+        if _DESCRIBED.match(answer.masked, frame.start()) or _is_counterfactual(
+            answer.masked, frame
+        ):
             continue
         meant = (
-            _content_at(answer, frame.end()) or reference_at(answer, frame.end()) or _ordinal_at(answer, frame.end())
+            _content_at(answer, frame.end())
+            or reference_at(answer, frame.end())
+            or _ordinal_at(answer, frame.end())
         )
         if meant and not denied.before(frame.start()) and not taken_back(answer, meant.end):
             (supposed if _COULD_BE.search(frame[0]) else found).append(meant)
     denied = _InClause(answer.masked, DENIED)
     found += [
-        meant for meant in _right_ones(answer) if not denied.before(meant.start) and not taken_back(answer, meant.end)
+        meant
+        for meant in _right_ones(answer)
+        if not denied.before(meant.start) and not taken_back(answer, meant.end)
     ]
     last = max(found + supposed, key=lambda one: one.end, default=None)
     if last not in supposed:
@@ -150,24 +165,41 @@ def reference_at(answer: AnswerText, place: int) -> Reference | None:
         return None
     letter = found[1].upper()
     content = _content_behind(answer, found.end())
-    if content and letter in answer.options and answer.contents.texts[letter] == answer.contents.texts[content.letter]:
+    if (
+        content
+        and letter in answer.options
+        and answer.contents.texts[letter] == answer.contents.texts[content.letter]
+    ):
         content = content._replace(letter=letter)
     end = content.end if content else found.end()
     return Reference(
-        letter, content.letter if content else None, found.start(1), end, answer.text[found.start() : end].strip()
+        letter,
+        content.letter if content else None,
+        found.start(1),
+        end,
+        answer.text[found.start() : end].strip(),
     )
 
 
 def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     """Whether it is a letter, not a word: "A" and "I" before words, and small letters, need a mark or the end next."""
-    letter, end = found[1], found.end()
+    letter = found[1]
+    end = found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
         own = _content_behind(answer, end)
-        return wrapped or bool(_AFTER_WORD.match(answer.masked, end)) or (own is not None and own.letter == letter)
+        return (
+            wrapped
+            or bool(_AFTER_WORD.match(answer.masked, end))
+            or (own is not None and own.letter == letter)
+        )
     if letter.islower():
         rest = answer.masked[end:].lstrip()
-        return wrapped or (letter not in "ai" and (not rest or rest[0] in ".,:;)\n")) or rest in ("", ".")
+        return (
+            wrapped
+            or (letter not in "ai" and (not rest or rest[0] in ".,:;)\n"))
+            or rest in ("", ".")
+        )
     return True
 
 
@@ -179,16 +211,26 @@ def _content_behind(answer: AnswerText, end: int) -> Mention | None:
 
 def _is_counterfactual(text: str, frame: re.Match[str]) -> bool:
     """Whether a statement is what would be so if something were: "if it barked, the answer would be A"."""
-    return "would" in frame[0].lower() and bool(_IF.search(text, max(0, frame.start() - _LONGEST_IF), frame.start()))
+    return "would" in frame[0].lower() and bool(
+        _IF.search(text, max(0, frame.start() - _LONGEST_IF), frame.start())
+    )
 
 
 def _content_at(answer: AnswerText, place: int) -> Reference | None:
     start = place + len(answer.text[place:]) - len(answer.text[place:].lstrip(" \t\n\"'“‘(["))
     content = answer.contents.at(answer.lower, start)
-    if content is None or content.end - content.start < 2 and not answer.text[content.start].isdigit():
+    if (
+        content is None
+        or content.end - content.start < 2
+        and not answer.text[content.start].isdigit()
+    ):
         return None
     return Reference(
-        content.letter, content.letter, content.start, content.end, answer.text[content.start : content.end]
+        content.letter,
+        content.letter,
+        content.start,
+        content.end,
+        answer.text[content.start : content.end],
     )
 
 
@@ -224,7 +266,9 @@ def _right_ones(answer: AnswerText) -> list[Reference]:
             if right := RIGHT.match(answer.masked, place):
                 named = meant.named if meant else None
                 span = answer.text[letter.start("all") : right.end()].strip()
-                found.append(Reference(letter["letter"], named, letter.start("letter"), right.end(), span))
+                found.append(
+                    Reference(letter["letter"], named, letter.start("letter"), right.end(), span)
+                )
                 break
     return found
 
@@ -251,9 +295,18 @@ def hedged(answer: AnswerText, found: Reference) -> bool:
     joined = bool(other and _JOINED.search(other[0]))
     beside = reference_at(answer, place)
     if beside and beside.letter in answer.options and beside.letter != found.letter:
-        if not joined and beside.named == beside.letter and _IS.match(answer.text, beside.start + 1):
+        if (
+            not joined
+            and beside.named == beside.letter
+            and _IS.match(answer.text, beside.start + 1)
+        ):
             return False  # "B. A is a dog" tells what A is
-        labels = beside.named is not None or answer.text[beside.start + 1 : beside.start + 2] in (".", ":", ")", "、")
+        labels = beside.named is not None or answer.text[beside.start + 1 : beside.start + 2] in (
+            ".",
+            ":",
+            ")",
+            "、",
+        )
         return joined or labels or not answer.text[beside.end :].strip(" .")
     content = answer.contents.at(answer.lower, place) if joined else None
     return content is not None and content.letter != found.letter

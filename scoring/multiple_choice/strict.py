@@ -9,9 +9,24 @@ from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
 from scoring.multiple_choice.named_options import AnswerText
-from scoring.multiple_choice.phrases import FILLERS, IN_A_WORD, NONE_LIKE, NOT, REFUSALS, SECOND_THOUGHTS, STILL_ANSWERS
+from scoring.multiple_choice.phrases import (
+    FILLERS,
+    IN_A_WORD,
+    NONE_LIKE,
+    NOT,
+    REFUSALS,
+    SECOND_THOUGHTS,
+    STILL_ANSWERS,
+)
 from scoring.multiple_choice.plain_answers import plain, plain_content
-from scoring.multiple_choice.statements import Reference, hedged, last_statement, reference_at, speaks, taken_back
+from scoring.multiple_choice.statements import (
+    Reference,
+    hedged,
+    last_statement,
+    reference_at,
+    speaks,
+    taken_back,
+)
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 
 FAILURE = "Failed to obtain answer via API"
@@ -21,7 +36,8 @@ ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
 MOST_REFUSAL = 400
 """Characters of a refusal at most."""
-_ENDLESS, _LAST = 6, 12
+_ENDLESS = 6
+_LAST = 12
 """Times from which a passage is endless, and the characters at the end that are looked for before."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
@@ -31,7 +47,9 @@ _NOTHING_MORE = re.compile(
     rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE
 )
 _ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
-_STATED = re.compile(r"[Tt]he (?:correct )?answer is:? \(?([A-I])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII)
+_STATED = re.compile(
+    r"[Tt]he (?:correct )?answer is:? \(?([A-I])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
+)
 _RETRACTED = re.compile(
     r"[\s\"')*]*+(?:\?|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
@@ -39,7 +57,9 @@ _RETRACTED = re.compile(
 )
 """What takes a statement back right behind it: "B? No", "B, which is wrong", "B if it barks"."""
 _NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE)
-_LABEL = re.compile(rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*")
+_LABEL = re.compile(
+    rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*"
+)
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
@@ -67,7 +87,10 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
         return Decision(letter, (*trail, Clue(rule, letter, "")))
     if len(text) > 2 * ENDS:
         text = _ends(text)
-        trail = (*trail, Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"))
+        trail = (
+            *trail,
+            Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"),
+        )
     answer = AnswerText(text, options)
     for rule in _RULES:
         if clue := rule(answer):
@@ -91,7 +114,11 @@ def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
     if stated and any(len(text.strip()) == 1 for text in options.values()):
         return None
     if not found[2]:
-        return Clue(Rule.STATEMENT, found[1], prediction) if stated else _alone(found[1], prediction, options)
+        return (
+            Clue(Rule.STATEMENT, found[1], prediction)
+            if stated
+            else _alone(found[1], prediction, options)
+        )
     own = options[found[1]].strip() == found[2]
     rule = Rule.STATEMENT if stated else Rule.LABEL
     return Clue(rule, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
@@ -108,8 +135,12 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
     if written in options:
         return Clue(Rule.ALONE, written, span)
     letter = written.upper()
-    if not any(len(text) < 12 and plain_content(text) == written.lower() for text in options.values()):
-        return Clue(Rule.ALONE, letter, span) if letter in options else Clue(Rule.OUTSIDE, NONE, span)
+    if not any(
+        len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
+    ):
+        return (
+            Clue(Rule.ALONE, letter, span) if letter in options else Clue(Rule.OUTSIDE, NONE, span)
+        )
     return Clue(Rule.CONFLICT, None, span) if letter in options else None
 
 
@@ -143,10 +174,18 @@ def _statement(answer: AnswerText) -> Clue | None:
     if found is None:
         return None
     if found.letter not in answer.options:
-        return Clue(Rule.OUTSIDE, NONE, found.span) if found.named is None and not answer.named.every else None
+        return (
+            Clue(Rule.OUTSIDE, NONE, found.span)
+            if found.named is None and not answer.named.every
+            else None
+        )
     retracted = _RETRACTED.match(answer.masked, found.end)
     sure = not (retracted or found.doubted or hedged(answer, found) or _contradicted(answer, found))
-    return Clue(Rule.STATEMENT, found.letter, found.span) if sure else Clue(Rule.CONFLICT, None, found.span)
+    return (
+        Clue(Rule.STATEMENT, found.letter, found.span)
+        if sure
+        else Clue(Rule.CONFLICT, None, found.span)
+    )
 
 
 def _leading_label(answer: AnswerText) -> Clue | None:
@@ -158,17 +197,26 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     if label is None:
         return None
     rest = answer.text[found.end() :]
-    own, listed = label.named == label.letter, _cut_short(answer, found[1], rest)
+    own = label.named == label.letter
+    listed = _cut_short(answer, found[1], rest)
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
     if label.named not in (None, label.letter):
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or listed else found.end()
-    if any(taken_back(answer, end) or _RETRACTED.match(answer.masked, end) for end in (found.end(1), behind)):
+    if any(
+        taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
+        for end in (found.end(1), behind)
+    ):
         return Clue(Rule.CONFLICT, None, label.span)
     if (not own and _NO.fullmatch(rest)) or not (own or listed or marked or _REASON.match(rest)):
         return None
     others = _letters(answer.masked[label.end :]) - {label.letter}
-    if others or hedged(answer, label) or SECOND_THOUGHTS.search(rest) or _contradicted(answer, label):
+    if (
+        others
+        or hedged(answer, label)
+        or SECOND_THOUGHTS.search(rest)
+        or _contradicted(answer, label)
+    ):
         return None if own and not others else Clue(Rule.CONFLICT, None, label.span)
     return Clue(Rule.LABEL, label.letter, label.span)
 
@@ -181,11 +229,19 @@ def _cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
 
 def _own_line(answer: AnswerText) -> Clue | None:
     """A letter on a line of its own, if no other letter has one."""
-    lines = {found[1]: line.strip() for line in answer.masked.split("\n") if (found := _LINE.fullmatch(line))}
+    lines = {
+        found[1]: line.strip()
+        for line in answer.masked.split("\n")
+        if (found := _LINE.fullmatch(line))
+    }
     if len(lines) != 1:
         return None
     letter, span = lines.popitem()
-    if letter not in answer.options or answer.named.affirmed - {letter} or _letters(answer.masked) - {letter}:
+    if (
+        letter not in answer.options
+        or answer.named.affirmed - {letter}
+        or _letters(answer.masked) - {letter}
+    ):
         return None
     return Clue(Rule.LINE, letter, span)
 
@@ -215,7 +271,11 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
     others = [word.lower() for word in words if word not in letters]
     if "?" in answer.text or not FILLERS.issuperset(others):
         return None
-    if len(letters) != 1 or letters[0] not in answer.options or letters[0] not in _letters(answer.masked) - {"A"}:
+    if (
+        len(letters) != 1
+        or letters[0] not in answer.options
+        or letters[0] not in _letters(answer.masked) - {"A"}
+    ):
         return None
     return Clue(Rule.FILLERS, letters[0], answer.text)
 
@@ -236,7 +296,11 @@ def _refusal(answer: AnswerText) -> Clue | None:
     """An answer whose every sentence refuses, if no option says that none is right."""
     if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
-    return Clue(Rule.REFUSAL, NONE, answer.text) if refuses(answer.text) and not _letters(answer.masked) else None
+    return (
+        Clue(Rule.REFUSAL, NONE, answer.text)
+        if refuses(answer.text) and not _letters(answer.masked)
+        else None
+    )
 
 
 def refuses(text: str) -> bool:
@@ -244,7 +308,11 @@ def refuses(text: str) -> bool:
     sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text[: MOST_REFUSAL + 1])]
     told = [one for one in sentences if one]
     is_short = len(text) <= MOST_REFUSAL
-    return is_short and bool(told) and all(REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told)
+    return (
+        is_short
+        and bool(told)
+        and all(REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told)
+    )
 
 
 _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (

@@ -86,7 +86,10 @@ class Rule(StrEnum):
 
 STEPS: Mapping[Rule, Step] = {
     **dict.fromkeys(Rule, "undecided"),
-    **dict.fromkeys((Rule.ALONE, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS, Rule.WORD, Rule.TOKEN), "letter"),
+    **dict.fromkeys(
+        (Rule.ALONE, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS, Rule.WORD, Rule.TOKEN),
+        "letter",
+    ),
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),
     **dict.fromkeys((Rule.EMPTY, Rule.REFUSAL, Rule.OUTSIDE), "none"),
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),

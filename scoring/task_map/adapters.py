@@ -21,8 +21,11 @@ from arena.io.tables import COMMAND_LINE, read_json, read_records, require_colum
 from scoring.task_map.published import task_key
 from scoring.task_map.types import TaskMapError
 
-CONFIG, WEIGHTS, TASKS = "adapter_config.json", "adapter_model.safetensors", "tasks.csv"
-_A, _B = ".lora_A.weight", ".lora_B.weight"
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+TASKS = "tasks.csv"
+_A = ".lora_A.weight"
+_B = ".lora_B.weight"
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _MOST_HEADER = 100_000_000
 """Bytes of a header, as in the format's own library."""
@@ -90,7 +93,9 @@ class Adapters(NamedTuple):
 def read_adapters(folder: Path) -> Adapters:
     """The adapters that a folder's tasks.csv names. Raises RowsError, and TaskMapError below three."""
     if not (folder / TASKS).is_file():
-        raise TaskMapError(f"{folder}: expected {TASKS} in it, with the columns task, folder and n; add it")
+        raise TaskMapError(
+            f"{folder}: expected {TASKS} in it, with the columns task, folder and n; add it"
+        )
     found: dict[str, Adapter] = {}
     left_out: dict[str, str] = {}
     for record in read_records(folder / TASKS, COMMAND_LINE):
@@ -98,7 +103,9 @@ def read_adapters(folder: Path) -> Adapters:
         task, place = (plain_cell(str(record.values[name])) for name in ("task", "folder"))
         task = task_key(task)
         if not task or task in found or task in left_out:
-            raise TaskMapError(f"{TASKS}, row {record.row}: expected each task once, found {task!r} again or none")
+            raise TaskMapError(
+                f"{TASKS}, row {record.row}: expected each task once, found {task!r} again or none"
+            )
         try:
             found[task] = _adapter(task, folder, place, str(record.values.get("n", "")))
         except _Broken as error:
@@ -106,7 +113,9 @@ def read_adapters(folder: Path) -> Adapters:
     chosen, others = _alike(found.values())
     if len(chosen) < 3:
         told = "; ".join(f"{task}: {why}" for task, why in [*left_out.items(), *others.items()][:5])
-        raise TaskMapError(f"{folder}: {len(chosen)} adapters can stand beside each other; a map needs three. {told}")
+        raise TaskMapError(
+            f"{folder}: {len(chosen)} adapters can stand beside each other; a map needs three. {told}"
+        )
     return Adapters(chosen, {**left_out, **others})
 
 
@@ -139,15 +148,20 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
         raise _Broken(f"its folder {folder!r} is not there")
     config = _config(place / CONFIG)
     modules = _modules(_tensors(place / WEIGHTS))
-    rank, alpha = config["r"], config["lora_alpha"]
-    wrong = [name for name, one in modules.items() if one.a.shape[0] != rank or one.b.shape[1] != rank]
+    rank = config["r"]
+    alpha = config["lora_alpha"]
+    wrong = [
+        name for name, one in modules.items() if one.a.shape[0] != rank or one.b.shape[1] != rank
+    ]
     if wrong:
         raise _Broken(f"{wrong[0]} has not the rank {rank} that {CONFIG} says")
     settings = {
         "base": f"{config['base_model_name_or_path']}@{config.get('revision') or 'main'}",
         "rank": str(rank),
         "alpha": f"{alpha}{' by the root of the rank' if config.get('use_rslora') else ''}",
-        "modules": ", ".join(f"{name} {one.b.shape[0]}x{one.a.shape[1]}" for name, one in sorted(modules.items())),
+        "modules": ", ".join(
+            f"{name} {one.b.shape[0]}x{one.a.shape[1]}" for name, one in sorted(modules.items())
+        ),
     }
     scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
     _check_numbers(modules.values())
@@ -161,9 +175,12 @@ def _config(file: Path) -> Mapping[str, Any]:
         raise _Broken(str(error)) from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
         raise _Broken(f"{CONFIG} is of no LoRA")
-    rank, alpha = config.get("r"), config.get("lora_alpha")
+    rank = config.get("r")
+    alpha = config.get("lora_alpha")
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and alpha > 0):
-        raise _Broken(f"{CONFIG}: expected a rank r and a lora_alpha above 0, found {rank!r} and {alpha!r}")
+        raise _Broken(
+            f"{CONFIG}: expected a rank r and a lora_alpha above 0, found {rank!r} and {alpha!r}"
+        )
     for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"):
         if config.get(name):
             raise _Broken(f"{CONFIG} has {name}, which changes more than B times A says")
@@ -177,7 +194,11 @@ def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Factors]:
     names = sorted({name.removesuffix(_A).removesuffix(_B) for name in tensors})
     alone = [name for name in names if f"{name}{_A}" not in tensors or f"{name}{_B}" not in tensors]
     if alone or not names:
-        raise _Broken(f"{WEIGHTS}: {alone[0]} has only one of A and B" if alone else f"{WEIGHTS} holds nothing")
+        raise _Broken(
+            f"{WEIGHTS}: {alone[0]} has only one of A and B"
+            if alone
+            else f"{WEIGHTS} holds nothing"
+        )
     return {name: Factors(tensors[f"{name}{_A}"], tensors[f"{name}{_B}"]) for name in names}
 
 
@@ -190,7 +211,8 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
                 raise _Broken(f"{file.name} is no whole safetensors file")
             header = json.loads(opened.read(length))
         header.pop("__metadata__", None)
-        start, end = 8 + length, file.stat().st_size - 8 - length
+        start = 8 + length
+        end = file.stat().st_size - 8 - length
         return {name: _tensor(file, name, about, start, end) for name, about in header.items()}
     except _Broken:
         raise
@@ -201,11 +223,16 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
 
 
 def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
-    dtype, shape, (first, last) = about["dtype"], about["shape"], about["data_offsets"]
+    dtype = about["dtype"]
+    shape = about["shape"]
+    (first, last) = about["data_offsets"]
     if dtype not in _DTYPES or len(shape) != 2:
         raise _Broken(f"{name} is {dtype} {shape}; expected a matrix of {', '.join(_DTYPES)}")
     tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + first)
-    if not 0 <= first < last <= end or last - first != tensor.size * np.dtype(_DTYPES[dtype]).itemsize:
+    if (
+        not 0 <= first < last <= end
+        or last - first != tensor.size * np.dtype(_DTYPES[dtype]).itemsize
+    ):
         raise _Broken(f"{file.name}: {name} is cut off")
     return tensor
 

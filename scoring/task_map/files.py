@@ -17,7 +17,9 @@ MOST_TASKS = 500
 _DIGITS = 6
 
 
-def map_files(found: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies) -> Mapping[str, str]:
+def map_files(
+    found: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies
+) -> Mapping[str, str]:
     """Every download by name; tasks stand in the order of the tree."""
     order = [found.tasks.index(task) for task in tree.tasks]
     rounded = np.round(found.distances[np.ix_(order, order)], _DIGITS)
@@ -42,13 +44,17 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     if len(records) > MOST_TASKS:
         raise TaskMapError(f"{shown}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
     tasks = [str(one.values.get("task") or "") for one in records]
-    columns = sorted(column for column in (records[0].values if records else ()) if column != "task")
+    columns = sorted(
+        column for column in (records[0].values if records else ()) if column != "task"
+    )
     if not tasks or sorted(tasks) != columns:
         told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
         raise RowsError(told, shown, 1)
     for one in records:
         require_columns(one, tasks, shown)
-    distances = np.array([[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records])
+    distances = np.array(
+        [[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records]
+    )
     gap = np.abs(distances - distances.T)
     if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))

@@ -59,17 +59,23 @@ class OrderPrediction(NamedTuple):
 def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
     """Predict by the models' means over the task's nearest ones."""
     row = found.distances[found.tasks.index(task)]
-    near = [place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task][:NEAREST]
+    near = [
+        place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task
+    ][:NEAREST]
     names = [found.tasks[place] for place in near]
-    said, own = accuracies.means(names), accuracies.means([task])
-    there, true = _places(said), _places(own)
+    said = accuracies.means(names)
+    own = accuracies.means([task])
+    there = _places(said)
+    true = _places(own)
     places = [
         (one, int(there[place]), None if np.isnan(true[place]) else int(true[place]))
         for place, one in enumerate(accuracies.models)
         if not np.isnan(there[place])
     ]
     pairs = tuple(zip(names, row[near].tolist(), strict=True))
-    return OrderPrediction(pairs, tuple(sorted(places, key=lambda one: one[1])), tau(said, own) if len(said) else None)
+    return OrderPrediction(
+        pairs, tuple(sorted(places, key=lambda one: one[1])), tau(said, own) if len(said) else None
+    )
 
 
 def _places(values: Matrix) -> Matrix:

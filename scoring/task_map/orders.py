@@ -5,7 +5,14 @@ Accuracies have the shape (models, tasks), NaN where there is none; a pair of ta
 
 import numpy as np
 
-from scoring.task_map.types import FEWEST_FOR_MAP, FEWEST_MODELS, Accuracies, Matrix, TaskMap, complete_map
+from scoring.task_map.types import (
+    FEWEST_FOR_MAP,
+    FEWEST_MODELS,
+    Accuracies,
+    Matrix,
+    TaskMap,
+    complete_map,
+)
 
 DELTAS = (1.0, 1 / 2, 1 / 4, 1 / 6, 1 / 8)
 """Table 3's thresholds, in units of a map's largest distance."""

@@ -43,7 +43,10 @@ def published_clusters() -> tuple[PublishedCluster, ...]:
 def clusters() -> Mapping[int, tuple[str, ...]]:
     """The subtasks' keys by the number of their cluster."""
     numbers = [one.number for one in published_clusters()]
-    return {number: tuple(key for key, one in subtasks().items() if one.cluster == number) for number in numbers}
+    return {
+        number: tuple(key for key, one in subtasks().items() if one.cluster == number)
+        for number in numbers
+    }
 
 
 @cache
@@ -56,7 +59,10 @@ def published_curve() -> Mapping[Fraction, float]:
 @cache
 def paper_accuracies(slipped: bool = False, as_printed: bool = False) -> Accuracies:
     """The paper's models of layout A, with the `slipped` ones all 32; `as_printed`: with what is no accuracy."""
-    layouts = {str(one.values["model"]): one.values["layout"] for one in read_records(DATA / "mmt_bench_published.csv")}
+    layouts = {
+        str(one.values["model"]): one.values["layout"]
+        for one in read_records(DATA / "mmt_bench_published.csv")
+    }
     rows = [record.values for record in read_records(DATA / "mmt_bench_accuracies.csv")]
     models = []
     for row in published():

@@ -37,12 +37,17 @@ class ReportAccuracies:
     """Accuracies of one server's reports; a finished report never changes, so each is read once."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs, self._read = jobs, lru_cache(maxsize=2 * MOST_REPORTS)(self._read_report)
+        self._jobs = jobs
+        self._read = lru_cache(maxsize=2 * MOST_REPORTS)(self._read_report)
 
     def of(self, link: str) -> PooledReport | None:
         """A report's, for whoever holds its link; None without an MMT-Bench report that scored something."""
         job = self._jobs.find(link)
-        return self._read(link) if job and job.state == "done" and job.benchmark == MMT_BENCH.key else None
+        return (
+            self._read(link)
+            if job and job.state == "done" and job.benchmark == MMT_BENCH.key
+            else None
+        )
 
     def pools(self) -> Mapping[Pool, tuple[PooledReport, ...]]:
         """The published reports, the newest of each title in a pool."""

@@ -23,7 +23,9 @@ from scoring.task_map.types import TaskMapError
 from scoring.task_map.vectors import TRAINING
 
 
-def make_vectors(questions: Path, out: Path, settings: TrainingSettings, most: int | None) -> Iterator[str]:
+def make_vectors(
+    questions: Path, out: Path, settings: TrainingSettings, most: int | None
+) -> Iterator[str]:
     """Train an adapter for each task of a question file on at most so many samples; yield what was done.
 
     Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a folder of other settings.
@@ -33,7 +35,9 @@ def make_vectors(questions: Path, out: Path, settings: TrainingSettings, most: i
     sizes = Counter(one.named_category for one in right.values())
     folders = Counter(map(_folder, sizes))
     if shared := [name for name, times in folders.items() if times > 1]:
-        raise TaskMapError(f"{questions.name}: two categories would have the folder {shared[0]!r}; rename one")
+        raise TaskMapError(
+            f"{questions.name}: two categories would have the folder {shared[0]!r}; rename one"
+        )
     out.mkdir(parents=True, exist_ok=True)
     record = {**asdict(settings), "samples": most, "questions": file_sha256(questions)}
     _check_record(out / TRAINING, record)
@@ -56,7 +60,9 @@ def _trained(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Pat
     try:
         learned = trainer.train(samples, made)
     except TrainingError as error:
-        raise TrainingError(f"{task}: {error}. What is made is kept: the same command goes on") from error
+        raise TrainingError(
+            f"{task}: {error}. What is made is kept: the same command goes on"
+        ) from error
     made.rename(out / _folder(task))
     short = f", {len(samples) - learned.samples} too long" if learned.samples < len(samples) else ""
     loss = f"loss {learned.first:.3f} to {learned.last:.3f}"
@@ -70,13 +76,21 @@ def _check_record(file: Path, record: Mapping[str, object]) -> None:
         file.write_text(json.dumps(record, indent=1), "utf-8")
         return
     old = read_json(file)
-    differs = [name for name in record if not isinstance(old, dict) or old.get(name) != record[name]]
+    differs = [
+        name for name in record if not isinstance(old, dict) or old.get(name) != record[name]
+    ]
     if differs:
-        raise TaskMapError(f"{file}: its adapters have another {', '.join(differs)}; choose another --out, or the same")
+        raise TaskMapError(
+            f"{file}: its adapters have another {', '.join(differs)}; choose another --out, or the same"
+        )
 
 
 def _by_task(
-    file: Path, right: Mapping[str, ChoiceQuestion], sizes: Mapping[str, int], there: set[str], most: int | None
+    file: Path,
+    right: Mapping[str, ChoiceQuestion],
+    sizes: Mapping[str, int],
+    there: set[str],
+    most: int | None,
 ) -> Iterator[tuple[str, list[Sample]]]:
     """Each task with its samples as soon as the file has given them all; questions without their picture are lost."""
     kept: dict[str, list[Sample]] = {}

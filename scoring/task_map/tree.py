@@ -64,7 +64,8 @@ class TaskTree:
         texts: dict[tuple[int, int], str] = {}
         for branch in self.branches:
             parts = [
-                f"{texts.pop((one.first, one.last))}:{(branch.height - one.height) / 2:.6g}" for one in branch.below
+                f"{texts.pop((one.first, one.last))}:{(branch.height - one.height) / 2:.6g}"
+                for one in branch.below
             ]
             label = f"({','.join(parts)})" if parts else _newick_name(self.tasks[branch.first])
             texts[branch.first, branch.last] = label
@@ -81,7 +82,9 @@ def task_tree(found: TaskMap, linkage: Linkage = "average") -> TaskTree:
     from scipy.spatial.distance import squareform
 
     tasks = len(found.tasks)
-    merges = hierarchy.linkage(squareform(found.distances, checks=False), linkage, optimal_ordering=True)
+    merges = hierarchy.linkage(
+        squareform(found.distances, checks=False), linkage, optimal_ordering=True
+    )
     order = hierarchy.leaves_list(merges).tolist()
     parents = {int(child): number for number, merge in enumerate(merges) for child in merge[:2]}
 
@@ -91,12 +94,18 @@ def task_tree(found: TaskMap, linkage: Linkage = "average") -> TaskTree:
         return 1 if parent is None else tasks - parent, tasks - max(number - tasks + 1, 0)
 
     places = {leaf: place for place, leaf in enumerate(order)}
-    nodes = {leaf: Branch(places[leaf], places[leaf], 0.0, *lives(leaf), ()) for leaf in range(tasks)}
+    nodes = {
+        leaf: Branch(places[leaf], places[leaf], 0.0, *lives(leaf), ()) for leaf in range(tasks)
+    }
     for number, (left, right, height, _) in enumerate(merges, start=tasks):
         below = tuple(sorted((nodes[int(left)], nodes[int(right)])))
         nodes[number] = Branch(below[0].first, below[1].last, float(height), *lives(number), below)
     merged = (nodes[number] for number in range(tasks, 2 * tasks - 1))
-    return TaskTree(linkage, tuple(found.tasks[leaf] for leaf in order), (*(nodes[leaf] for leaf in order), *merged))
+    return TaskTree(
+        linkage,
+        tuple(found.tasks[leaf] for leaf in order),
+        (*(nodes[leaf] for leaf in order), *merged),
+    )
 
 
 class Mantel(NamedTuple):
@@ -117,7 +126,10 @@ def mantel(first: TaskMap, second: TaskMap) -> Mantel:
     draw = np.random.default_rng(0)
     r = _correlation(one[upper], other[upper])
     orders = (draw.permutation(len(shared)) for _ in range(PERMUTATIONS))
-    as_high = sum(_correlation(one[np.ix_(order, order)][upper], other[upper]) >= r - 1e-12 for order in orders)
+    as_high = sum(
+        _correlation(one[np.ix_(order, order)][upper], other[upper]) >= r - 1e-12
+        for order in orders
+    )
     return Mantel(len(shared), r, (1 + as_high) / (1 + PERMUTATIONS))
 
 
@@ -128,7 +140,8 @@ def _between(found: TaskMap, tasks: Sequence[str]) -> Matrix:
 
 def _correlation(one: Matrix, other: Matrix) -> float:
     """Pearson's correlation; 0 where either does not vary."""
-    one, other = one - one.mean(), other - other.mean()
+    one = one - one.mean()
+    other = other - other.mean()
     spread = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / spread if spread else 0.0
 
@@ -141,7 +154,9 @@ def adjusted_rand(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]
         return None
     table = np.zeros((len(first), len(second)))
     np.add.at(table, ([here[task] for task in shared], [there[task] for task in shared]), 1)
-    both, rows, columns = (float((one * (one - 1)).sum() / 2) for one in (table, table.sum(1), table.sum(0)))
+    both, rows, columns = (
+        float((one * (one - 1)).sum() / 2) for one in (table, table.sum(1), table.sum(0))
+    )
     expected = rows * columns / (len(shared) * (len(shared) - 1) / 2)
     most = (rows + columns) / 2
     return (both - expected) / (most - expected) if most != expected else 1.0

@@ -53,7 +53,8 @@ class Accuracies:
         """Mean of each model over these tasks; NaN for a model without any of them."""
         values = self.values[:, [self.tasks.index(task) for task in tasks if task in self.tasks]]
         known = ~np.isnan(values)
-        sums, counts = np.where(known, values, 0).sum(axis=1), known.sum(axis=1)
+        sums = np.where(known, values, 0).sum(axis=1)
+        counts = known.sum(axis=1)
         return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
 
 
@@ -81,7 +82,9 @@ def complete_map(source: str, tasks: Sequence[str], distances: Matrix, **more: o
         gaps = np.isnan(inner).sum(axis=1)
         kept.pop(int(gaps.argmax()))
     if len(kept) < 3:
-        raise TaskMapError(f"A map needs three tasks or more that have distances to each other; here are {len(kept)}")
+        raise TaskMapError(
+            f"A map needs three tasks or more that have distances to each other; here are {len(kept)}"
+        )
     chosen = tuple(tasks[place] for place in kept)
     left_out = tuple(task for task in tasks if task not in chosen)
     inner = distances[np.ix_(kept, kept)]

@@ -26,11 +26,17 @@ def vector_map(folder: Path, vector: Vector = "product") -> TaskMap:
     """The map of a folder of adapters. Raises RowsError, and TaskMapError where fewer than three can be compared."""
     found = read_adapters(folder)
     notices = [*_told(found), *_seed_told(folder, vector)]
-    gram = product_gram(found.chosen) if vector == "product" else stacked_gram(found.chosen, ("a", "b"))
+    gram = (
+        product_gram(found.chosen)
+        if vector == "product"
+        else stacked_gram(found.chosen, ("a", "b"))
+    )
     if vector == "stacked":
         notices += _starts_told(found.chosen, gram)
     first = found.chosen[0]
-    told = f"rank {first.settings['rank']}, {len(first.modules)} modules of {first.settings['base']}"
+    told = (
+        f"rank {first.settings['rank']}, {len(first.modules)} modules of {first.settings['base']}"
+    )
     source = f"{len(found.chosen)} task vectors ({vector} of LoRA factors; {told})"
     tasks = (*(one.task for one in found.chosen), *found.left_out)
     distances = np.full((len(tasks), len(tasks)), np.nan)
@@ -73,13 +79,16 @@ def _tile(factors: Sequence[Factors]) -> _Tile:
     kind = np.float64 if any(one.a.dtype == "F64" for one in factors) else np.float32
     a, b = (np.empty((len(factors), rank, size), kind) for size in (width, height))
     for place, one in enumerate(factors):
-        a[place], b[place] = one.a.read().reshape(one.a.shape), one.b.read().reshape(one.b.shape).T
+        a[place] = one.a.read().reshape(one.a.shape)
+        b[place] = one.b.read().reshape(one.b.shape).T
     return a.reshape(-1, width), b.reshape(-1, height)
 
 
 def _products(here: _Tile, there: _Tile, rank: int) -> Matrix:
     both = (here[0] @ there[0].T) * (here[1] @ there[1].T)
-    return both.reshape(len(here[0]) // rank, rank, len(there[0]) // rank, rank).sum(axis=(1, 3), dtype=float)
+    return both.reshape(len(here[0]) // rank, rank, len(there[0]) // rank, rank).sum(
+        axis=(1, 3), dtype=float
+    )
 
 
 def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"]]) -> Matrix:
@@ -125,7 +134,9 @@ def _starts_told(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
         "the median: that much of these distances says nothing of what was learned. The product does not depend on it"
     )
     usual = int(near.sum(axis=1).argmax())
-    other = [one.task for one, cosine in zip(adapters, near[usual], strict=True) if cosine < _SAME_START]
+    other = [
+        one.task for one, cosine in zip(adapters, near[usual], strict=True) if cosine < _SAME_START
+    ]
     if other:
         told = "did not start from the seed of the others, so that their distances say nothing"
         yield f"{len(other)} adapters {told}: {', '.join(other)}"

@@ -55,8 +55,14 @@ class VisitBench(Benchmark[MatchReport]):
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
-        matches = tuple(replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True))
-        return replace(report, judge=report.judge.answered(verdict.model for verdict in outcomes), matches=matches)
+        matches = tuple(
+            replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True)
+        )
+        return replace(
+            report,
+            judge=report.judge.answered(verdict.model for verdict in outcomes),
+            matches=matches,
+        )
 
     def outcome_text(self, outcome: Verdict) -> str:
         return _LETTERS[outcome.winner] or "no verdict"
@@ -75,13 +81,17 @@ class VisitBench(Benchmark[MatchReport]):
         return line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
-        families = grouped((family_words(report.by_item[match.item].family), match) for match in _counted(report))
+        families = grouped(
+            (family_words(report.by_item[match.item].family), match) for match in _counted(report)
+        )
         return _won(report, families)
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
         if not report.complete:
-            caveats.append(Caveat("Partial", "partial: it answers some items only, so no public board has it"))
+            caveats.append(
+                Caveat("Partial", "partial: it answers some items only, so no public board has it")
+            )
         return caveats
 
     def published(self, report: MatchReport) -> PublishedBoard | None:
@@ -90,11 +100,17 @@ class VisitBench(Benchmark[MatchReport]):
             return None
         multi = _is_multi(report)
         category = "multiple" if multi else "single"
-        rows = tuple(PublishedRow(row.model, row.scores) for row in published() if row.category == category)
+        rows = tuple(
+            PublishedRow(row.model, row.scores) for row in published() if row.category == category
+        )
         reasons = [f"GPT-4 judged the table in 2023, {report.judge.model} this report"]
         if report.reference != "free" or report.context != "captions" or report.protocol != "paper":
-            reasons.append("the table's judge read captions, saw no reference and had the paper's prompt")
-        ratings = [line.row for board in boards(report) if board.multi == multi for line in board.lines]
+            reasons.append(
+                "the table's judge read captions, saw no reference and had the paper's prompt"
+            )
+        ratings = [
+            line.row for board in boards(report) if board.multi == multi for line in board.lines
+        ]
         elo = next((row.elo_median for row in ratings if row.model == report.title), None)
         own = dict(zip(_COLUMNS, (self.headline(report).mean, elo), strict=True))
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
@@ -103,7 +119,8 @@ class VisitBench(Benchmark[MatchReport]):
         """Every match, with the reference as the truth."""
         found = []
         for match in report.matches:
-            instance, opponent = report.by_item[match.item], match.b if match.a == report.title else match.a
+            instance = report.by_item[match.item]
+            opponent = match.b if match.a == report.title else match.a
             outcome = match.outcome(report.title)
             found.append(
                 ScoredAnswer(
@@ -120,7 +137,9 @@ class VisitBench(Benchmark[MatchReport]):
         return found
 
     def checks(self, report: MatchReport) -> Sequence[str]:
-        name, part = next(iter(steadiness(match.winners for match in report.matches if match.verdicts).items()))
+        name, part = next(
+            iter(steadiness(match.winners for match in report.matches if match.verdicts).items())
+        )
         return [f"{name.capitalize()}: {part}."]
 
     def methods(self, report: MatchReport) -> Mapping[str, str]:
@@ -159,10 +178,18 @@ VISIT_BENCH = VisitBench(
 
 def _is_multi(report: MatchReport) -> bool:
     """Whether most of the matches are on several images, which have a board of their own."""
-    return 2 * sum(report.by_item[match.item].multi for match in report.matches) > len(report.matches)
+    return 2 * sum(report.by_item[match.item].multi for match in report.matches) > len(
+        report.matches
+    )
 
 
-_DATA_SETS = {"imagecode": "ImageCoDe", "irfl": "IRFL", "nlvr2": "NLVR2", "rcc": "RCC", "vasr": "VASR"}
+_DATA_SETS = {
+    "imagecode": "ImageCoDe",
+    "irfl": "IRFL",
+    "nlvr2": "NLVR2",
+    "rcc": "RCC",
+    "vasr": "VASR",
+}
 _DATA_SETS |= {"winogavil": "WinoGAViL"}
 
 
@@ -178,18 +205,26 @@ def _meets_reference(report: MatchReport) -> bool:
 
 def _counted(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
-    multi, reference = _is_multi(report), _meets_reference(report)
+    multi = _is_multi(report)
+    reference = _meets_reference(report)
     return [
         match
         for match in report.matches
-        if report.by_item[match.item].multi == multi and (not reference or REFERENCES & {match.a, match.b})
+        if report.by_item[match.item].multi == multi
+        and (not reference or REFERENCES & {match.a, match.b})
     ]
 
 
 def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[ScoreLine]:
     """The share of decided matches won in each group; an item's matches share this model's answer to it."""
-    outcomes = [(name, match, match.outcome(report.title)) for name, own in groups.items() for match in own]
-    decided = [(name, match.item, outcome == "won") for name, match, outcome in outcomes if outcome in ("won", "lost")]
+    outcomes = [
+        (name, match, match.outcome(report.title)) for name, own in groups.items() for match in own
+    ]
+    decided = [
+        (name, match.item, outcome == "won")
+        for name, match, outcome in outcomes
+        if outcome in ("won", "lost")
+    ]
     won = np.array([hit for _, _, hit in decided], bool)
     names, (group,) = coded([name for name, _, _ in decided])
     _, (item,) = coded([of for _, of, _ in decided])
@@ -219,7 +254,9 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
             "engine": report.judge.model,
             "evaluated_with_reference": report.reference == "backed",
             "auto_evaluation_result": [_LETTERS[verdict.winner] for verdict in match.verdicts],
-            "auto_evaluation_cot": [verdict.replies[0] if verdict.replies else "" for verdict in match.verdicts],
+            "auto_evaluation_cot": [
+                verdict.replies[0] if verdict.replies else "" for verdict in match.verdicts
+            ],
             "A_model_in_cot": [match.a, match.b],
             "B_model_in_cot": [match.b, match.a],
             "item": match.item,
@@ -233,11 +270,18 @@ def boards(report: MatchReport) -> list[AutomaticBoard]:
     played = []
     for match in report.matches:
         instance = report.by_item[match.item]
-        played.append(PlayedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner))
-    return [automatic_board(played, multi) for multi in sorted({match.multi for match in played if match.winner})]
+        played.append(
+            PlayedMatch(match.item, instance.family, instance.multi, match.a, match.b, match.winner)
+        )
+    return [
+        automatic_board(played, multi)
+        for multi in sorted({match.multi for match in played if match.winner})
+    ]
 
 
 def _contests(report: MatchReport) -> Iterator[Contest]:
     for match in report.matches:
         sides = (report.texts[match.item, match.a], report.texts[match.item, match.b])
-        yield Contest(report.by_item[match.item], *sides, report.protocol, report.reference, report.context)
+        yield Contest(
+            report.by_item[match.item], *sides, report.protocol, report.reference, report.context
+        )

@@ -63,7 +63,9 @@ class WinRate:
         return self.wins / self.n if self.n else None
 
     def __str__(self) -> str:
-        return f"{self.wins / self.n:.2%} (n={self.n:,})" if self.n else f"- (n=0, {self.ties:,} ties)"
+        return (
+            f"{self.wins / self.n:.2%} (n={self.n:,})" if self.n else f"- (n=0, {self.ties:,} ties)"
+        )
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,22 @@ class Correlation(NamedTuple):
 
 def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoard:
     own = [match for match in played if match.multi == multi]
-    unscored = Counter(model for match in own if match.winner is None for model in (match.a, match.b))
+    unscored = Counter(
+        model for match in own if match.winner is None for model in (match.a, match.b)
+    )
     matches = sorted(_sided(match) for match in own if match.winner)
-    votes = [Vote(one.a, one.b, one.winner, one.item, one.voter or None) for one in matches if one.winner]
+    votes = [
+        Vote(one.a, one.b, one.winner, one.item, one.voter or None) for one in matches if one.winner
+    ]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
     rates = _win_rates(matches, [""] * len(matches)).get("", {})
     return AutomaticBoard(
         multi=multi,
         matches=sum(match.a != match.b for match in matches),
-        lines=tuple(BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows),
+        lines=tuple(
+            BoardLine(row, rates.get(row.model), unscored[row.model]) for row in report.rows
+        ),
         families=_win_rates(matches, [match.family for match in matches]),
         notices=report.notices,
     )
@@ -130,8 +138,11 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
             continue
         winner = "tie" if vote.winner == "both_bad" else vote.winner
         item = vote.item or f"vote {number}"
-        multi, voter = (vote.images or 1) > 1, vote.voter or ""
-        yield PlayedMatch(item, vote.category or "", multi, vote.model_a, vote.model_b, winner, voter)
+        multi = (vote.images or 1) > 1
+        voter = vote.voter or ""
+        yield PlayedMatch(
+            item, vote.category or "", multi, vote.model_a, vote.model_b, winner, voter
+        )
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
@@ -148,13 +159,22 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, also those from few matches."""
-    rows: list[Sequence[object]] = [("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")]
+    rows: list[Sequence[object]] = [
+        ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")
+    ]
     for board in boards:
         kind = "multiple" if board.multi else "single"
         for family, rates in board.families.items():
             for model, rate in rates.items():
                 share = "" if rate.value is None else f"{rate.value:.4f}"
-                numbers = (rate.wins, rate.n, rate.ties, share, f"{rate.low:.4f}", f"{rate.high:.4f}")
+                numbers = (
+                    rate.wins,
+                    rate.n,
+                    rate.ties,
+                    share,
+                    f"{rate.low:.4f}",
+                    f"{rate.high:.4f}",
+                )
                 rows.append((kind, family, model, *numbers))
     return csv_text(rows)
 
@@ -164,7 +184,10 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
     n = len(one)
     if n < 3:
         return None
-    x, y = (ranks - ranks.mean() for ranks in (mean_ranks(np.asarray(one)), mean_ranks(np.asarray(other))))
+    x, y = (
+        ranks - ranks.mean()
+        for ranks in (mean_ranks(np.asarray(one)), mean_ranks(np.asarray(other)))
+    )
     scale = math.sqrt(float(x @ x) * float(y @ y))
     if not scale:
         return None
@@ -187,24 +210,36 @@ def _sided(match: PlayedMatch) -> PlayedMatch:
     return match._replace(a=match.b, b=match.a, winner=swapped[match.winner])
 
 
-def _win_rates(matches: Sequence[PlayedMatch], parts: Sequence[str]) -> dict[str, dict[str, WinRate]]:
+def _win_rates(
+    matches: Sequence[PlayedMatch], parts: Sequence[str]
+) -> dict[str, dict[str, WinRate]]:
     """Win rates against the reference by part of the board and model; `parts` has each match's."""
     met = [
         (part, models[0], match)
         for part, match in zip(parts, matches, strict=True)
         if len(models := _contestants(match)) == 1
     ]
-    place = {cell: number for number, cell in enumerate(dict.fromkeys((part, model) for part, model, _ in met))}
+    place = {
+        cell: number
+        for number, cell in enumerate(dict.fromkeys((part, model) for part, model, _ in met))
+    }
     ties = Counter((part, model) for part, model, match in met if match.winner == "tie")
-    decided = [(place[part, model], model, match) for part, model, match in met if match.winner != "tie"]
+    decided = [
+        (place[part, model], model, match) for part, model, match in met if match.winner != "tie"
+    ]
     cell = np.array([number for number, _, _ in decided], int)
-    won = np.array([model == (match.a if match.winner == "a" else match.b) for _, model, match in decided], bool)
+    won = np.array(
+        [model == (match.a if match.winner == "a" else match.b) for _, model, match in decided],
+        bool,
+    )
     together = [coded([match.item for _, _, match in decided])[1][0]]
     voters = [match.voter for match in matches if match.voter]
     if effective_number(np.bincount(coded(voters)[1][0], minlength=1)) >= FEW:
         together.append(coded([match.voter for _, _, match in decided])[1][0])
     found: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
-    for (part, model), rate in zip(place, clustered_shares(won, cell, len(place), together), strict=True):
+    for (part, model), rate in zip(
+        place, clustered_shares(won, cell, len(place), together), strict=True
+    ):
         found[part][model] = WinRate(rate.hits, rate.n, ties[part, model], rate.low, rate.high)
     return found
 

@@ -150,7 +150,9 @@ class Part(NamedTuple):
         return self.part / self.of if self.of else None
 
     def __str__(self) -> str:
-        return f"{self.part:,} of {self.of:,}" + ("" if self.share is None else f" ({self.share:.1%})")
+        return f"{self.part:,} of {self.of:,}" + (
+            "" if self.share is None else f" ({self.share:.1%})"
+        )
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
@@ -160,7 +162,9 @@ def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
     return {
-        "the same winner in both orders": Part(sum(first == second for first, second in read), len(read)),
+        "the same winner in both orders": Part(
+            sum(first == second for first, second in read), len(read)
+        ),
         "ties": Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
         "verdicts for the response shown first": Part(for_first, for_either),
         "matches without a result": Part(len(pairs) - len(read), len(pairs)),

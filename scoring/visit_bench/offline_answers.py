@@ -25,29 +25,38 @@ class _Instance(NamedTuple):
     images: tuple[str, ...]
 
 
-def visit_paper(file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch) -> OfflineBenchmark:
+def visit_paper(
+    file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch
+) -> OfflineBenchmark:
     """The instructions in a CSV file of VisIT-Bench, their images in `folder`. Raises RowsError and AnsweringError."""
     instances: dict[str, _Instance] = {}
     for record in read_records(file, COMMAND_LINE):
         instance = _instance(record, file)
         instances.setdefault(instance.key, instance)
     if not instances:
-        raise AnsweringError(f"{file.name} holds no instructions; choose one of VisIT-Bench's CSV files")
+        raise AnsweringError(
+            f"{file.name} holds no instructions; choose one of VisIT-Bench's CSV files"
+        )
     column = next(name for name in IMAGE_COLUMNS if name in record.values)
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
 
     def tasks(_: Answers):
         return (Task(one.key, partial(_turns, one, folder, fetched)) for one in instances.values())
 
-    return OfflineBenchmark(digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column))
+    return OfflineBenchmark(
+        digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column)
+    )
 
 
 def _instance(record: Record, file: Path) -> _Instance:
     require_columns(record, ("instruction",), file.name)
     column = next((name for name in IMAGE_COLUMNS if name in record.values), None)
     if column is None:
-        raise RowsError(f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row)
-    cell, instruction = str(record.values[column]), str(record.values["instruction"])
+        raise RowsError(
+            f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row
+        )
+    cell = str(record.values[column])
+    instruction = str(record.values["instruction"])
     wanted = "expected the image's address, or a list of them"
     with row_errors(file.name, record.row):
         images = images_in(cell.strip(), column, wanted)
@@ -59,7 +68,9 @@ def _instance(record: Record, file: Path) -> _Instance:
     return _Instance(item_key(instruction, images), instruction, category, cell, images)
 
 
-def _turns(instance: _Instance, folder: Path | None, fetched: Callable[[str], bytes]) -> tuple[Turn, ...]:
+def _turns(
+    instance: _Instance, folder: Path | None, fetched: Callable[[str], bytes]
+) -> tuple[Turn, ...]:
     images = tuple(picture(_bytes(name, folder, fetched)) for name in instance.images)
     return (Turn("user", instance.instruction, images),)
 
@@ -80,6 +91,9 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
 def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
     """VisIT-Bench's submission file: the column of answers carries the model's name."""
     answered = (one for one in instances if one.key in answers)
-    rows = ((one.instruction, one.category, one.cell, answers[one.key].replace("\0", "")) for one in answered)
+    rows = (
+        (one.instruction, one.category, one.cell, answers[one.key].replace("\0", ""))
+        for one in answered
+    )
     heads = ("instruction", "instruction_category", column, f"{model} prediction")
     return csv_text([heads, *rows], exact=True).encode("utf-8", "replace")

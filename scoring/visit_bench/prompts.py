@@ -19,8 +19,12 @@ from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceU
 
 _HARDENED = prompt_text("visit_bench_hardened.txt").strip()
 _ROLE = re.compile(r"^\[(system|user|assistant)\]\n", re.MULTILINE)
-_REPLY_TOKENS, _EXTRACT_TOKENS = 1024, 64
-PARSERS: Mapping[Protocol, str] = {"paper": "visit-bench last verdict 3", "hardened": "visit-bench last line 2"}
+_REPLY_TOKENS = 1024
+_EXTRACT_TOKENS = 64
+PARSERS: Mapping[Protocol, str] = {
+    "paper": "visit-bench last verdict 3",
+    "hardened": "visit-bench last line 2",
+}
 """Name and version of each protocol's parser."""
 
 Order = Literal["a first", "b first"]
@@ -55,17 +59,30 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
         winner = "a" if (place == "first") == (order == "a first") else "b"
         return Verdict(winner, "", tuple(replies), reply.model)
     if contest.protocol == "paper":
-        return Verdict("tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model)
-    return Verdict(None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model)
+        return Verdict(
+            "tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model
+        )
+    return Verdict(
+        None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model
+    )
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
     first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
-    instance, hardened = contest.instance, contest.protocol == "hardened"
+    instance = contest.instance
+    hardened = contest.protocol == "hardened"
     if hardened:
-        code = hashlib.sha256(json.dumps([instance.instruction, first, second]).encode()).hexdigest()[:16]
-        first, second = _fenced(first, code), _fenced(second, code)
-    filled = {"context": _captions(instance), "instruction": instance.instruction, "a": first, "b": second}
+        code = hashlib.sha256(
+            json.dumps([instance.instruction, first, second]).encode()
+        ).hexdigest()[:16]
+        first = _fenced(first, code)
+        second = _fenced(second, code)
+    filled = {
+        "context": _captions(instance),
+        "instruction": instance.instruction,
+        "a": first,
+        "b": second,
+    }
     if contest.reference == "backed":
         filled["reference"] = instance.reference or ""
     system, *others, last = _prompt(contest.reference, contest.context)
@@ -81,12 +98,17 @@ def extraction(said: str) -> tuple[Message, ...]:
 
 
 _MARKUP = r"[\s*_`\"'“”]"
-_VERDICT = re.compile(rf"\boverall,{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}+is{_MARKUP}+better\b", re.IGNORECASE)
+_VERDICT = re.compile(
+    rf"\boverall,{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}+is{_MARKUP}+better\b", re.IGNORECASE
+)
 _FINAL = re.compile(rf"\bfinal answer:{_MARKUP}*(.*)", re.IGNORECASE)
 _BEHIND = r"(?:\s+\w+){0,2}\s+(?:not|worse|inferior|less|wrong|incorrect)\b"
-_NAMED = re.compile(rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!{_BEHIND}))", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"{_MARKUP}*response{_MARKUP}+([AB]){_MARKUP}*(?:[,.;:]|is\b(?!{_BEHIND}))", re.IGNORECASE
+)
 _BARE = re.compile(
-    rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*", re.IGNORECASE
+    rf"{_MARKUP}*(?:response{_MARKUP}+)?([AB])(?:{_MARKUP}+is{_MARKUP}+better)?[\s*_`\"'“”.]*",
+    re.IGNORECASE,
 )
 _HEADED = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
 
@@ -125,8 +147,13 @@ def marked(text: str) -> str:
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
     """sha256 of all fixed text that is asked; every report names it."""
-    fixed = [message.text for message in (*_prompt(reference, context), *_conversation("visit_bench_extract.txt"))]
-    return hashlib.sha256("\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()).hexdigest()
+    fixed = [
+        message.text
+        for message in (*_prompt(reference, context), *_conversation("visit_bench_extract.txt"))
+    ]
+    return hashlib.sha256(
+        "\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()
+    ).hexdigest()
 
 
 def _fenced(text: str, code: str) -> str:
@@ -139,7 +166,9 @@ def _captions(instance: Instance) -> str:
     """The captions as image context; the paper does not say how it joined several."""
     if not instance.multi:
         return instance.captions[0]
-    return "\n".join(f"Image {number}: {caption}" for number, caption in enumerate(instance.captions, start=1))
+    return "\n".join(
+        f"Image {number}: {caption}" for number, caption in enumerate(instance.captions, start=1)
+    )
 
 
 def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:

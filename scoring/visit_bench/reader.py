@@ -48,7 +48,9 @@ class SubmissionFile:
     problems: tuple[str, ...]
 
 
-def read_submission(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> SubmissionFile:
+def read_submission(
+    path: Path, limits: FileLimits = PAGE, name: str | None = None
+) -> SubmissionFile:
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
@@ -87,12 +89,19 @@ def is_submission(path: Path, name: str) -> bool:
 
 def _entry(record: Record, column: str) -> Entry:
     values = record.values
-    item, instruction = values.get("item"), values.get("instruction")
-    if not (isinstance(item, str) and item.strip()) and not (isinstance(instruction, str) and instruction.strip()):
-        raise RowsError("expected an item's key or an instruction; write it there", column="instruction")
+    item = values.get("item")
+    instruction = values.get("instruction")
+    if not (isinstance(item, str) and item.strip()) and not (
+        isinstance(instruction, str) and instruction.strip()
+    ):
+        raise RowsError(
+            "expected an item's key or an instruction; write it there", column="instruction"
+        )
     text = values.get(column)
     if not isinstance(text, str):
-        raise RowsError("expected the answer as text; put it in quotes as the model wrote it", column=column)
+        raise RowsError(
+            "expected the answer as text; put it in quotes as the model wrote it", column=column
+        )
     named = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(
         row=record.row,
@@ -106,7 +115,9 @@ def _entry(record: Record, column: str) -> Entry:
 def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
     """The names or addresses in a cell: a JSON list of texts, or one text. Raises RowsError, with what is `wanted`."""
     with row_errors(column=column):
-        names = parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
+        names = (
+            parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
+        )
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
     if not all(isinstance(part, str) and part for part in listed):
         raise RowsError(wanted, column=column)

@@ -185,10 +185,12 @@ class SubmissionStore:
             )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)
-            name, number = report.title, None
+            name = report.title
+            number = None
             if not report.stored:
                 kept = self._submission(connection, owner, report)
-                name, number = kept.name, kept.number
+                name = kept.name
+                number = kept.number
             before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
             gone = SUBMISSION.c.withdrawn_at.is_not(None) & (SUBMISSION.c.source == report.source)
             withdrawn = frozenset(connection.scalars(select(SUBMISSION.c.name).where(gone)))
@@ -202,7 +204,11 @@ class SubmissionStore:
     def withdraw(self, owner: str, source: str, name: str) -> None:
         """Delete a submission's texts and the judges' replies about them; its number and results stay."""
         with self._database.write() as connection:
-            its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == source) & (SUBMISSION.c.name == name)
+            its = (
+                (SUBMISSION.c.owner == owner)
+                & (SUBMISSION.c.source == source)
+                & (SUBMISSION.c.name == name)
+            )
             number = connection.scalar(select(SUBMISSION.c.id).where(its))
             if number is None:
                 raise SubmissionError(f"There is no submission {name!r} of yours")
@@ -213,10 +219,14 @@ class SubmissionStore:
         self._database.empty_log()
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        columns = (SUBMISSION.c[name] for name in ("owner", "source", "title", "name", "number", "created"))
+        columns = (
+            SUBMISSION.c[name] for name in ("owner", "source", "title", "name", "number", "created")
+        )
         query = select(*columns, SUBMISSION.c.withdrawn_at.is_not(None)).order_by(SUBMISSION.c.id)
         with self._database.read() as connection:
-            rows = connection.execute(query if source is None else query.where(SUBMISSION.c.source == source))
+            rows = connection.execute(
+                query if source is None else query.where(SUBMISSION.c.source == source)
+            )
             return tuple(Submission(*row) for row in rows)
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
@@ -236,8 +246,13 @@ class SubmissionStore:
         counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
         with self._database.read() as connection:
             judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
-            rows = sorted(connection.execute(counted), key=lambda row: (-row.n, row.judging_id, row.source, row.multi))
-        return tuple(JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows)
+            rows = sorted(
+                connection.execute(counted),
+                key=lambda row: (-row.n, row.judging_id, row.source, row.multi),
+            )
+        return tuple(
+            JudgeBoardKey(judgings[row.judging_id], row.source, row.multi, row.n) for row in rows
+        )
 
     def standings(self, board_key: JudgeBoardKey) -> Standings:
         """A board, recomputed when its number of matches changes."""
@@ -255,7 +270,9 @@ class SubmissionStore:
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
         names = labels(board_key.judging for board_key in board_keys)
         return [
-            agreement.Verdict(match.item, match.a, match.b, match.winner, names[board_key.judging.id])
+            agreement.Verdict(
+                match.item, match.a, match.b, match.winner, names[board_key.judging.id]
+            )
             for board_key in board_keys
             for match in self.matches(board_key)
             if match.winner is not None
@@ -277,30 +294,61 @@ class SubmissionStore:
         return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
-        texts = {response.item: response.text for response in report.responses if response.model == report.title}
-        digest = hashlib.sha256(json.dumps([report.title, sorted(texts.items())]).encode()).hexdigest()
+        texts = {
+            response.item: response.text
+            for response in report.responses
+            if response.model == report.title
+        }
+        digest = hashlib.sha256(
+            json.dumps([report.title, sorted(texts.items())]).encode()
+        ).hexdigest()
         its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
-        known = connection.execute(select(SUBMISSION).where(its, SUBMISSION.c.digest == digest)).one_or_none()
+        known = connection.execute(
+            select(SUBMISSION).where(its, SUBMISSION.c.digest == digest)
+        ).one_or_none()
         if known is None:
-            number = (connection.scalar(select(func.count()).select_from(SUBMISSION).where(its)) or 0) + 1
+            number = (
+                connection.scalar(select(func.count()).select_from(SUBMISSION).where(its)) or 0
+            ) + 1
             name = self._free_name(connection, report, number)
-            values = {"owner": owner, "source": report.source, "title": report.title, "name": name, "number": number}
+            values = {
+                "owner": owner,
+                "source": report.source,
+                "title": report.title,
+                "name": name,
+                "number": number,
+            }
             values |= {"digest": digest, "file": report.file, "created": now()}
-            known = connection.execute(insert(SUBMISSION).values(values).returning(SUBMISSION)).one()
-            rows = [{"submission_id": known.id, "item": item, "text": text} for item, text in texts.items()]
+            known = connection.execute(
+                insert(SUBMISSION).values(values).returning(SUBMISSION)
+            ).one()
+            rows = [
+                {"submission_id": known.id, "item": item, "text": text}
+                for item, text in texts.items()
+            ]
             connection.execute(insert(SUBMITTED), rows)
         return known
 
     def _free_name(self, connection: Connection, report: MatchReport, number: int) -> str:
-        taken = set(connection.scalars(select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)))
+        taken = set(
+            connection.scalars(
+                select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)
+            )
+        )
         variant = f"{report.title} (variant {number})"
-        names = itertools.chain((report.title, variant), (f"{variant}, {again}" for again in itertools.count(2)))
+        names = itertools.chain(
+            (report.title, variant), (f"{variant}, {again}" for again in itertools.count(2))
+        )
         return next(name for name in names if name not in taken)
 
     def _judging(self, connection: Connection, report: MatchReport) -> int:
         judge = report.judge
         values = {"model": judge.model, "address": judge.address, "prompt": judge.prompt}
-        values |= {"protocol": report.protocol, "reference": report.reference, "context": report.context}
+        values |= {
+            "protocol": report.protocol,
+            "reference": report.reference,
+            "context": report.context,
+        }
         connection.execute(self._database.insert(JUDGING).values(values).on_conflict_do_nothing())
         same = [JUDGING.c[name] == value for name, value in values.items()]
         return connection.execute(select(JUDGING.c.id).where(*same)).scalar_one()
@@ -317,7 +365,9 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     }
 
 
-def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]) -> list[dict[str, object]]:
+def _rows(
+    report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]
+) -> list[dict[str, object]]:
     """Database rows of a report's matches under the submission's name on the board, withdrawn replies left out."""
     rows = []
     for match in report.matches:
@@ -344,5 +394,7 @@ def _rows(report: MatchReport, name: str, judging: int, withdrawn: frozenset[str
 def _match(row: Row) -> Match:
     replies = json.loads(row.replies) or [[], []]
     winners = (row.a_first, row.b_first)
-    verdicts = tuple(Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True))
+    verdicts = tuple(
+        Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True)
+    )
     return Match(row.item, row.a, row.b, verdicts)

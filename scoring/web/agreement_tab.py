@@ -29,7 +29,9 @@ class AgreementTab:
     def __init__(self, service: AgreementService) -> None:
         self._service = service
         with gr.Row():
-            self.source = gr.Dropdown([], label="Items", elem_id="agreement-source", scale=0, min_width=320)
+            self.source = gr.Dropdown(
+                [], label="Items", elem_id="agreement-source", scale=0, min_width=320
+            )
         self.tells = gr.HTML(AGREEMENT.reading(), elem_id="agreement-tells", padding=False)
         with gr.Column(visible=False, elem_id="agreement-body") as self.body:
             self.plot = gr.HTML(elem_id="agreement-plot", padding=False)
@@ -40,10 +42,20 @@ class AgreementTab:
             self.own = gr.HTML(elem_id="agreement-own", padding=False)
             self.notes = gr.HTML(elem_id="agreement-notes", padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="scores-token")
-        self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")  # clicked by upload.js; hidden by CSS
+        self.arrived = gr.Button(
+            "Read the scores", elem_id="scores-arrived"
+        )  # clicked by upload.js; hidden by CSS
 
     def listen(self, tab: gr.Tab) -> None:
-        shown = [self.source, self.tells, self.body, self.people, self.measures, self.downloads, self.own]
+        shown = [
+            self.source,
+            self.tells,
+            self.body,
+            self.people,
+            self.measures,
+            self.downloads,
+            self.own,
+        ]
         shown += [self.plot, self.notes]
         opened = [tab.select, self.source.input, self.arrived.click]
         gr.on(opened, self.on_open, [self.source, self.token], shown, **LATEST)
@@ -70,7 +82,9 @@ class AgreementTab:
         except (UploadStoreError, RowsError) as error:
             return {**self._shown(self._service.of(source), query), self.own: PARTS.alert(error)}
 
-    def _shown(self, shown: PeopleAgreement, query: Mapping[str, str], own: Sequence[Reproduction] = ()) -> Updates:
+    def _shown(
+        self, shown: PeopleAgreement, query: Mapping[str, str], own: Sequence[Reproduction] = ()
+    ) -> Updates:
         measures = measures_html(shown)
         plot = reproduction_plot(shown) if measures else None
         return {

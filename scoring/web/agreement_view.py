@@ -20,7 +20,9 @@ def people_html(people: People) -> str:
         for level, share in people.levels.items()
     ]
     columns = {"Votes on a pair": "", "Pairs": "", "Share": ""}
-    return AGREEMENT.people(REPORT.table("agreement", "How far people agree", columns, rows), people)
+    return AGREEMENT.people(
+        REPORT.table("agreement", "How far people agree", columns, rows), people
+    )
 
 
 def measures_html(found: PeopleAgreement) -> str:
@@ -32,7 +34,11 @@ def measures_html(found: PeopleAgreement) -> str:
     rows = []
     for one in found.reproductions:
         shares = (one.overall, *(one.levels[level] for level in levels))
-        rows.append(TableRow((one.measure, *(AGREEMENT.share(share, True) for share in shares), f"{one.ties:,}")))
+        rows.append(
+            TableRow(
+                (one.measure, *(AGREEMENT.share(share, True) for share in shares), f"{one.ties:,}")
+            )
+        )
     return REPORT.table("agreement agreement-measures", TITLE, columns, rows)
 
 

@@ -14,7 +14,9 @@ from scoring.web.report_parts import PARTS, REPORT
 
 def shows_report_errors(at: str) -> Callable[..., Any]:
     """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`."""
-    return shows_errors((DatabaseError, JobError, ReportError), lambda error, *_: PARTS.alert(error), at)
+    return shows_errors(
+        (DatabaseError, JobError, ReportError), lambda error, *_: PARTS.alert(error), at
+    )
 
 
 def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:
@@ -44,7 +46,9 @@ class AnswerList:
         gr.HTML(REPORT.heading(title, title_id), padding=False)
         with gr.Row():
             choices = list(shows)
-            self.show = gr.Dropdown(choices, value=choices[0], label="Show", elem_id=f"{prefix}-show")
+            self.show = gr.Dropdown(
+                choices, value=choices[0], label="Show", elem_id=f"{prefix}-show"
+            )
             self.group = group.render() if group else None
             self.page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id=f"{prefix}-page")
         self.list = gr.HTML(elem_id=elem_id, padding=False)
@@ -52,7 +56,9 @@ class AnswerList:
     def listen(self, *inputs: gr.Radio | gr.Textbox) -> None:
         filters = [self.show, *([self.group] if self.group else [])]
         chosen = [*inputs, *filters, self.page]
-        gr.on([one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST)
+        gr.on(
+            [one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST
+        )
         self.page.input(self.on_page, chosen, self.list, **LATEST)
 
     @shows_report_errors("list")

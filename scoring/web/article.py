@@ -8,20 +8,32 @@ from textwrap import wrap
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
 from arena.web.addresses import NAME
-from scoring.benchmarks.article import PairedLine, PublishedBoard, ScoredAnswer, paired, wrong_answers
+from scoring.benchmarks.article import (
+    PairedLine,
+    PublishedBoard,
+    ScoredAnswer,
+    paired,
+    wrong_answers,
+)
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
 
-_ROW, _NAMES, _WIDTH = 22, 0.43, 720
+_ROW = 22
+_NAMES = 0.43
+_WIDTH = 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
 _TALL = 600
 """Height from which a figure is printed smaller, so that it stands on the first page."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
-_PREVIEW, _EDGE, _NEAREST = (600, 315), 24, 7
+_PREVIEW = (600, 315)
+_EDGE = 24
+_NEAREST = 7
 """Size of the picture beside a shared link, the space around it, and how many bars it has room for."""
-CALIBRATION = "No person has marked these answers yet: how far this judge is from people here is not known."
+CALIBRATION = (
+    "No person has marked these answers yet: how far this judge is from people here is not known."
+)
 
 
 def head_html(report: AnyReport, totals: str, parts: Iterable[str] = ()) -> str:
@@ -29,21 +41,33 @@ def head_html(report: AnyReport, totals: str, parts: Iterable[str] = ()) -> str:
     benchmark = BENCHMARKS[report.benchmark]
     when = f"{report.created[:16].replace('T', ' ')} UTC"
     limits = [PARTS.warning(one.text) for one in benchmark.caveats(report)]
-    name, said = benchmark.edition(report), benchmark.sentence(report)
-    return REPORT.head([name, report.file, when], report.title, name, said, [totals, *limits, *parts])
+    name = benchmark.edition(report)
+    said = benchmark.sentence(report)
+    return REPORT.head(
+        [name, report.file, when], report.title, name, said, [totals, *limits, *parts]
+    )
 
 
 def figure_html(report: AnyReport) -> str:
     """Return the paper's table with this report in it, as a figure and as a table; "" where there is none."""
     benchmark = BENCHMARKS[report.benchmark]
-    board, head = benchmark.published(report), benchmark.headline(report)
+    board = benchmark.published(report)
+    head = benchmark.headline(report)
     if board is None or head is None or head.mean is None:
         return ""
     drawing = published_drawing(board, report.title, head)
-    apart = f"Not the same conditions: {'; '.join(board.apart)}." if board.apart else "The same conditions."
-    caption = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval. {apart}"
+    apart = (
+        f"Not the same conditions: {'; '.join(board.apart)}."
+        if board.apart
+        else "The same conditions."
+    )
+    caption = (
+        f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval. {apart}"
+    )
     tall = drawing.height > _TALL
-    return REPORT.figure(svg(drawing, "published"), caption, published_table(board, report.title), tall)
+    return REPORT.figure(
+        svg(drawing, "published"), caption, published_table(board, report.title), tall
+    )
 
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
@@ -51,13 +75,17 @@ def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Dra
     rows, own = _ordered(board.ordered, title, head)
     what = f"{title} ({own[1]:.1f}) among the models of {board.source}"
     told = ", ".join(f"{name} {score:.1f}" for name, score in rows)
-    return Drawing(what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True)
+    return Drawing(
+        what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True
+    )
 
 
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
     benchmark = BENCHMARKS[report.benchmark]
-    head, board, edition = benchmark.headline(report), benchmark.published(report), benchmark.edition(report)
+    head = benchmark.headline(report)
+    board = benchmark.published(report)
+    edition = benchmark.edition(report)
     title = shortened(report.title if is_drawable(report.title) else "A model", 44)
     score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
     kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
@@ -79,8 +107,11 @@ def preview_drawing(report: AnyReport) -> Drawing:
             apart = ", made under other conditions" if board.apart else ""
             below = [f"Beside {board.source}{apart}"]
         else:
-            rows = [(one.name, one.mean) for one in benchmark.groups(report) if one.mean is not None]
-            own, first = None, 0
+            rows = [
+                (one.name, one.mean) for one in benchmark.groups(report) if one.mean is not None
+            ]
+            own = None
+            first = 0
             below = [] if rows else wrap(benchmark.sentence(report), 66)[:5]
         rows = rows[first : first + _NEAREST]
         marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
@@ -104,21 +135,28 @@ def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar
 def _bars(
     rows: Sequence[Bar], own: Bar | None, head: ScoreLine, width: float, top: float, edge: float = 0
 ) -> Iterator[Mark]:
-    low, high = (own[1] if end is None else end for end in (head.low, head.high)) if own else (0.0, 0.0)
+    low, high = (
+        (own[1] if end is None else end for end in (head.low, head.high)) if own else (0.0, 0.0)
+    )
     scale = _BARS * width / max(high, *(score for _, score in rows), 1)
     left = edge + _NAMES * width
     for place, row in enumerate(rows):
         name, score = row
-        y, dark = top + _ROW * place, row is own
+        y = top + _ROW * place
+        dark = row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
         hover = f"{name}: {score:.1f}"
         if dark and high > low:
             hover += f" ({low:.1f}–{high:.1f})"
-        yield TextMark(left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name)
+        yield TextMark(
+            left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
+        )
         yield BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength, hover)
         if dark and high > low:
             middle = y + _ROW / 2
-            yield LineMark(left + low * scale, middle, left + high * scale, middle, "warm", 3, hover)
+            yield LineMark(
+                left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
+            )
         yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
 
 
@@ -126,11 +164,16 @@ def published_table(board: PublishedBoard, title: str) -> str:
     rows = [(row.model, row.scores, None) for row in board.rows] + [(title, board.own, "own")]
     rows.sort(key=lambda row: -(row[1].get(board.columns[0]) or 0))
     shown = [
-        TableRow((REPORT.name(name), *(number(scores.get(column)) for column in board.columns)), {"class": own})
+        TableRow(
+            (REPORT.name(name), *(number(scores.get(column)) for column in board.columns)),
+            {"class": own},
+        )
         for name, scores, own in rows
     ]
     columns = {"Model": "name", **dict.fromkeys(board.columns, "")}
-    return REPORT.table("figures numbers", f"{board.source[0].upper()}{board.source[1:]}", columns, shown)
+    return REPORT.table(
+        "figures numbers", f"{board.source[0].upper()}{board.source[1:]}", columns, shown
+    )
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
@@ -156,7 +199,9 @@ def trust_lines(report: AnyReport, people: str = "") -> list[str]:
     if head is not None and head.mean is not None:
         sure = interval(head.low, head.high) or "no interval"
         unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
-        lines.append(f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}.")
+        lines.append(
+            f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
+        )
     lines += filter(None, [" ".join(list(benchmark.checks(report))[:2])])
     said = people or (CALIBRATION if report.judge else "")
     return [*lines, said] if said else lines
@@ -164,9 +209,13 @@ def trust_lines(report: AnyReport, people: str = "") -> list[str]:
 
 def methods_html(report: AnyReport) -> str:
     """Return how the report was made, with the hashes that tell it from others."""
-    benchmark, judge = BENCHMARKS[report.benchmark], report.judge
+    benchmark = BENCHMARKS[report.benchmark]
+    judge = report.judge
     protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
-    told = {"Benchmark": benchmark.edition(report), "Protocol": protocols.get(report.protocol, report.protocol)}
+    told = {
+        "Benchmark": benchmark.edition(report),
+        "Protocol": protocols.get(report.protocol, report.protocol),
+    }
     if judge is not None:
         told |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
         told |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
@@ -177,7 +226,9 @@ def methods_html(report: AnyReport) -> str:
 
 def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
     """Return the sha256 of ids and answers, whatever file they came in."""
-    return hashlib.sha256(json.dumps([(one.id, one.answer) for one in answers]).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([(one.id, one.answer) for one in answers]).encode()
+    ).hexdigest()
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
@@ -185,16 +236,25 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     benchmark = BENCHMARKS[first.benchmark]
     ways = [(one.benchmark, one.protocol, head_name(one)) for one in (first, second)]
     if ways[0] != ways[1]:
-        here, there = (f"{one.title!r} is {' · '.join(way)}" for one, way in zip((first, second), ways, strict=True))
+        here, there = (
+            f"{one.title!r} is {' · '.join(way)}"
+            for one, way in zip((first, second), ways, strict=True)
+        )
         return PARTS.alert(
             f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
         )
-    found = paired(benchmark.scored_answers(first), BENCHMARKS[second.benchmark].scored_answers(second))
+    found = paired(
+        benchmark.scored_answers(first), BENCHMARKS[second.benchmark].scored_answers(second)
+    )
     if not found:
-        return PARTS.alert("The two reports share no question that both score. Choose two files of one question set.")
+        return PARTS.alert(
+            "The two reports share no question that both score. Choose two files of one question set."
+        )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
-    return REPORT.together([PARTS.warning(differ) if differ else "", _compared(first.title, second.title, found)])
+    return REPORT.together(
+        [PARTS.warning(differ) if differ else "", _compared(first.title, second.title, found)]
+    )
 
 
 def head_name(report: AnyReport) -> str:
@@ -206,10 +266,16 @@ def _compared(first: str, second: str, found: Sequence[PairedLine]) -> str:
     rows = []
     for one in found:
         line = one.difference
-        reach = "–" if line.low is None or line.high is None else f"{_signed(line.low)} to {_signed(line.high)}"
+        reach = (
+            "–"
+            if line.low is None or line.high is None
+            else f"{_signed(line.low)} to {_signed(line.high)}"
+        )
         sure = line.low is not None and line.high is not None and (line.low > 0 or line.high < 0)
         numbers = (number(one.first), number(one.second), _signed(line.mean or 0.0), reach)
-        rows.append(TableRow((line.name, f"{line.n:,}", *numbers), {"class": "sure" if sure else None}))
+        rows.append(
+            TableRow((line.name, f"{line.n:,}", *numbers), {"class": "sure" if sure else None})
+        )
     models = (REPORT.beside(first, "this"), REPORT.beside(second, "other"))
     columns = dict.fromkeys(("n", *models, "Difference", "95% interval"), "")
     table = REPORT.table("figures numbers", "", {"Questions": "name", **columns}, rows)

@@ -19,14 +19,20 @@ NUMBERS = "figures numbers"
 def levels_html(caption: str, measures: Mapping[str, Node]) -> str:
     """Accuracies by level, a column per way of counting, each a tree from Overall down; the first has every ability."""
     tree, *beside = measures.values()
-    undecided = {"Undecided": "undecided"} if any(node.line.unscored for node in tree.walk()) else {}
+    undecided = (
+        {"Undecided": "undecided"} if any(node.line.unscored for node in tree.walk()) else {}
+    )
     columns = {"Ability": "name", "n": "", **dict.fromkeys(measures, "measure"), **undecided}
-    return REPORT.table("figures levels", CHOICE.caption(caption), columns, list(_rows(tree, beside, 0, True)))
+    return REPORT.table(
+        "figures levels", CHOICE.caption(caption), columns, list(_rows(tree, beside, 0, True))
+    )
 
 
 def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
     rows = [TableRow((line.name, f"{line.n:,}", REPORT.bar(line))) for line in lines]
-    return REPORT.table("figures levels", caption, {head: "name", "n": "", "Accuracy": "measure"}, rows)
+    return REPORT.table(
+        "figures levels", caption, {head: "name", "n": "", "Accuracy": "measure"}, rows
+    )
 
 
 def label(name: str) -> str:
@@ -49,8 +55,14 @@ def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) ->
     name = CHOICE.ability(label(node.line.name), bool(node.children), unfolded)
     bars = [REPORT.bar(one.line) if one else "–" for one in (node, *beside)]
     place = {"data-depth": depth, "style": f"--depth:{depth}", "hidden": None if shown else ""}
-    yield TableRow((name, f"{node.line.n:,}", *bars, f"{node.line.unscored:,}" if node.line.unscored else ""), place)
-    below = [{(child.level, child.line.name): child for child in one.children} if one else {} for one in beside]
+    yield TableRow(
+        (name, f"{node.line.n:,}", *bars, f"{node.line.unscored:,}" if node.line.unscored else ""),
+        place,
+    )
+    below = [
+        {(child.level, child.line.name): child for child in one.children} if one else {}
+        for one in beside
+    ]
     for child in node.children:
         others = [named.get((child.level, child.line.name)) for named in below]
         yield from _rows(child, others, depth + 1, shown and unfolded)
@@ -67,24 +79,35 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
         "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both are of "
         "the questions of this file."
     )
-    return REPORT.together([REPORT.table("figures levels", "Overall, beside guessing", columns, rows), note])
+    return REPORT.together(
+        [REPORT.table("figures levels", "Overall, beside guessing", columns, rows), note]
+    )
 
 
 def worst_html(what: str, nodes: Iterable[Node]) -> str:
-    scored = sorted((node.line for node in nodes if node.line.mean is not None), key=lambda line: line.mean or 0.0)
+    scored = sorted(
+        (node.line for node in nodes if node.line.mean is not None),
+        key=lambda line: line.mean or 0.0,
+    )
     return CHOICE.worst(what, [(label(line.name), line) for line in scored], WORST)
 
 
 def letters_html(counts: Sequence[LetterCount]) -> str:
-    predicted, right = sum(one.predicted for one in counts), sum(one.right for one in counts)
+    predicted = sum(one.predicted for one in counts)
+    right = sum(one.right for one in counts)
     if not predicted or not right:
         return ""
     most = max(max(one.predicted / predicted, one.right / right) for one in counts)
     rows = [
-        TableRow((one.letter, _share(one.predicted, predicted, most), _share(one.right, right, most))) for one in counts
+        TableRow(
+            (one.letter, _share(one.predicted, predicted, most), _share(one.right, right, most))
+        )
+        for one in counts
     ]
     columns = {"Letter": "", "Predicted": "predicted", "Right": "right"}
-    table = REPORT.table("figures letters", "Letters predicted, beside the right ones", columns, rows)
+    table = REPORT.table(
+        "figures letters", "Letters predicted, beside the right ones", columns, rows
+    )
     return REPORT.together([table, PARTS.note("As in MMBench's Figure 4. Z: none of the options.")])
 
 
@@ -92,12 +115,18 @@ def _share(times: int, of: int, most: float) -> str:
     return REPORT.share(times, of, most * of)
 
 
-def success_html(heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str) -> str:
-    cells = [(name, ["–" if rate is None else f"{rate:.1f}%" for rate in given]) for name, given in rates]
+def success_html(
+    heads: Sequence[str], rates: Sequence[tuple[str, Sequence[float | None]]], note: str
+) -> str:
+    cells = [
+        (name, ["–" if rate is None else f"{rate:.1f}%" for rate in given]) for name, given in rates
+    ]
     rows = [TableRow((REPORT.name(name), *shares)) for name, shares in cells]
     rows[0] = rows[0]._replace(attributes={"class": "own"})
     columns = {"Model": "name", **dict.fromkeys(heads, "")}
-    return REPORT.together([REPORT.table(NUMBERS, "Answers read after each step", columns, rows), PARTS.note(note)])
+    return REPORT.together(
+        [REPORT.table(NUMBERS, "Answers read after each step", columns, rows), PARTS.note(note)]
+    )
 
 
 Pair: TypeAlias = tuple[ScoreLine, ScoreLine]
@@ -127,10 +156,13 @@ class MMBenchView:
         """Return Overall, L-1 and L-2; circular if both are, since whether a gap matters depends on the protocol."""
         if not here.splits:
             return ()
-        one, other = here.splits[-1], there.splits[-1]
-        first, second = one.circular, other.circular
+        one = here.splits[-1]
+        other = there.splits[-1]
+        first = one.circular
+        second = other.circular
         if first is None or second is None:
-            first, second = one.vanilla, other.vanilla
+            first = one.vanilla
+            second = other.vanilla
         lines = {node.line.name: node.line for node in second.walk()}
         return [(node.line, lines[node.line.name]) for node in first.walk() if node.level != "L-3"]
 
@@ -138,7 +170,11 @@ class MMBenchView:
         scores = found.splits[place]
         measures = _measures(scores)
         name, tree = next(iter(measures.items()))
-        return levels_html(f"{name} by level", measures), worst_html("abilities", tree.find("L-3")), ""
+        return (
+            levels_html(f"{name} by level", measures),
+            worst_html("abilities", tree.find("L-3")),
+            "",
+        )
 
     def success(self, title: str, found: mmbench.MMBenchReport) -> str:
         rate = found.success.rate
@@ -151,7 +187,9 @@ class MMBenchView:
 class MMTBenchView:
     """MMT-Bench: three Overalls, meta-tasks and subtasks, boards by image type and capability, Table A17."""
 
-    def totals(self, found: mmt_bench.MMTBenchReport, place: int) -> Sequence[tuple[str, ScoreLine]]:
+    def totals(
+        self, found: mmt_bench.MMTBenchReport, place: int
+    ) -> Sequence[tuple[str, ScoreLine]]:
         overall = found.splits[place].overall
         return [
             ("Overall, mean over subtasks", overall.subtasks),
@@ -159,23 +197,43 @@ class MMTBenchView:
             ("Overall*, without Visual Recognition", overall.star),
         ]
 
-    def pairs(self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport) -> Sequence[Pair]:
+    def pairs(
+        self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport
+    ) -> Sequence[Pair]:
         both = (here.splits[-1], there.splits[-1])
-        lines = ([*scores.overall, *(node.line for node in scores.tree.find("meta-task"))] for scores in both)
+        lines = (
+            [*scores.overall, *(node.line for node in scores.tree.find("meta-task"))]
+            for scores in both
+        )
         return list(zip(*lines, strict=True))
 
-    def tables(self, title: str, found: mmt_bench.MMTBenchReport, place: int) -> tuple[str, str, str]:
+    def tables(
+        self, title: str, found: mmt_bench.MMTBenchReport, place: int
+    ) -> tuple[str, str, str]:
         scores = found.splits[place]
         types = board_html("By image type", "Image type", scores.image_types)
         boards = CHOICE.pair(types, board_html("By capability", "Capability", scores.capabilities))
-        note = PARTS.note("Means over subtasks; a subtask counts in every image type and capability it has.")
+        note = PARTS.note(
+            "Means over subtasks; a subtask counts in every image type and capability it has."
+        )
         levels = levels_html("By meta-task and subtask", {"Accuracy": scores.tree})
         worst = worst_html("subtasks", scores.tree.find("subtask"))
         return levels, worst, REPORT.together([overalls_html(scores), boards, note])
 
     def success(self, title: str, found: mmt_bench.MMTBenchReport) -> str:
-        rate, refused = found.success.rate, found.success.refused
-        rows = [(title, (rate("letter"), rate("letter", "content"), rate("letter", "content", "judge"), refused))]
+        rate = found.success.rate
+        refused = found.success.refused
+        rows = [
+            (
+                title,
+                (
+                    rate("letter"),
+                    rate("letter", "content"),
+                    rate("letter", "content", "judge"),
+                    refused,
+                ),
+            )
+        ]
         rows += [
             (f"{row.model} (Table A17)", (row.step1, row.step2, row.step3, row.refused))
             for row in mmt_bench.published_success()
@@ -184,7 +242,10 @@ class MMTBenchView:
         return success_html(heads, rows, "Table A17 is of the whole benchmark.")
 
 
-BENCHMARK_VIEWS: Mapping[str, BenchmarkView] = {"mmbench": MMBenchView(), "mmt-bench": MMTBenchView()}
+BENCHMARK_VIEWS: Mapping[str, BenchmarkView] = {
+    "mmbench": MMBenchView(),
+    "mmt-bench": MMTBenchView(),
+}
 
 
 def split_names(found: Any) -> tuple[str, ...]:

@@ -50,7 +50,8 @@ def _row(one: Decided | Difference) -> Decided:
 
 def _item(one: Decided | Difference, other: Protocol) -> str:
     row = _row(one)
-    question, decision = row.question, row.decision
+    question = row.question
+    decision = row.decision
     group = mmbench.L2.get(question.group.lower(), question.group)
     about = " · ".join(filter(None, (question.split, label(group), label(question.category))))
     trails = _trail_html(decision)
@@ -65,7 +66,9 @@ def _item(one: Decided | Difference, other: Protocol) -> str:
 
 
 def _trail_html(decision: Decision) -> str:
-    letters = ("" if clue.rule is Rule.CUT else _letter_words(clue.letter) for clue in decision.trail)
+    letters = (
+        "" if clue.rule is Rule.CUT else _letter_words(clue.letter) for clue in decision.trail
+    )
     clues = zip(decision.trail, letters, strict=True)
     return CHOICE.trail([(clue.rule.value, letter, clue.span) for clue, letter in clues])
 
@@ -76,7 +79,8 @@ def _letter_words(letter: str | None) -> str:
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
     """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
-    folded, places = [], []
+    folded = []
+    places = []
     for place, char in enumerate(text):
         for piece in normalize("NFKC", char):
             if not piece.isspace():
@@ -85,7 +89,10 @@ def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
     wanted = "".join(normalize("NFKC", span).split())
     if not wanted:
         return None
-    found = [(places[at], places[at + len(wanted) - 1] + 1) for at in islice(_starts("".join(folded), wanted), 1000)]
+    found = [
+        (places[at], places[at + len(wanted) - 1] + 1)
+        for at in islice(_starts("".join(folded), wanted), 1000)
+    ]
     whole = [one for one in found if _whole(text, *one)] or found
     return whole[-1 if last else 0] if whole else None
 
@@ -98,7 +105,9 @@ def _starts(text: str, wanted: str) -> Iterator[int]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    before, after = text[start - 1 : start], text[end : end + 1]
+    before = text[start - 1 : start]
+    after = text[end : end + 1]
     return not (
-        (_ALNUM.match(before) and _ALNUM.match(text[start])) or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))
+        (_ALNUM.match(before) and _ALNUM.match(text[start]))
+        or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))
     )

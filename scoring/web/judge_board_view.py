@@ -29,7 +29,8 @@ def board_chart(board: AutomaticBoard) -> Drawing | None:
 def _first_group(board: AutomaticBoard) -> tuple[Sequence[BoardRow], int]:
     """Return the models with a rank of the group that stands first, and how many groups have ranks."""
     first: list[BoardRow] = []
-    groups, before = 0, 0
+    groups = 0
+    before = 0
     for row in (line.row for line in board.lines if line.row.rank is not None):
         groups += row.rank == 1 and before != 1 or not groups
         before = row.rank

@@ -39,16 +39,23 @@ def _parts(found: LabelResults, mmt_bench: bool) -> Iterator[str]:
     if shares.labelled < _FEWEST:
         yield HTML.said(f"{plural(shares.labelled, 'label')} say little: their intervals are wide.")
     if shares.covered < shares.errors:
-        yield HTML.said(f"Weighted shares are of the {shares.covered:,} errors in groups with labels.")
+        yield HTML.said(
+            f"Weighted shares are of the {shares.covered:,} errors in groups with labels."
+        )
     papers = PAPER_SHARES if mmt_bench else {}
     rows = []
     for key, kind in shares.kinds.items():
-        one, told = kind.sample, kind.weighted
+        one = kind.sample
+        told = kind.weighted
         cells = [f"{one.hits:,}", f"{one.value or 0:.1%}", f"{one.low:.1%} to {one.high:.1%}"]
         cells += [f"{told.value:.1%}", f"{told.low:.1%} to {told.high:.1%}"]
-        rows.append((ERROR_KINDS[key].title, [*cells, *(_published(model, key) for model in papers)]))
+        rows.append(
+            (ERROR_KINDS[key].title, [*cells, *(_published(model, key) for model in papers)])
+        )
     columns = ("", "Labels", "Of the sample", "95% interval", "Of all errors", "95% interval")
-    yield HTML.table("Which errors it makes", (*columns, *(f"{model}, 4.4" for model in papers)), rows)
+    yield HTML.table(
+        "Which errors it makes", (*columns, *(f"{model}, 4.4" for model in papers)), rows
+    )
     if found.bounds:
         none, dropped, highest = (100 * one for one in found.bounds)
         yield HTML.said(
@@ -67,9 +74,14 @@ def _published(model: str, key: ErrorKey) -> str:
 def _groups(found: LabelResults) -> Iterator[str]:
     counts = by_group(merged(found.labels))
     if len(counts) > 1:
-        rows = [(group, [f"{row[key]:,}" if row[key] else "–" for key in ERROR_KINDS]) for group, row in counts.items()]
+        rows = [
+            (group, [f"{row[key]:,}" if row[key] else "–" for key in ERROR_KINDS])
+            for group, row in counts.items()
+        ]
         titles = (kind.title for kind in ERROR_KINDS.values())
-        yield REPORT.folded("Kinds by group", HTML.table("Kinds by group", ("", *titles), sorted(rows)))
+        yield REPORT.folded(
+            "Kinds by group", HTML.table("Kinds by group", ("", *titles), sorted(rows))
+        )
 
 
 def _agreement(found: LabelResults) -> Iterator[str]:
@@ -83,7 +95,16 @@ def _agreement(found: LabelResults) -> Iterator[str]:
         yield HTML.said(f"The same people the second time: alpha {agreed.own.value:.2f}.")
     if found.doubted:
         rows = [
-            (one.item, [one.group, *(f"{number:,}" for number in (one.people, one.models, one.annotation, one.right))])
+            (
+                one.item,
+                [
+                    one.group,
+                    *(
+                        f"{number:,}"
+                        for number in (one.people, one.models, one.annotation, one.right)
+                    ),
+                ],
+            )
             for one in found.doubted
         ]
         columns = ("Question", "Group", "People", "Models", "Question is wrong", "Answer is right")
@@ -108,4 +129,6 @@ def _compared(found: LabelResults) -> Iterator[str]:
         columns = ("", "Here alone", "There alone", "Both", "McNemar p", "With Holm")
         yield HTML.table(f"Beside {title}, on {plural(one.items, 'common error')}", columns, rows)
         value, freedom, p = one.symmetry
-        yield HTML.said(f"Bowker's test of symmetry: {value:.2f}, {freedom} degrees of freedom, p {p:.3g}.")
+        yield HTML.said(
+            f"Bowker's test of symmetry: {value:.2f}, {freedom} degrees of freedom, p {p:.3g}."
+        )

@@ -51,10 +51,19 @@ class MarkingTask(SeatTask):
         found = self.pictures.files(of_seat(seat)[1], answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(found) + 1))
         pictures = [Shown(address, address, "") for address in addresses]
-        html = HTML.shown(shown.token, answer, pictures, max(len(answer.pictures), len(found)), shown.round > 1, words)
+        html = HTML.shown(
+            shown.token,
+            answer,
+            pictures,
+            max(len(answer.pictures), len(found)),
+            shown.round > 1,
+            words,
+        )
         return Piece(shown.token, html, shown.token, "open")
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
+    def dock(
+        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+    ) -> str:
         last = self.marking.store.last(seat)
         reasons = {name: words[name] for name in CANNOT_REASONS}
         form = (action, piece.token, last.token if last else "", reasons, problem, words)
@@ -65,14 +74,23 @@ class MarkingTask(SeatTask):
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         answer = form.get("answer", "")
         if self.kind == "marks":
-            if not (answer.isdecimal() and answer.isascii() and len(answer) <= 2 and int(answer) in TENTHS):
+            if not (
+                answer.isdecimal()
+                and answer.isascii()
+                and len(answer) <= 2
+                and int(answer) in TENTHS
+            ):
                 raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
             self.marking.store.say(seat, token, Said(str(int(answer))))
             return
         if answer not in ERROR_KINDS:
             raise MarkError("Nothing was labelled: press one of the kinds.")
-        further = tuple(name for name in ERROR_KINDS if form.get(f"further-{name}") and name != answer)
-        self.marking.store.say(seat, token, Said(answer, further, form.get("note", "").strip()[:LONGEST_NOTE]))
+        further = tuple(
+            name for name in ERROR_KINDS if form.get(f"further-{name}") and name != answer
+        )
+        self.marking.store.say(
+            seat, token, Said(answer, further, form.get("note", "").strip()[:LONGEST_NOTE])
+        )
 
     def undo(self, seat: Seat, token: str) -> None:
         self.marking.store.say(seat, token, Said(""))
@@ -83,7 +101,9 @@ class MarkingTask(SeatTask):
     def skip(self, seat: Seat, token: str, reason: object) -> None:
         if reason not in CANNOT_REASONS:
             raise MarkError("Say why it cannot be judged.")
-        self.marking.store.say(seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)]))
+        self.marking.store.say(
+            seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])
+        )
 
 
 def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:

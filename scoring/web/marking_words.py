@@ -8,11 +8,27 @@ from scoring.marking.spec import MarkKind
 from scoring.report import DATA
 
 _CHINESE_KINDS: Mapping[ErrorKey, tuple[str, str, str]] = {
-    "perception": ("感知错误", "未能识别、分类或检测出图中的物体或内容。", "图中有四只狗：“有三只狗，所以选 B。”"),
-    "reasoning": ("推理错误", "正确看出了图中内容，但由此推理时出错。", "“三个红球，两个蓝球，所以蓝球更多：C。”"),
-    "knowledge": ("缺乏知识", "缺少该领域应知的内容，例如地标在哪里、画作于何时。", "“这是原子球塔，位于安特卫普。”"),
+    "perception": (
+        "感知错误",
+        "未能识别、分类或检测出图中的物体或内容。",
+        "图中有四只狗：“有三只狗，所以选 B。”",
+    ),
+    "reasoning": (
+        "推理错误",
+        "正确看出了图中内容，但由此推理时出错。",
+        "“三个红球，两个蓝球，所以蓝球更多：C。”",
+    ),
+    "knowledge": (
+        "缺乏知识",
+        "缺少该领域应知的内容，例如地标在哪里、画作于何时。",
+        "“这是原子球塔，位于安特卫普。”",
+    ),
     "capability": ("缺乏能力", "没有完成该任务的能力，往往自己说明。", "“我无法给出像素坐标。”"),
-    "refuse": ("拒绝回答", "拒绝涉及人物或敏感内容的问题。", "“抱歉，我不能回答有关图中人物的问题。”"),
+    "refuse": (
+        "拒绝回答",
+        "拒绝涉及人物或敏感内容的问题。",
+        "“抱歉，我不能回答有关图中人物的问题。”",
+    ),
     "instruction": (
         "未遵循指令",
         "不理解题目给出的条件，或不理会指令，例如只描述图片。",
@@ -23,14 +39,22 @@ _CHINESE_KINDS: Mapping[ErrorKey, tuple[str, str, str]] = {
         "标注错误：题目、选项或公布的答案有误，或有多个正确答案。",
         "公布的答案是“猫”，图中却是一只狗。",
     ),
-    "right": ("回答正确", "与公布的答案意思相同：被读错了，或公布的答案过窄。", "公布的答案是“sofa”，它说“a couch”。"),
+    "right": (
+        "回答正确",
+        "与公布的答案意思相同：被读错了，或公布的答案过窄。",
+        "公布的答案是“sofa”，它说“a couch”。",
+    ),
 }
 
 
 def _kinds(told: Mapping[ErrorKey, tuple[str, str, str]]) -> Words:
     """Title, definition and example of each kind of error, as words of a page."""
     names = ("title", "definition", "example")
-    return {f"{key}_{name}": text for key, texts in told.items() for name, text in zip(names, texts, strict=True)}
+    return {
+        f"{key}_{name}": text
+        for key, texts in told.items()
+        for name, text in zip(names, texts, strict=True)
+    }
 
 
 _RUBRIC = (
@@ -170,7 +194,8 @@ _TASKS: Mapping[MarkKind, Mapping[str, Words]] = {
     },
 }
 MARKING_WORDS: Mapping[MarkKind, Mapping[str, Words]] = {
-    kind: {"en": {**_ENGLISH, **task["en"]}, "zh": {**_CHINESE, **task["zh"]}} for kind, task in _TASKS.items()
+    kind: {"en": {**_ENGLISH, **task["en"]}, "zh": {**_CHINESE, **task["zh"]}}
+    for kind, task in _TASKS.items()
 }
 CANNOT_REASONS = ("m_picture", "m_question_unclear", "m_dont_know")
 """Reasons why an answer cannot be judged, by their words; the English ones are stored."""

@@ -22,7 +22,9 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "all questions": lambda row: True,
     "unscored": lambda row: row.answered and len(_scores(row)) < len(row.grades),
     "flagged": lambda row: bool(flags_of(row)),
-    "runs disagree": lambda row: max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT,
+    "runs disagree": lambda row: (
+        max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT
+    ),
     "below 0.5": lambda row: bool(_scores(row)) and sum(_scores(row)) / len(_scores(row)) < 0.5,
     "no prediction": lambda row: not row.answered,
 }
@@ -40,9 +42,13 @@ class MMVetView:
 
     def build_list(self) -> None:
         with gr.Column(visible=False, elem_classes="report-list") as self.below:
-            self.group = gr.Dropdown([EVERY], value=EVERY, label="Capability", elem_id="audit-group", render=False)
+            self.group = gr.Dropdown(
+                [EVERY], value=EVERY, label="Capability", elem_id="audit-group", render=False
+            )
             listed = of_report(self._jobs, Report, questions_html)
-            self.answers = AnswerList("Every question", "audit", "audit", SHOWS, listed, self.group, "audit-heading")
+            self.answers = AnswerList(
+                "Every question", "audit", "audit", SHOWS, listed, self.group, "audit-heading"
+            )
         self.shown += [self.group, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -71,26 +77,41 @@ def _total_html(table: ScoreTable) -> str:
 
 def table_html(table: ScoreTable) -> str:
     unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
-    rows = [TableRow(_cells(line), {"class": "sure" if line is table.lines[-1] else None}) for line in table.lines]
+    rows = [
+        TableRow(_cells(line), {"class": "sure" if line is table.lines[-1] else None})
+        for line in table.lines
+    ]
     columns = {"Capability": "name", "n": "", "Mean": "", "95% interval": "", **unscored}
     return REPORT.table("figures numbers", table.name, columns, rows)
 
 
 def _cells(line: ScoreLine) -> tuple[str, ...]:
     reach = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
-    unscored = REPORT.beside(line.unscored, f"({line.worst:.1f} to {line.best:.1f})") if line.unscored else ""
+    unscored = (
+        REPORT.beside(line.unscored, f"({line.worst:.1f} to {line.best:.1f})")
+        if line.unscored
+        else ""
+    )
     return capability_words(line.name), f"{line.n:,}", number(line.mean), reach, unscored
 
 
-def questions_html(report: Report, show: str = "all questions", group: str = EVERY, page: object = 1) -> str:
+def questions_html(
+    report: Report, show: str = "all questions", group: str = EVERY, page: object = 1
+) -> str:
     """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
-    rows = [row for row in report.rows if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)]
+    rows = [
+        row
+        for row in report.rows
+        if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)
+    ]
     return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)]))
+    return tuple(
+        dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)])
+    )
 
 
 def _scores(row: Row) -> list[float]:
@@ -99,9 +120,14 @@ def _scores(row: Row) -> list[float]:
 
 def _item(row: Row) -> str:
     scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
-    graded = [TEMPLATE.grade(_shown(grade, "unscored"), grade.reason, grade.replies) for grade in row.grades]
+    graded = [
+        TEMPLATE.grade(_shown(grade, "unscored"), grade.reason, grade.replies)
+        for grade in row.grades
+    ]
     groups = list(map(capability_words, row.question.groups))
-    return TEMPLATE.item(row, truth_words(row.question.truth), groups, flags_of(row), scores, graded)
+    return TEMPLATE.item(
+        row, truth_words(row.question.truth), groups, flags_of(row), scores, graded
+    )
 
 
 def _shown(grade: Grade, unscored: str) -> str:

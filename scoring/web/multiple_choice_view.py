@@ -76,8 +76,12 @@ class ChoiceView:
             gr.HTML(REPORT.heading("What if another protocol read the file?"), padding=False)
             self.other = gr.Radio([], show_label=False, container=False, elem_id="what-if")
             self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)
-            self.category = gr.Dropdown([EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False)
-            self.answers = AnswerList("Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category)
+            self.category = gr.Dropdown(
+                [EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False
+            )
+            self.answers = AnswerList(
+                "Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category
+            )
         self.shown += [self.other, self.category, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -90,11 +94,15 @@ class ChoiceView:
     def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
         seen = self._tabulated(link)
         splits = split_names(seen.found)
-        categories = list(dict.fromkeys(row.question.category for row in report.rows if row.question.category))
+        categories = list(
+            dict.fromkeys(row.question.category for row in report.rows if row.question.category)
+        )
         named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
         others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
         return choice_head_html(report, seen.found, -1), {
-            self.split: gr.update(choices=list(splits), value=splits[-1] if splits else None, visible=len(splits) > 2),
+            self.split: gr.update(
+                choices=list(splits), value=splits[-1] if splits else None, visible=len(splits) > 2
+            ),
             self.other: gr.update(choices=others, value=None),
             self.category: gr.update(choices=[EVERY, *named], value=EVERY, visible=len(named) > 1),
             self.success: seen.benchmark_view.success(report.title, seen.found),
@@ -122,14 +130,23 @@ class ChoiceView:
             **self.answers.on_filter(link, other, DIFFERS, category, 1),
         }
 
-    def _listed(self, link: object, other: object, show: object, category: object, page: object) -> str:
+    def _listed(
+        self, link: object, other: object, show: object, category: object, page: object
+    ) -> str:
         seen = self._seen(str(link))
         if seen is None:
             return ""
         chosen = str(show) if show in SHOWS else "all answers"
         protocol = other if other in seen.others else seen.others[0]
         others = self._under(str(link), protocol).report.rows if chosen == DIFFERS else ()
-        return audit_html(seen.report.rows, others, protocol, chosen, "" if category == EVERY else str(category), page)
+        return audit_html(
+            seen.report.rows,
+            others,
+            protocol,
+            chosen,
+            "" if category == EVERY else str(category),
+            page,
+        )
 
     def _tables(self, seen: _Seen, split: object) -> Updates:
         if not seen.found.splits:
@@ -156,11 +173,17 @@ class ChoiceView:
 
 def choice_head_html(report: ChoiceReport, found: ChoiceTables[Any], place: int) -> str:
     totals = BENCHMARK_VIEWS[report.benchmark].totals(found, place) if found.splits else ()
-    shown = REPORT.totals([headline(*one) for one in totals]) if totals else REPORT.total("nothing scored")
+    shown = (
+        REPORT.totals([headline(*one) for one in totals])
+        if totals
+        else REPORT.total("nothing scored")
+    )
     return head_html(report, shown, [folded_problems_html((*found.problems, *report.problems))])
 
 
-def what_if_html(report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]) -> str:
+def what_if_html(
+    report: ChoiceReport, other: Protocol, pairs: Sequence[Pair], parted: Sequence[Difference]
+) -> str:
     if not parted:
         return CHOICE.alike()
     read = sum(one.row.decision.letter is None for one in parted)
@@ -178,8 +201,14 @@ def _changes(protocols: Sequence[Protocol], pairs: Sequence[Pair]) -> str:
     columns = {"Ability": "name", **{PROTOCOL_WORDS[one]: "" for one in protocols}, "Change": ""}
     rows = []
     for here, there in pairs:
-        change = "–" if here.mean is None or there.mean is None else f"{there.mean - here.mean:+.1f}".replace("-", "−")
-        rows.append(TableRow((REPORT.name(label(here.name)), number(here.mean), number(there.mean), change)))
+        change = (
+            "–"
+            if here.mean is None or there.mean is None
+            else f"{there.mean - here.mean:+.1f}".replace("-", "−")
+        )
+        rows.append(
+            TableRow((REPORT.name(label(here.name)), number(here.mean), number(there.mean), change))
+        )
     return REPORT.table(NUMBERS, "", columns, rows)
 
 

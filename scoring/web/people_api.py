@@ -46,7 +46,8 @@ class PeoplePages:
 
     def page(self, link: str, owner: str, said: str = "") -> str | None:
         """The page under a report's link; None without a report."""
-        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        job = self.marking.jobs.find(link)
+        report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
         parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
@@ -59,7 +60,9 @@ class PeoplePages:
         parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(self._files(job, report, labels))))
         words = {"en": page_words(EVERYWHERE)["en"]}
-        return campaign_api.HTML.document(report.title, "en", campaign_api.VERSION, words, "people", parts)
+        return campaign_api.HTML.document(
+            report.title, "en", campaign_api.VERSION, words, "people", parts
+        )
 
     def _owned(self, job: Job) -> str:
         """What the owner can do: begin, send links, bring a file, delete."""
@@ -71,7 +74,9 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _files(self, job: Job, report: AnyReport, labels: LabelResults | None) -> Mapping[str, Callable[[], str]]:
+    def _files(
+        self, job: Job, report: AnyReport, labels: LabelResults | None
+    ) -> Mapping[str, Callable[[], str]]:
         """The downloads by name, each to be written when it is asked for."""
         files = {}
         if isinstance(report, Report):
@@ -87,7 +92,8 @@ class PeoplePages:
         return files
 
     def file(self, link: str, name: str, owner: str) -> str | None:
-        job, report = self.marking.jobs.find(link), self.marking.jobs.report(link)
+        job = self.marking.jobs.find(link)
+        report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
         labels = label_results(self.marking, job, report, beside=job.owner == owner)
@@ -99,29 +105,38 @@ class PeoplePages:
         if kind not in KINDS:
             raise MarkError("There is nothing to mark in this report.")
         campaign = self.marking.open(owner, link, "marks" if kind == "marks" else "labels")
-        material, job = self.marking.material("labels", link), self.marking.job_of(owner, link)
+        material = self.marking.material("labels", link)
+        job = self.marking.job_of(owner, link)
         if kind == "labels" and material:
             self.pictures.soon(job, [material.answers[one.key] for one in material.plan])
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
         """Bring a file of marks or labels in; return what was said of it. Raises MarkError and RowsError."""
-        job, report = self.marking.job_of(owner, link), self.marking.jobs.report(link)
+        job = self.marking.job_of(owner, link)
+        report = self.marking.jobs.report(link)
         if report is None:
-            raise MarkError("There is no such report of yours. Open it in the browser in which you scored it.")
+            raise MarkError(
+                "There is no such report of yours. Open it in the browser in which you scored it."
+            )
         suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
         with temporary_file(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
             if "main" in next(iter(read_records(path)), Record(0, {})).values:
                 count, problems = bring_labels(self.marking, job, report, path)
                 return ". ".join([f"{plural(count, 'label')} new or changed", *problems])
             if not isinstance(report, Report):
-                raise MarkError("A file of labels has the columns item and main; marks are of judged MM-Vet reports.")
+                raise MarkError(
+                    "A file of labels has the columns item and main; marks are of judged MM-Vet reports."
+                )
             count, problems = bring_marks(self.marking, job, report, path)
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
 
 
 def _labels_csv(report: AnyReport, labels: LabelResults) -> str:
-    return labels_csv(labels.labels, {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)})
+    return labels_csv(
+        labels.labels,
+        {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)},
+    )
 
 
 class _Routes:
@@ -133,7 +148,9 @@ class _Routes:
     def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
         found = self.pages.page(link, owner_of(request.headers), said)
         if found is None:  # the report's own address says that there is none
-            return RedirectResponse(f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE)
+            return RedirectResponse(
+                f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
+            )
         return HTMLResponse(found, status_code=status, headers=NO_STORE)
 
     def opens(self, link: str, request: Request) -> Response:
@@ -165,24 +182,31 @@ class _Routes:
 
     def returns(self, report: str = "") -> Response:
         """To the report's page, for who opens the address of a file that was sent."""
-        return RedirectResponse(f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE)
+        return RedirectResponse(
+            f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE
+        )
 
     def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
-            return self._shown(link, request, self.pages.bring(owner_of(request.headers), link, content, name))
+            return self._shown(
+                link, request, self.pages.bring(owner_of(request.headers), link, content, name)
+            )
         except (MarkError, RowsError) as error:
             return self._shown(link, request, str(error), 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, owner_of(request.headers))
         if content is None:
-            return PlainTextResponse("There is no such report or file.", status_code=404, headers=NO_STORE)
+            return PlainTextResponse(
+                "There is no such report or file.", status_code=404, headers=NO_STORE
+            )
         return attachment(name, content)
 
 
 def routes(pages: PeoplePages) -> APIRouter:
     """Return the router; a report's link opens its page, and what changes anything is for its owner."""
-    router, does = APIRouter(), _Routes(pages)
+    router = APIRouter()
+    does = _Routes(pages)
     router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])
     router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
     router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from arena.templates import macros, plural
 from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.calibration.corrected_mean import CorrectedMean
-from scoring.calibration.measures import LEAST_MARKS, LEAST_RANKED, PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS, Measures
+from scoring.calibration.measures import (
+    LEAST_MARKS,
+    LEAST_RANKED,
+    PAPER_DELTAS,
+    PAPER_EXAMPLES,
+    PAPER_PANELS,
+    Measures,
+)
 from scoring.marking.results import MarkResults
 from scoring.web.report_parts import REPORT
 
@@ -21,7 +28,8 @@ def marks_line(found: MarkResults) -> str:
     if found.calibration is None:
         return f"{told}; from {LEAST_MARKS} on this says how far the judge is from people."
     own = next(one for one in found.calibration.judges if one.name == found.judge)
-    delta, bias = own.measures.delta, own.measures.bias
+    delta = own.measures.delta
+    bias = own.measures.bias
     kinder = f"{abs(bias):.2f} too {'kind' if bias > 0 else 'strict'}"
     told = f"{told}: the judge is {delta.value:.2f} away on average ({delta.low:.2f} to {delta.high:.2f}), {kinder}"
     if found.calibration.people:
@@ -33,10 +41,10 @@ def marks_line(found: MarkResults) -> str:
 def mean_text(mean: CorrectedMean) -> str:
     """What people would have given to all answers, in percent."""
     if mean.is_whole:
-        return (
-            f"Every answer is marked: people give {100 * mean.alone.value:.1f}, the judge gave {100 * mean.judge:.1f}."
-        )
-    corrected, alone = (f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone))
+        return f"Every answer is marked: people give {100 * mean.alone.value:.1f}, the judge gave {100 * mean.judge:.1f}."
+    corrected, alone = (
+        f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone)
+    )
     return (
         f"People would have given {corrected} on average, the judge gave {100 * mean.judge:.1f}; "
         f"{plural(mean.marks, 'mark')} alone say {alone}, with the judge's scores they were worth {mean.worth:,.0f}."
@@ -46,14 +54,26 @@ def mean_text(mean: CorrectedMean) -> str:
 def marks_html(found: MarkResults) -> str:
     """Everything that marks say."""
     calibration = found.calibration
-    parts = [HTML.said(marks_line(found) or f"Nobody has marked any of these {found.answers:,} answers yet.")]
+    parts = [
+        HTML.said(
+            marks_line(found) or f"Nobody has marked any of these {found.answers:,} answers yet."
+        )
+    ]
     if found.cannot:
-        parts.append(HTML.said(f"{plural(found.cannot, 'answer')} could not be judged: in no number below."))
+        parts.append(
+            HTML.said(f"{plural(found.cannot, 'answer')} could not be judged: in no number below.")
+        )
     if not found.is_random:
-        parts.append(HTML.said("Some marks were brought from a file: nobody here knows how their answers were chosen."))
+        parts.append(
+            HTML.said(
+                "Some marks were brought from a file: nobody here knows how their answers were chosen."
+            )
+        )
     if calibration:
         if not calibration.is_ranked:
-            parts.append(HTML.said(f"Below {LEAST_RANKED} marked answers judges are not put in an order."))
+            parts.append(
+                HTML.said(f"Below {LEAST_RANKED} marked answers judges are not put in an order.")
+            )
         rows = [
             (name, (*cells(one), f"${found.dollars[name]:.2f}" if name in found.dollars else "–"))
             for name, one in _rows(found)
@@ -69,12 +89,15 @@ def marks_html(found: MarkResults) -> str:
             )
         unscored = [one for one in calibration.judges if one.unscored]
         parts += [
-            HTML.said(f"{one.name}: {plural(one.unscored, 'marked answer')} unscored, in no number.")
+            HTML.said(
+                f"{one.name}: {plural(one.unscored, 'marked answer')} unscored, in no number."
+            )
             for one in unscored
         ]
         parts += _groups(found)
     for title, mean in found.differences.items():
-        value, reach = 100 * mean.corrected.value, 100 * mean.corrected.half_width
+        value = 100 * mean.corrected.value
+        reach = 100 * mean.corrected.half_width
         parts.append(
             HTML.said(
                 f"People would have given {title} {value:+.1f} ±{reach:.1f} beside this model, by question; the "
@@ -82,8 +105,13 @@ def marks_html(found: MarkResults) -> str:
             )
         )
     if found.between:
-        rows = [(f"{one} beside {other}", cells(measures)) for (one, other), measures in found.between.items()]
-        parts.append(HTML.table("Judge beside judge, over all answers, without marks", ("", *COLUMNS), rows))
+        rows = [
+            (f"{one} beside {other}", cells(measures))
+            for (one, other), measures in found.between.items()
+        ]
+        parts.append(
+            HTML.table("Judge beside judge, over all answers, without marks", ("", *COLUMNS), rows)
+        )
     parts.append(HTML.published(PAPER_DELTAS, PAPER_PANELS, PAPER_EXAMPLES))
     return REPORT.together(parts)
 

@@ -16,9 +16,12 @@ _OF_FILE = re.compile(r"of-file-([1-9]\d{0,3})")
 class QuestionPictures:
     """Pictures of questions; `sources` are the folders that MM-Vet's questions came from, or their files."""
 
-    def __init__(self, store: PictureStore, sources: Iterable[Path | None], kept: ReportPictures) -> None:
+    def __init__(
+        self, store: PictureStore, sources: Iterable[Path | None], kept: ReportPictures
+    ) -> None:
         folders = (source if source.is_dir() else source.parent for source in sources if source)
-        self._store, self._folders = store, (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
+        self._store = store
+        self._folders = (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
         self._kept = kept
 
     def files(self, link: str, one: ScoredAnswer) -> Sequence[Path | bytes]:
@@ -29,11 +32,15 @@ class QuestionPictures:
 
     def addresses(self, link: str) -> Callable[[ScoredAnswer], Sequence[str]]:
         """Return what tells where the pictures of a report's questions are, as far as they are here."""
-        kept, folder = self._kept.of(link), f"reports/{quote(link, safe='')}/pictures"
+        kept = self._kept.of(link)
+        folder = f"reports/{quote(link, safe='')}/pictures"
 
         def of(one: ScoredAnswer) -> Sequence[str]:
             names = [quote(name, safe="") for name in one.pictures if self.path(name)]
-            return [f"{folder}/{name}" for name in (*names, *(f"of-file-{at}" for at in kept.get(one.id, ())))]
+            return [
+                f"{folder}/{name}"
+                for name in (*names, *(f"of-file-{at}" for at in kept.get(one.id, ())))
+            ]
 
         return of
 
@@ -44,7 +51,12 @@ class QuestionPictures:
 
     def path(self, name: str) -> Path | None:
         """Return the picture's file; None where this server does not have it."""
-        if Path(name).name != name or Path(name).suffix.lower() not in (".jpg", ".jpeg", ".png", ".webp"):
+        if Path(name).name != name or Path(name).suffix.lower() not in (
+            ".jpg",
+            ".jpeg",
+            ".png",
+            ".webp",
+        ):
             return None
         files = (folder / name for folder in self._folders)
         return next((file for file in files if file.is_file()), None) or self._store.path(name)

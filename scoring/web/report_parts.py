@@ -8,7 +8,8 @@ from arena.templates import macros
 from scoring.multiple_choice.reader import Blocks, Problem
 from scoring.report import JudgeStamp, ScoreLine
 
-PARTS, REPORT = macros("parts.html"), macros("report.html")
+PARTS = macros("parts.html")
+REPORT = macros("report.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
 BLOCKS: Mapping[Blocks, str] = {
@@ -32,11 +33,15 @@ def number(value: float | None, places: int = 1) -> str:
 
 
 def interval(low: float | None, high: float | None, places: int = 1) -> str:
-    return "" if low is None or high is None else f"95% interval {low:.{places}f} to {high:.{places}f}"
+    return (
+        "" if low is None or high is None else f"95% interval {low:.{places}f} to {high:.{places}f}"
+    )
 
 
 def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
-    count = f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
+    count = (
+        f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
+    )
     return name, number(line.mean), (interval(line.low, line.high), count)
 
 
@@ -47,23 +52,31 @@ def judge_text(judge: JudgeStamp) -> str:
 
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
-    return REPORT.together([_problems(blocks, [one for one in problems if one.blocks == blocks]) for blocks in BLOCKS])
+    return REPORT.together(
+        [_problems(blocks, [one for one in problems if one.blocks == blocks]) for blocks in BLOCKS]
+    )
 
 
 def folded_problems_html(problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
-    unfolded = any(problem.blocks in ("scoring", "circular") for problem in problems)  # partial: said above it
+    unfolded = any(
+        problem.blocks in ("scoring", "circular") for problem in problems
+    )  # partial: said above it
     return REPORT.folded("What to know about the file", file_problems_html(problems), unfolded)
 
 
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
-    texts = [f"{f'Row {one.row:,}: ' if one.row else ''}{one.text}" for one in problems[:MOST_PROBLEMS]]
+    texts = [
+        f"{f'Row {one.row:,}: ' if one.row else ''}{one.text}" for one in problems[:MOST_PROBLEMS]
+    ]
     if len(problems) > MOST_PROBLEMS:
         texts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")
-    return REPORT.problems(blocks, "note" if blocks == "nothing" else "alert", f"{BLOCKS[blocks]}:", texts)
+    return REPORT.problems(
+        blocks, "note" if blocks == "nothing" else "alert", f"{BLOCKS[blocks]}:", texts
+    )
 
 
 def paged(rows: Sequence[T], page: object, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], str]:

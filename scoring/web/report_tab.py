@@ -66,7 +66,8 @@ class PublishedReports:
     """What the heads of published reports say; those that are not published say nothing."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs, self._kept = jobs, lru_cache(maxsize=100)(self._words)
+        self._jobs = jobs
+        self._kept = lru_cache(maxsize=100)(self._words)
 
     def words(self, link: str) -> ReportHead | None:
         """Return a published report's title, its sentence and its preview; None of any other."""
@@ -94,7 +95,10 @@ class ReportTab:
         delete: Callable[[str, str], None],
     ) -> None:
         """`delete` deletes an owner's report by its link."""
-        self._jobs, self._pictures, self._marking, self._delete = jobs, pictures, marking, delete
+        self._jobs = jobs
+        self._pictures = pictures
+        self._marking = marking
+        self._delete = delete
         self._accuracies = accuracies
         self.link = gr.Textbox(visible="hidden", elem_id="report-link")
         self.gone = gr.Textbox(visible="hidden", elem_id="report-gone")
@@ -102,11 +106,17 @@ class ReportTab:
         with gr.Row(visible=False, elem_id="publication") as self.owned:
             self.publication = gr.HTML(padding=False)
             self.publish = gr.Button("Publish", elem_id="publish", size="sm", min_width=120)
-            self.unpublish = gr.Button("Make private again", elem_id="unpublish", size="sm", min_width=120)
+            self.unpublish = gr.Button(
+                "Make private again", elem_id="unpublish", size="sm", min_width=120
+            )
             self.delete = gr.Button("Delete", elem_id="delete-report", size="sm", min_width=120)
-            self.sure = gr.Button("Delete for good", elem_id="delete-surely", size="sm", variant="stop", visible=False)
+            self.sure = gr.Button(
+                "Delete for good", elem_id="delete-surely", size="sm", variant="stop", visible=False
+            )
         self.figure = gr.HTML(elem_id="report-figure", padding=False)
-        mm_vet, choices, marks = MMVetView(jobs), ChoiceView(jobs), MarksView(jobs)
+        mm_vet = MMVetView(jobs)
+        choices = ChoiceView(jobs)
+        marks = MarksView(jobs)
         self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
             "mm-vet": mm_vet,
@@ -126,7 +136,12 @@ class ReportTab:
             gr.HTML(REPORT.heading("Compare with another report"), padding=False)
             with gr.Row():
                 self.second = gr.Dropdown(
-                    [], label=OTHER, allow_custom_value=True, elem_id="second", scale=4, min_width=280
+                    [],
+                    label=OTHER,
+                    allow_custom_value=True,
+                    elem_id="second",
+                    scale=4,
+                    min_width=280,
                 )
                 self.compare = gr.Button("Compare", elem_id="compare", scale=1, min_width=120)
             self.comparison = gr.HTML(elem_id="comparison", padding=False)
@@ -137,7 +152,16 @@ class ReportTab:
     def listen(self, page: gr.Blocks, form: gr.Column, article: gr.Column) -> None:
         """Bind the handlers; where the address is a report's, `article` is shown in place of `form`."""
         owned = [self.owned, self.publication, self.publish, self.unpublish]
-        shown = [self.head, self.figure, self.wrong, self.trust, self.comparing, self.second, self.foot, *owned]
+        shown = [
+            self.head,
+            self.figure,
+            self.wrong,
+            self.trust,
+            self.comparing,
+            self.second,
+            self.foot,
+            *owned,
+        ]
         for view in self._each:
             shown += [view.body, view.below, *view.shown]
             view.listen(self.link)
@@ -163,10 +187,17 @@ class ReportTab:
         if job is None:
             return {self.head: REPORT.gone(KEPT_FREE.days)}
         if report is None:
-            return {self.head: PARTS.alert("This report is not finished yet. Open its address again when it is done.")}
-        view, benchmark = self._views.get(report.benchmark, self._plain), BENCHMARKS[report.benchmark]
+            return {
+                self.head: PARTS.alert(
+                    "This report is not finished yet. Open its address again when it is done."
+                )
+            }
+        view = self._views.get(report.benchmark, self._plain)
+        benchmark = BENCHMARKS[report.benchmark]
         head, shown = view.opened(job.link, report)
-        papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
+        papers = dict.fromkeys(
+            (benchmark.cited, benchmark.protocol_papers.get(report.protocol, ""))
+        )
         citation = "\n\n".join(citations()[key] for key in papers if key)
         return {
             self.head: head,
@@ -175,8 +206,14 @@ class ReportTab:
             self.trust: trust_html(report, job.link, self._people(job, report)),
             self.comparing: gr.update(visible=True),
             self.second: gr.update(choices=self._others(job, request), value=None),
-            self.foot: REPORT.foot(job.link, benchmark.files(report), citation, methods_html(report)),
-            **{part: gr.update(visible=one is view) for one in self._each for part in (one.body, one.below)},
+            self.foot: REPORT.foot(
+                job.link, benchmark.files(report), citation, methods_html(report)
+            ),
+            **{
+                part: gr.update(visible=one is view)
+                for one in self._each
+                for part in (one.body, one.below)
+            },
             **shown,
             **self._owned(job, owner_of(request.headers) == job.owner),
         }
@@ -194,9 +231,13 @@ class ReportTab:
     def _people(self, job: Job, report: AnyReport) -> str:
         """What people who marked a report's answers, or labelled its errors, say, in a line."""
         is_judged = isinstance(report, Report)
-        marks = marks_line(mark_results(self._marking, job, report, beside=False)) if is_judged else ""
+        marks = (
+            marks_line(mark_results(self._marking, job, report, beside=False)) if is_judged else ""
+        )
         labels = labels_line(label_results(self._marking, job, report, beside=False))
-        return f"{marks or CALIBRATION if report.judge else ''} {labels}".strip() if labels else marks
+        return (
+            f"{marks or CALIBRATION if report.judge else ''} {labels}".strip() if labels else marks
+        )
 
     def on_publish(self, link: object, request: gr.Request) -> Updates:
         return self._publish(link, True, request)
@@ -222,7 +263,9 @@ class ReportTab:
 
     @shows_report_errors("publication")
     def _publish(self, link: object, published: bool, request: gr.Request) -> Updates:
-        return self._owned(self._jobs.publish(owner_of(request.headers), str(link), published), True)
+        return self._owned(
+            self._jobs.publish(owner_of(request.headers), str(link), published), True
+        )
 
     def _owned(self, job: Job, is_owner: bool) -> Updates:
         """Show the owner whether the report is published, and the button that changes it."""

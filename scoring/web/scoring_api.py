@@ -64,7 +64,8 @@ def upload_routes(upload_store: UploadStore) -> APIRouter:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
-        owner, network = cookie_hash(cookie), request.state.network
+        owner = cookie_hash(cookie)
+        network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network)
         except UploadStoreError as error:
@@ -116,7 +117,10 @@ def board_routes(submissions: Submissions) -> APIRouter:
             content = BOARDS[name](submissions.store.standings(key).board)
         else:
             content = VISIT_BENCH.files(submissions.board_report(key))[name]
-        headers = {"content-disposition": f"attachment; filename={name}", "cache-control": "no-store"}
+        headers = {
+            "content-disposition": f"attachment; filename={name}",
+            "cache-control": "no-store",
+        }
         return Response(content, media_type="application/octet-stream", headers=headers)
 
     return router
@@ -133,7 +137,11 @@ def agreement_routes(agreement: AgreementService) -> APIRouter:
                 return PlainTextResponse("There are no such items or file.", status_code=404)
             if name not in FIGURES:
                 return attachment(name, scores_csv(agreement.answers(source)))
-            found = agreement.beside(source, owner_of(request.headers), own)[0] if own else agreement.of(source)
+            found = (
+                agreement.beside(source, owner_of(request.headers), own)[0]
+                if own
+                else agreement.of(source)
+            )
             return attachment(name, FIGURES[name](found))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
@@ -146,7 +154,9 @@ async def sent_file(request: Request) -> tuple[bytes, str]:
     check_charset(request)
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
-        return (await file.read(), file.filename or "") if isinstance(file, UploadFile) else (b"", "")
+        return (
+            (await file.read(), file.filename or "") if isinstance(file, UploadFile) else (b"", "")
+        )
 
 
 def attachment(name: str, content: bytes | str) -> Response:

@@ -14,7 +14,11 @@ OWN = "My own key"
 MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
 RUNS = {"1 run": (1, False), "5 samples": (5, True), "5 runs": (5, False)}
 """Ways to judge by label, as below: the cheapest first."""
-OPPONENTS: Mapping[str, Opponents] = {"The reference alone": "reference", "3 models an item": 3, "All models": "all"}
+OPPONENTS: Mapping[str, Opponents] = {
+    "The reference alone": "reference",
+    "3 models an item": 3,
+    "All models": "all",
+}
 ALL = "All that is open"
 """The one way to judge a file of a benchmark without such a choice."""
 GIVES = {
@@ -48,7 +52,11 @@ class Offer(NamedTuple):
 def prices_text(offers: Sequence[Offer]) -> str:
     """Return what the browser keeps of the offers' prices, in millionths of a US dollar; unknown ones are left out."""
     prices = {offer.label: offer.cost.dollars for offer in offers if offer.cost}
-    return "\n".join(f"{label}@{round(dollars * 1e6)}" for label, dollars in prices.items() if dollars is not None)
+    return "\n".join(
+        f"{label}@{round(dollars * 1e6)}"
+        for label, dollars in prices.items()
+        if dollars is not None
+    )
 
 
 def told(prices: object, label: object) -> float | None:

@@ -31,7 +31,8 @@ from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
 
 FIRST = BENCHMARKS["mm-vet"]
-HIDDEN, SHOWN = gr.update(visible=False), gr.update(visible=True)
+HIDDEN = gr.update(visible=False)
+SHOWN = gr.update(visible=True)
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 MOST_TITLE = 120
@@ -60,36 +61,49 @@ class ScoringTab:
     """Components of the tab as attributes, event handlers as methods; `copied`: uploads leave the machine."""
 
     def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
-        self._service, self._networks = service, networks
+        self._service = service
+        self._networks = networks
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
-        self.arrived = gr.Button("Read the file", elem_id="arrived")  # clicked by upload.js; hidden by CSS
+        self.arrived = gr.Button(
+            "Read the file", elem_id="arrived"
+        )  # clicked by upload.js; hidden by CSS
         with gr.Column(elem_id="scoring"):
             self._build(copied)
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
-        self.bank = gr.Button("Compare a model of this bank", elem_id="of-bank", size="sm", visible=False)
+        self.bank = gr.Button(
+            "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
+        )
         self.found = gr.HTML(elem_id="found", padding=False)
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
         self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
         self.progress = gr.HTML(elem_id="progress", padding=False)
         with gr.Column(visible=False, elem_id="own") as self.own:
             address = "https://api.openai.com/v1"
-            self.url = gr.Textbox(address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300)
+            self.url = gr.Textbox(
+                address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
+            )
             self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
             self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
             gr.HTML(SCORING.key_note())
-            self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+            self.try_out = gr.Checkbox(
+                False, label="Try out a judge that we do not know", info=TRY_OUT
+            )
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
             self._build_details()
         with gr.Row(elem_id="actions"):
-            self.check, self.confirm = _button("check", "Start"), _button("confirm", "Start")
-            self.rest, self.resume = _button("rest", "Ask a judge"), _button("resume", "Go on")
-            self.cancel, self.delete = (_button(name, name.title(), "secondary") for name in ("cancel", "delete"))
+            self.check = _button("check", "Start")
+            self.confirm = _button("confirm", "Start")
+            self.rest = _button("rest", "Ask a judge")
+            self.resume = _button("resume", "Go on")
+            self.cancel, self.delete = (
+                _button(name, name.title(), "secondary") for name in ("cancel", "delete")
+            )
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
         gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
@@ -99,29 +113,74 @@ class ScoringTab:
     def _build_details(self) -> None:
         operator = self._service.operator
         judges = [
-            *([(f"{operator.spec.model}, paid by this site", operator.spec.model)] if operator else []),
+            *(
+                [(f"{operator.spec.model}, paid by this site", operator.spec.model)]
+                if operator
+                else []
+            ),
             forms.OWN,
         ]
         first = operator.spec.model if operator else forms.OWN
-        self.benchmark = _radio("benchmark", "Benchmark (not what it was taken for? Choose here)", self._names)
+        self.benchmark = _radio(
+            "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
+        )
         questions = _radio("questions", "Questions", self._service.question_sets)
         self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
         missing = _radio("missing", "Questions without an answer", forms.MISSING)
         reference = _radio("reference", "The judge is", forms.REFERENCES)
         context = _radio("context", "The judge reads", forms.CONTEXTS)
         self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
-        self.title = gr.Textbox(label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE)
-        self.parts: Mapping[str, Any] = {part.elem_id or "": part for part in (questions, missing, reference, context)}
+        self.title = gr.Textbox(
+            label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE
+        )
+        self.parts: Mapping[str, Any] = {
+            part.elem_id or "": part for part in (questions, missing, reference, context)
+        }
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         judge = {self.judge, self.url, self.model, self.key, self.try_out}
-        form = {self.token, self.link, self.stored, self.offers, self.prices, self.benchmark, self.protocol, self.title}
+        form = {
+            self.token,
+            self.link,
+            self.stored,
+            self.offers,
+            self.prices,
+            self.benchmark,
+            self.protocol,
+            self.title,
+        }
         form |= {*judge, *self.parts.values()}
-        job = [self.link, self.progress, self.confirm, self.rest, self.cancel, self.resume, self.delete]
+        job = [
+            self.link,
+            self.progress,
+            self.confirm,
+            self.rest,
+            self.cancel,
+            self.resume,
+            self.delete,
+        ]
         job += [self.mine, self.clock, self.problem]
-        choice = [self.offers, self.prices, self.own, self.judge, self.details, self.check, self.stored, self.bank]
-        started = [*job, *choice, self.token, self.found, self.key, self.benchmark, self.protocol, self.title]
+        choice = [
+            self.offers,
+            self.prices,
+            self.own,
+            self.judge,
+            self.details,
+            self.check,
+            self.stored,
+            self.bank,
+        ]
+        started = [
+            *job,
+            *choice,
+            self.token,
+            self.found,
+            self.key,
+            self.benchmark,
+            self.protocol,
+            self.title,
+        ]
         started += self.parts.values()
         start = [self.link, self.url, self.key]
         answered = [
@@ -135,14 +194,21 @@ class ScoringTab:
             self.delete.click(self.on_delete, self.link, started, **RAW),
         ]
         for event in answered:
-            event.failure(None, None, self.problem, js=f"() => {json.dumps(problem_html(JobServiceError(REFUSED)))}")
+            event.failure(
+                None,
+                None,
+                self.problem,
+                js=f"() => {json.dumps(problem_html(JobServiceError(REFUSED)))}",
+            )
         offer = {self.offers, self.prices, self.judge, self.key}
         self.offers.input(self.on_offer, offer, [self.own, self.judge], **LATEST)
         settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
         chosen = [one.input for one in settings]
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
-        gr.on([*chosen, self.url.change, self.model.change], None, None, self.problem, js='() => ""')
+        gr.on(
+            [*chosen, self.url.change, self.model.change], None, None, self.problem, js='() => ""'
+        )
         gr.on(
             [*chosen, *(one.blur for one in (self.url, self.model, self.title))],
             self.on_change,
@@ -162,11 +228,21 @@ class ScoringTab:
         except ERRORS as error:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
-            gone = (self.offers, self.own, self.check, self.stored, self.protocol, self.judge, self.title)
+            gone = (
+                self.offers,
+                self.own,
+                self.check,
+                self.stored,
+                self.protocol,
+                self.judge,
+                self.title,
+            )
             gone = {**dict.fromkeys((*gone, *self.parts.values()), HIDDEN), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {**gone, self.details: HIDDEN, self.problem: ""}
-            mend = gr.update(visible=True, open=False, label="Details: choose the benchmark yourself")
+            mend = gr.update(
+                visible=True, open=False, label="Details: choose the benchmark yourself"
+            )
             return {
                 **self._blank(),
                 **gone,
@@ -182,10 +258,19 @@ class ScoringTab:
     @_shows_errors
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
-        names, form = [str(one) for one in self._service.submissions.stored()], BENCHMARKS["visit-bench"]
+        names = [str(one) for one in self._service.submissions.stored()]
+        form = BENCHMARKS["visit-bench"]
         if not names:
-            raise JobServiceError("This bank holds no answers yet. Drop a file of your outputs instead")
-        defaults = {**values, self.token: "", self.stored: names[0], self.title: "", **self._defaults(form)}
+            raise JobServiceError(
+                "This bank holds no answers yet. Drop a file of your outputs instead"
+            )
+        defaults = {
+            **values,
+            self.token: "",
+            self.stored: names[0],
+            self.title: "",
+            **self._defaults(form),
+        }
         return {
             **self._blank(),
             **self._form(form),
@@ -199,7 +284,8 @@ class ScoringTab:
     def on_offer(self, values: Values) -> Updates:
         """Show the fields of an own judge for what the operator does not pay."""
         dollars = forms.told(values[self.prices], values[self.offers])
-        judge, operator = values[self.judge], self._service.operator
+        judge = values[self.judge]
+        operator = self._service.operator
         if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
             judge = forms.OWN
         elif operator and judge == forms.OWN and dollars is not None and not values[self.key]:
@@ -208,32 +294,47 @@ class ScoringTab:
 
     @_shows_errors
     def on_change(self, values: Values, request: gr.Request) -> Updates:
-        if not values[self.token] and not values[self.stored]:  # a report is shown, whose rest may be judged
-            return {self.problem: gr.skip(), self.own: gr.update(visible=values[self.judge] == forms.OWN)}
+        if (
+            not values[self.token] and not values[self.stored]
+        ):  # a report is shown, whose rest may be judged
+            return {
+                self.problem: gr.skip(),
+                self.own: gr.update(visible=values[self.judge] == forms.OWN),
+            }
         benchmark = _known(self._names, values[self.benchmark])
-        quoted = self._blank() if values[self.link] else {}  # else a job may have been started since
+        quoted = (
+            self._blank() if values[self.link] else {}
+        )  # else a job may have been started since
         return {self.problem: gr.skip(), **quoted, **self._priced(benchmark, values, request)}
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        owner, benchmark = sent_hash(request.headers), _known(self._names, values[self.benchmark])
+        owner = sent_hash(request.headers)
+        benchmark = _known(self._names, values[self.benchmark])
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
-        token, title = str(values[self.token]), str(values[self.title] or "")
+        token = str(values[self.token])
+        title = str(values[self.title] or "")
         if BENCHMARKS[benchmark].way == "rules first":
-            job = self._service.extract(owner, token, benchmark, self._protocol(benchmark, values), title)
+            job = self._service.extract(
+                owner, token, benchmark, self._protocol(benchmark, values), title
+            )
         elif self._graded(owner, benchmark, values):
-            questions, options = str(values[self.parts["questions"]] or ""), self._options(benchmark, values, "1 run")
+            questions = str(values[self.parts["questions"]] or "")
+            options = self._options(benchmark, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             draft = self._draft(owner, benchmark, values, label)
-            job = self._service.quote(owner, draft, self._own_judge(owner, values), self._networks.of(request))
+            job = self._service.quote(
+                owner, draft, self._own_judge(owner, values), self._networks.of(request)
+            )
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
 
     @_shows_errors
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        owner, link = sent_hash(request.headers), str(values[self.link])
+        owner = sent_hash(request.headers)
+        link = str(values[self.link])
         judge = self._own_judge(owner, values)
         hindrance = "" if judge else self._service.unlent(owner)
         if hindrance or (judge and not judge.model):
@@ -281,26 +382,38 @@ class ScoringTab:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
-    def _started(self, job: Job, dollars: float | None, values: Values, request: gr.Request) -> Updates:
+    def _started(
+        self, job: Job, dollars: float | None, values: Values, request: gr.Request
+    ) -> Updates:
         """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
             return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
-        return self.on_start.__wrapped__(self, job.link, values[self.url], values[self.key], request)
+        return self.on_start.__wrapped__(
+            self, job.link, values[self.url], values[self.key], request
+        )
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
         """Show a job in place of the file that it scores."""
         choice = (self.offers, self.own, self.details, self.check, self.stored)
         gone = {**dict.fromkeys(choice, HIDDEN), self.token: "", self.found: "", self.key: ""}
-        return {**gone, **self._shown(link, request), self.stored: gr.update(visible=False, value=None)}
+        return {
+            **gone,
+            **self._shown(link, request),
+            self.stored: gr.update(visible=False, value=None),
+        }
 
     def _draft(self, owner: str, benchmark: str, values: Values, label: str) -> Draft:
         """Make a file's draft for one way to judge it, by label."""
-        form, token, title = BENCHMARKS[benchmark], str(values[self.token]), str(values[self.title] or "")
+        form = BENCHMARKS[benchmark]
+        token = str(values[self.token])
+        title = str(values[self.title] or "")
         protocol = self._protocol(benchmark, values)
         if form.way == "questions first":
             options = self._options(benchmark, values, label)
-            return self._service.answers(owner, token, str(values[self.parts["questions"]] or ""), options, title)
+            return self._service.answers(
+                owner, token, str(values[self.parts["questions"]] or ""), options, title
+            )
         if form.way != "compare":
             return self._service.whole_file(owner, token, benchmark, protocol, title)
         request = SubmissionRequest(
@@ -317,7 +430,12 @@ class ScoringTab:
 
     def _options(self, benchmark: str, values: Values, label: str) -> Options:
         count, sampled = _known(forms.RUNS, label)
-        return Options(self._protocol(benchmark, values), count, sampled, self._part("missing", forms.MISSING, values))
+        return Options(
+            self._protocol(benchmark, values),
+            count,
+            sampled,
+            self._part("missing", forms.MISSING, values),
+        )
 
     def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
         return _known(choices, values[self.parts[part]])
@@ -345,20 +463,38 @@ class ScoringTab:
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            **{field: gr.update(value=defaults[field], visible=field.elem_id in form.parts) for field in defaults},
-            self.protocol: gr.update(choices=list(form.protocols), value=defaults[self.protocol], visible=True),
+            **{
+                field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
+                for field in defaults
+            },
+            self.protocol: gr.update(
+                choices=list(form.protocols), value=defaults[self.protocol], visible=True
+            ),
         }
 
     def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
-        owner, token = sent_hash(request.headers), str(values[self.token])
+        owner = sent_hash(request.headers)
+        token = str(values[self.token])
         found = self._service.recognise(owner, token, benchmark, still_there(request))
-        form, sets = BENCHMARKS[benchmark or found.benchmark], {}
+        form = BENCHMARKS[benchmark or found.benchmark]
+        sets = {}
         if "questions" in form.parts:
-            names, asked = self._service.sets_of(form.key), values[self.parts["questions"]] if benchmark else None
+            names = self._service.sets_of(form.key)
+            asked = values[self.parts["questions"]] if benchmark else None
             found = self._service.look(owner, token, form.key, asked)
-            sets = {self.parts["questions"]: gr.update(visible=True, choices=names, value=found.questions)}
+            sets = {
+                self.parts["questions"]: gr.update(
+                    visible=True, choices=names, value=found.questions
+                )
+            }
         title = found.title[:MOST_TITLE]
-        sent = {**values, self.benchmark: form.name, self.title: title, self.stored: None, **self._defaults(form)}
+        sent = {
+            **values,
+            self.benchmark: form.name,
+            self.title: title,
+            self.stored: None,
+            **self._defaults(form),
+        }
         sent[self.parts["questions"]] = found.questions
         choice: Updates = {self.offers: HIDDEN, self.own: HIDDEN, self.details: _UNFOLDED}
         if found.scorable:
@@ -378,14 +514,20 @@ class ScoringTab:
 
     def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
-        owner, form, operator = sent_hash(request.headers), BENCHMARKS[benchmark], self._service.operator
+        owner = sent_hash(request.headers)
+        form = BENCHMARKS[benchmark]
+        operator = self._service.operator
         named = [form.name, str(values[self.protocol] or "")]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.own, self.judge), HIDDEN)
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
-                return {**free, self.details: label, self.check: gr.update(value=check, visible=True, interactive=True)}
+                return {
+                    **free,
+                    self.details: label,
+                    self.check: gr.update(value=check, visible=True, interactive=True),
+                }
             unlent = self._service.unlent(owner)
             judge = forms.OWN if unlent else values[self.judge]
             offers = self._offers(owner, benchmark, {**values, self.judge: judge})
@@ -395,9 +537,16 @@ class ScoringTab:
             hidden = dict.fromkeys((self.offers, self.own, self.check), HIDDEN)
             return {**hidden, self.details: _UNFOLDED, self.problem: problem_html(error)}
         own = judge == forms.OWN
-        named.append("judged by your own judge" if own or not operator else f"judged by {operator.spec.model}")
+        named.append(
+            "judged by your own judge"
+            if own or not operator
+            else f"judged by {operator.spec.model}"
+        )
         info = unlent if operator else "This site pays for no judge: use a key of your own"
-        choice: dict[str, Any] = {"choices": [(offer.text, offer.label) for offer in offers], "info": info or None}
+        choice: dict[str, Any] = {
+            "choices": [(offer.text, offer.label) for offer in offers],
+            "info": info or None,
+        }
         if chosen.label != values[self.offers]:  # else what was chosen since stays
             choice["value"] = chosen.label
         return {
@@ -411,8 +560,12 @@ class ScoringTab:
 
     def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
-        judge, offers = self._own_judge(owner, values), []
-        ways: Mapping[str, Iterable[str]] = {"questions first": forms.RUNS, "compare": forms.OPPONENTS}
+        judge = self._own_judge(owner, values)
+        offers = []
+        ways: Mapping[str, Iterable[str]] = {
+            "questions first": forms.RUNS,
+            "compare": forms.OPPONENTS,
+        }
         for label in ways.get(BENCHMARKS[benchmark].way, [forms.ALL]):
             draft = self._draft(owner, benchmark, values, label)
             try:
@@ -422,13 +575,22 @@ class ScoringTab:
                 continue
             over = judge is None and self._service.over(cost)
             most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
-            offers.append(forms.Offer(label, cost if judge is None or judge.model else None, most if over else ""))
+            offers.append(
+                forms.Offer(
+                    label, cost if judge is None or judge.model else None, most if over else ""
+                )
+            )
         return offers
 
     def _blank(self) -> Updates:
         """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
-        return {self.link: "", self.progress: "", self.clock: gr.Timer(active=False), **dict.fromkeys(buttons, HIDDEN)}
+        return {
+            self.link: "",
+            self.progress: "",
+            self.clock: gr.Timer(active=False),
+            **dict.fromkeys(buttons, HIDDEN),
+        }
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
@@ -453,14 +615,17 @@ class ScoringTab:
 
     def _left(self, owner: str, job: Job) -> Updates:
         """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
-        left, form = self._service.left(job), BENCHMARKS[job.benchmark]
+        left = self._service.left(job)
+        form = BENCHMARKS[job.benchmark]
         if not left:
             return {}
         text = form.rest.format(left=plural(left, form.unit))
         if not self._service.unlent(owner):
             cost = self._service.price(owner, self._service.rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
-        hidden = dict.fromkeys((self.benchmark, self.protocol, self.title, *self.parts.values()), HIDDEN)
+        hidden = dict.fromkeys(
+            (self.benchmark, self.protocol, self.title, *self.parts.values()), HIDDEN
+        )
         return {
             **hidden,
             self.details: gr.update(visible=True, open=False, label="Details: judge"),
@@ -478,7 +643,9 @@ class ScoringTab:
         if values[self.judge] != forms.OWN:
             return None
         address = self._endpoint(owner, values[self.url], values[self.key])
-        return OwnJudge(str(values[self.model] or "").strip(), address, values[self.try_out] is True)
+        return OwnJudge(
+            str(values[self.model] or "").strip(), address, values[self.try_out] is True
+        )
 
     def _endpoint(self, owner: str, url: object, key: object) -> Endpoint:
         return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)

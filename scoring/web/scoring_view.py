@@ -38,7 +38,9 @@ def quote_html(job: Job, ceiling: float) -> str:
         asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
     cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    return SCORING.quote(plural(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price)
+    return SCORING.quote(
+        plural(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price
+    )
 
 
 def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str:
@@ -57,15 +59,25 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
     share = job.done / job.total if job.total else 0
     text = f"{job.done:,} of {plural(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
     cost = job.quote.dollars or 0
-    used = f"About ${cost * share:,.2f} of ${cost:,.2f} used." if share < 1 else f"It cost about ${cost:,.2f}."
-    return SCORING.progress(job, STATE_WORDS[job.state], share, [text, *([used] if cost else [])], first)
+    used = (
+        f"About ${cost * share:,.2f} of ${cost:,.2f} used."
+        if share < 1
+        else f"It cost about ${cost:,.2f}."
+    )
+    return SCORING.progress(
+        job, STATE_WORDS[job.state], share, [text, *([used] if cost else [])], first
+    )
 
 
 def mine_html(jobs: Sequence[Job]) -> str:
     """Return the user's reports and jobs, the newest first, less what was never started."""
     listed = []
     for job in jobs:
-        about = (BENCHMARKS[job.benchmark].name, job.model or "rules alone", f"{ago(now() - job.created)} ago")
+        about = (
+            BENCHMARKS[job.benchmark].name,
+            job.model or "rules alone",
+            f"{ago(now() - job.created)} ago",
+        )
         if job.state != "quoted":
             listed.append((job, job.score or STATE_WORDS[job.state], about))
     return SCORING.mine(listed, followed(jobs) is not None)
@@ -74,7 +86,9 @@ def mine_html(jobs: Sequence[Job]) -> str:
 def followed(jobs: Sequence[Job]) -> Job | None:
     """Return the job to show on a page without one: the active one, or the newest if it stopped or is free."""
     running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
-    shown = (job for job in jobs[:1] if job.state != "quoted" and not (job.state == "done" and job.model))
+    shown = (
+        job for job in jobs[:1] if job.state != "quoted" and not (job.state == "done" and job.model)
+    )
     return running or next(shown, None)
 
 
@@ -89,7 +103,11 @@ def _pace(job: Job) -> str:
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {max(5, round(seconds / 5) * 5)} seconds"
-    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+    return (
+        f"about {round(seconds / 60)} minutes"
+        if seconds < 5400
+        else f"about {seconds / 3600:.1f} hours"
+    )
 
 
 def _tokens(count: int) -> str:

@@ -27,19 +27,34 @@ log = logging.getLogger(__name__)
 
 def build_scoring(settings: Settings, database: Database) -> JobService:
     """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
-    jobs, cache, upload_store = Jobs(database), ReplyCache(database), UploadStore(settings.uploads_dir)
+    jobs = Jobs(database)
+    cache = ReplyCache(database)
+    upload_store = UploadStore(settings.uploads_dir)
     judge = settings.judge
     prices = read_prices(judge.prices) if judge.prices else {}
     operator = operators_judge(judge, jobs, prices)
     budget = Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget))
     pace = RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
-    submissions, pictures = Submissions(database), PictureStore(settings.pictures_dir)
+    submissions = Submissions(database)
+    pictures = PictureStore(settings.pictures_dir)
     report_pictures = ReportPictures(database, jobs, upload_store)
     done = {"judged": submissions.publish_if_complete, "finished": report_pictures.soon}
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
-    sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
+    sets = question_sets(settings.mm_vet, settings.mm_vet_v2)
+    ceiling = judge.job_budget / 1e6
     lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
-    found = (sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
+    found = (
+        sets,
+        upload_store,
+        jobs,
+        worker,
+        cache,
+        operator,
+        prices,
+        ceiling,
+        submissions,
+        lending,
+    )
     return JobService(*found, report_pictures)
 
 

@@ -15,7 +15,14 @@ from arena.web.events import LATEST, RAW, Updates, offered, shows_errors
 from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
-from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine, Correlation, WinRate, rank_correlation
+from scoring.visit_bench.leaderboard import (
+    ORDERS,
+    AutomaticBoard,
+    BoardLine,
+    Correlation,
+    WinRate,
+    rank_correlation,
+)
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
 from scoring.web.citations import citations
 from scoring.web.judge_board_view import board_chart, board_sentence
@@ -24,8 +31,14 @@ from scoring.web.report_parts import PARTS, REPORT
 VISIT = macros("visit_bench.html")
 
 COLUMNS = {
-    "rank": ("Rank", "1 + the models whose interval lies wholly above. Below it the ranks of 95% of draws."),
-    "model": ("Model", "A submission's variant says how often its submitter has tried on these items."),
+    "rank": (
+        "Rank",
+        "1 + the models whose interval lies wholly above. Below it the ranks of 95% of draws.",
+    ),
+    "model": (
+        "Model",
+        "A submission's variant says how often its submitter has tried on these items.",
+    ),
     "rating": (
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is half a "
@@ -41,11 +54,19 @@ COLUMNS = {
         "Win vs. reference",
         "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",
     ),
-    "mean": ("Unscored", "Matches in which the judge gave no verdict in an order; they count nowhere else."),
-    "left": ("People", "The rating that people's votes give on the same items, on the official board."),
+    "mean": (
+        "Unscored",
+        "Matches in which the judge gave no verdict in an order; they count nowhere else.",
+    ),
+    "left": (
+        "People",
+        "The rating that people's votes give on the same items, on the official board.",
+    ),
 }
 """Heading and meaning of each column."""
-_shows_errors = partial(shows_errors, (SubmissionError, DatabaseError), lambda error, *_: PARTS.alert(error))
+_shows_errors = partial(
+    shows_errors, (SubmissionError, DatabaseError), lambda error, *_: PARTS.alert(error)
+)
 
 
 class Beside(NamedTuple):
@@ -55,35 +76,58 @@ class Beside(NamedTuple):
     agreement: Correlation | None
 
 
-def board_html(board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]) -> str:
+def board_html(
+    board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]
+) -> str:
     table = board_table(board_key.title, found.board, beside, variants)
     chart = board_chart(found.board)
-    drawn, cited = svg(chart, "automatic-chart") if chart else "", citations()[VISIT_BENCH.cited]
-    return VISIT.board(board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited)
+    drawn = svg(chart, "automatic-chart") if chart else ""
+    cited = citations()[VISIT_BENCH.cited]
+    return VISIT.board(
+        board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited
+    )
 
 
 def family_plot(board: AutomaticBoard) -> Plot | None:
     """Return Figure 8, win rates against the reference by family and model; None without any match that was decided."""
     models = [line.row.model for line in board.lines if line.reference is not None]
-    shown = {family: rates for family, rates in board.families.items() if any(rate.n for rate in rates.values())}
+    shown = {
+        family: rates
+        for family, rates in board.families.items()
+        if any(rate.n for rate in rates.values())
+    }
     cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
     return family_win_rate_plot(list(map(family_words, shown)), models, cells) if shown else None
 
 
 def _win_rate(rate: WinRate | None) -> WinRateCell | None:
-    return None if rate is None or rate.value is None else WinRateCell(rate.value, rate.low, rate.high, rate.n)
+    return (
+        None
+        if rate is None or rate.value is None
+        else WinRateCell(rate.value, rate.low, rate.high, rate.n)
+    )
 
 
-def board_table(title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]) -> str:
-    bounds = [bound for line in board.lines for bound in (line.row.bt_low, line.row.bt_high) if bound is not None]
+def board_table(
+    title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]
+) -> str:
+    bounds = [
+        bound
+        for line in board.lines
+        for bound in (line.row.bt_low, line.row.bt_high)
+        if bound is not None
+    ]
     scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
     rows = [_cells(line, beside, variants.get(line.row.model), *scale) for line in board.lines]
     columns = {name: words for name, words in COLUMNS.items() if any(cells[name] for cells in rows)}
     return VISIT.table(title, board.matches, columns, rows)
 
 
-def _cells(line: BoardLine, beside: Beside, variant: int | None, low: float, high: float) -> Mapping[str, str]:
-    row, people = line.row, beside.ratings.get(line.row.model)
+def _cells(
+    line: BoardLine, beside: Beside, variant: int | None, low: float, high: float
+) -> Mapping[str, str]:
+    row = line.row
+    people = beside.ratings.get(line.row.model)
     return {
         "rank": VISIT.rank(row),
         "model": REPORT.beside(row.model, f"variant {variant}" if variant else ""),
@@ -109,7 +153,9 @@ class SubmissionsTab:
         self.mine = gr.HTML(elem_id="submissions", padding=False)
         with gr.Row(visible=False, elem_id="own-submissions") as self.own:
             self.which = gr.Dropdown([], label="Submission", elem_id="submission", min_width=220)
-            self.withdraw = gr.Button("Withdraw its texts", elem_id="withdraw", size="sm", min_width=160)
+            self.withdraw = gr.Button(
+                "Withdraw its texts", elem_id="withdraw", size="sm", min_width=160
+            )
         self.said = gr.HTML(elem_id="withdrawn", padding=False)
 
     def listen(self, tab: gr.Tab) -> None:
@@ -141,28 +187,42 @@ class SubmissionsTab:
     def _shown(self, choice: object) -> Updates:
         boards = self._boards()
         if not boards:
-            return {self.choice: gr.update(visible=False), self.board: VISIT.no_board(), self.plot: ""}
+            return {
+                self.choice: gr.update(visible=False),
+                self.board: VISIT.no_board(),
+                self.plot: "",
+            }
         name = choice if isinstance(choice, str) and choice in boards else next(iter(boards))
         board_key = boards[name]
         found = self._store.standings(board_key)
         variants = {one.name: one.number for one in self._store.submissions(board_key.source)}
         return {
             self.choice: gr.update(visible=True, **offered(list(boards), name, choice)),
-            self.board: board_html(board_key, found, self._beside(board_key, found.board.ratings), variants),
+            self.board: board_html(
+                board_key, found, self._beside(board_key, found.board.ratings), variants
+            ),
             self.plot: picture_html(
-                family_plot(found.board), "automatic", "automatic/families", {"board": board_key.key}
+                family_plot(found.board),
+                "automatic",
+                "automatic/families",
+                {"board": board_key.key},
             ),
         }
 
     def _boards(self) -> Mapping[str, JudgeBoardKey]:
         board_keys = self._store.board_keys()
         names = labels(board_key.judging for board_key in board_keys)
-        return {f"{board_key.title} · {names[board_key.judging.id]}": board_key for board_key in board_keys}
+        return {
+            f"{board_key.title} · {names[board_key.judging.id]}": board_key
+            for board_key in board_keys
+        }
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self._people.ratings(board_key.source, board_key.multi)
         both = sorted(judged.keys() & people.keys())
-        return Beside(people, rank_correlation([judged[one] for one in both], [people[one] for one in both]))
+        return Beside(
+            people, rank_correlation([judged[one] for one in both], [people[one] for one in both])
+        )
 
     def _own(self, request: gr.Request) -> Updates:
         submitted = self._submitted(request)

@@ -28,7 +28,9 @@ class TablesView:
         """Bind nothing: the tables have no settings."""
 
     def opened(self, link: str, report: AnyReport) -> tuple[str, Updates]:
-        tables = [(name, list(lines)) for name, lines in BENCHMARKS[report.benchmark].tables(report)]
+        tables = [
+            (name, list(lines)) for name, lines in BENCHMARKS[report.benchmark].tables(report)
+        ]
         totals = [headline(line.name, line) for _, lines in tables[:1] for line in lines[:1]]
         shown = REPORT.together([board_html(name, "", lines) for name, lines in tables])
         return head_html(report, REPORT.totals(totals)), {self.tables: shown}

@@ -29,7 +29,11 @@ from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
 TASK_MAP = "/task-map"
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
-_PAPER = {"20": "the paper's 20, columns as headed", "32": "the paper's 32, columns put back", "0": "none of the paper"}
+_PAPER = {
+    "20": "the paper's 20, columns as headed",
+    "32": "the paper's 32, columns put back",
+    "0": "none of the paper",
+}
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
 
@@ -72,7 +76,8 @@ class TaskMapPages:
         asked = self._asked(query, link)
         if asked is None:
             return None
-        chosen, own = asked.chosen, asked.own
+        chosen = asked.chosen
+        own = asked.own
         shown = MapPage(
             asked.accuracies,
             clusters=chosen.clusters,
@@ -80,15 +85,21 @@ class TaskMapPages:
             own=own.accuracies if own else None,
             task=chosen.task,
             form=_form(asked),
-            back=(_report(link), f"{own.accuracies.model} on MMT-Bench") if own else ("/", "Stereoscope"),
+            back=(_report(link), f"{own.accuracies.model} on MMT-Bench")
+            if own
+            else ("/", "Stereoscope"),
             private=own is not None,
         )
         try:
             found, tree = self._mapped(chosen.paper, asked.reports, chosen.linkage)
         except TaskMapError as error:
             return page_html(replace(shown, problem=f"There is no map: {error}."))
-        address = urlencode({name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")})
-        files = {name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES}
+        address = urlencode(
+            {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
+        )
+        files = {
+            name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
+        }
         return page_html(replace(shown, found=found, tree=tree, downloads=files))
 
     def file(self, name: str, query: Mapping[str, str], link: str = "") -> str | None:
@@ -97,13 +108,16 @@ class TaskMapPages:
         if asked is None:
             return None
         found, tree = self._mapped(asked.chosen.paper, asked.reports, asked.chosen.linkage)
-        return map_files(found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies)[name]
+        return map_files(
+            found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies
+        )[name]
 
     def brought(self, content: bytes, name: str) -> str:
         """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
         with temporary_file(content, "distances.csv") as path:
             found = read_distances(path, name)
-        tree, accuracies = task_tree(found), paper_accuracies()
+        tree = task_tree(found)
+        accuracies = paper_accuracies()
         clusters = min(CLUSTERS, len(tree.tasks))
         files = map_files(found, tree, clusters, accuracies)
         inside = {name: base64.b64encode(files[name].encode()).decode() for name in FILES[1:]}
@@ -130,7 +144,9 @@ class TaskMapPages:
         return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
 
 
-def _mapped(paper: str, reports: tuple[PooledReport, ...], linkage: Linkage) -> tuple[TaskMap, TaskTree]:
+def _mapped(
+    paper: str, reports: tuple[PooledReport, ...], linkage: Linkage
+) -> tuple[TaskMap, TaskTree]:
     found = performance_map(_joined(paper, reports))
     return found, task_tree(found, linkage)
 
@@ -141,18 +157,33 @@ def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
 
 
 def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
-    known = {"paper": {*_PAPER}, "here": {"", *pools}, "linkage": {*get_args(Linkage)}, "task": {"", *subtasks()}}
+    known = {
+        "paper": {*_PAPER},
+        "here": {"", *pools},
+        "linkage": {*get_args(Linkage)},
+        "task": {"", *subtasks()},
+    }
     known["clusters"] = {*map(str, range(2, MOST_CLUSTERS + 1))}
-    strange = [f"{name}={query[name][:80]}" for name in known if name in query and query[name] not in known[name]]
+    strange = [
+        f"{name}={query[name][:80]}"
+        for name in known
+        if name in query and query[name] not in known[name]
+    ]
     number = int(one) if (one := query.get("clusters")) in known["clusters"] else CLUSTERS
-    linkage: Linkage = next((one for one in get_args(Linkage) if one == query.get("linkage")), "average")
-    here, task = (one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task"))
+    linkage: Linkage = next(
+        (one for one in get_args(Linkage) if one == query.get("linkage")), "average"
+    )
+    here, task = (
+        one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task")
+    )
     paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
     return _MapChoice(paper, here, linkage, number, task, tuple(strange))
 
 
 def _form(asked: _MapRequest) -> MapForm:
-    here = {name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()}
+    here = {
+        name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()
+    }
     tasks = {key: one.name for key, one in subtasks().items()}
     choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "paper": ("Models of the paper", _PAPER),
@@ -165,7 +196,8 @@ def _form(asked: _MapRequest) -> MapForm:
 
 def _sentences(asked: _MapRequest) -> tuple[str, ...]:
     """Whose the accuracies are, how they were read, and what of the address was not understood."""
-    chosen, own = asked.chosen, asked.own
+    chosen = asked.chosen
+    own = asked.own
     published = len(asked.reports) - (own is not None)
     parts = [f"this report ({own.pool})"] if own else []
     parts += [f"{plural(published, 'published report')} ({chosen.here})"] if published else []
@@ -176,7 +208,9 @@ def _sentences(asked: _MapRequest) -> tuple[str, ...]:
     said = [f"Models: {'; '.join(parts) or 'none'}."]
     pools = {str(one.pool) for one in asked.reports}
     if len(pools) + (chosen.paper != "0") > 1:
-        said.append("Not all were read alike, or on the same questions: some of what lies between them is that.")
+        said.append(
+            "Not all were read alike, or on the same questions: some of what lies between them is that."
+        )
     if chosen.strange:
         said.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
     return tuple(said)
@@ -202,9 +236,13 @@ class _MapRoutes:
         try:
             content = self._pages.file(name, request.query_params, link)
         except TaskMapError as error:
-            return PlainTextResponse(f"There is no map: {error}.", status_code=409, headers=NO_STORE)
+            return PlainTextResponse(
+                f"There is no map: {error}.", status_code=409, headers=NO_STORE
+            )
         if content is None:
-            return PlainTextResponse("There is no such map or file.", status_code=404, headers=NO_STORE)
+            return PlainTextResponse(
+                "There is no such map or file.", status_code=404, headers=NO_STORE
+            )
         return attachment(name, content)
 
     async def brings(self, request: Request) -> Response:
@@ -217,16 +255,22 @@ class _MapRoutes:
 
     def _brought(self, content: bytes, name: str) -> Response:
         try:
-            return HTMLResponse(self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE)
+            return HTMLResponse(
+                self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE
+            )
         except (RowsError, TaskMapError) as error:
             page = MapPage(
-                paper_accuracies(), problem=str(error), back=(TASK_MAP, "The map of accuracies"), private=True
+                paper_accuracies(),
+                problem=str(error),
+                back=(TASK_MAP, "The map of accuracies"),
+                private=True,
             )
             return HTMLResponse(page_html(page), status_code=409, headers=NO_STORE)
 
 
 def routes(pages: TaskMapPages) -> APIRouter:
-    router, does = APIRouter(), _MapRoutes(pages)
+    router = APIRouter()
+    does = _MapRoutes(pages)
     router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
     router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
     router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])

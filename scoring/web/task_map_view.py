@@ -14,8 +14,22 @@ from arena.templates import macros, script
 from scoring.benchmarks.mmt_bench import ClusterScores, MMTBenchScores, meta_task_words, subtasks
 from scoring.task_map.groups import domain_of, group_scores, predicted
 from scoring.task_map.orders import tau_curve
-from scoring.task_map.published import PublishedCluster, clusters, published_clusters, published_curve
-from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Branch, Linkage, TaskTree, adjusted_rand, mantel, task_tree
+from scoring.task_map.published import (
+    PublishedCluster,
+    clusters,
+    published_clusters,
+    published_curve,
+)
+from scoring.task_map.tree import (
+    CLUSTERS,
+    MOST_CLUSTERS,
+    Branch,
+    Linkage,
+    TaskTree,
+    adjusted_rand,
+    mantel,
+    task_tree,
+)
 from scoring.task_map.types import Accuracies, ModelAccuracies, TaskMap, TaskMapError
 from scoring.web.report_parts import PARTS, REPORT, TableRow, number
 
@@ -88,7 +102,17 @@ def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) 
     enough = beside is not None and beside.are_enough
     pairs = zip(published_clusters(), scores.clusters, strict=True)
     rows = [_cluster_row(one, own, beside if enough else None) for one, own in pairs]
-    heads = ("Domain", "Subtasks", "n", "This file", "Tau", "Random", "Frequency", "Table 4: mean", "tau")
+    heads = (
+        "Domain",
+        "Subtasks",
+        "n",
+        "This file",
+        "Tau",
+        "Random",
+        "Frequency",
+        "Table 4: mean",
+        "tau",
+    )
     columns = {"Cluster": "name", **dict.fromkeys(heads, "")}
     table = REPORT.table("figures numbers", "Clusters of the paper's task map", columns, rows)
     models = len(beside.models) if beside else 1
@@ -105,18 +129,34 @@ def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) 
     return REPORT.together([table, note, MAP.leads(link)])
 
 
-def _cluster_row(one: PublishedCluster, scores: ClusterScores, beside: Accuracies | None) -> TableRow:
+def _cluster_row(
+    one: PublishedCluster, scores: ClusterScores, beside: Accuracies | None
+) -> TableRow:
     found = group_scores(clusters()[one.number], beside).tau if beside else None
     own, random, frequency = (number(line.mean) for line in scores)
-    cells = (one.domain or "", one.tasks, f"{scores.own.n:,}", own, number(found, 2), random, frequency)
+    cells = (
+        one.domain or "",
+        one.tasks,
+        f"{scores.own.n:,}",
+        own,
+        number(found, 2),
+        random,
+        frequency,
+    )
     return TableRow((f"{one.number}", *cells, number(one.accuracy), number(one.tau, 2)))
 
 
 def _head(title: str, page: MapPage) -> str:
-    source = f"Distances between tasks, made of {page.found.source}." if page.found else "Tasks and their clusters."
+    source = (
+        f"Distances between tasks, made of {page.found.source}."
+        if page.found
+        else "Tasks and their clusters."
+    )
     notes = [_NO_SUBSTITUTE] if page.found is None or page.found.of_accuracies else []
     sentences = [*notes, *page.sentences, *(page.found.notices if page.found else ())]
-    return MAP.head(title, page.back, source, _names(page.found.left_out if page.found else ()), sentences)
+    return MAP.head(
+        title, page.back, source, _names(page.found.left_out if page.found else ()), sentences
+    )
 
 
 def _of_map(page: MapPage, found: TaskMap, tree: TaskTree) -> Iterator[str]:
@@ -126,7 +166,8 @@ def _of_map(page: MapPage, found: TaskMap, tree: TaskTree) -> Iterator[str]:
     yield _named(page, tree)
     scored = [(branch, tree.members(branch)) for branch in _of_cuts(tree)]
     rows = [
-        (branch, group_scores(tasks, page.accuracies), _mean(own, tasks), _names(tasks)) for branch, tasks in scored
+        (branch, group_scores(tasks, page.accuracies), _mean(own, tasks), _names(tasks))
+        for branch, tasks in scored
     ]
     yield MAP.clusters(rows, cut, page.own.model if page.own else "")
     yield _curve(page.accuracies, found)
@@ -171,7 +212,8 @@ def _path(branch: Branch, tree: TaskTree) -> str:
     """A merge as an SVG path: its root at 0, tasks at 100, a unit down for each task."""
     highest = tree.root.height or 1.0
     one, other = branch.below
-    x, ends = 100 * (1 - branch.height / highest), [100 * (1 - below.height / highest) for below in (one, other)]
+    x = 100 * (1 - branch.height / highest)
+    ends = [100 * (1 - below.height / highest) for below in (one, other)]
     return f"M{ends[0]:.4g} {_middle(one):.5g}H{x:.4g}V{_middle(other):.5g}H{ends[1]:.4g}"
 
 
@@ -185,7 +227,12 @@ def _named(page: MapPage, tree: TaskTree) -> str:
     whose = f"the accuracy of {page.own.model}" if page.own else "the models' mean accuracy"
     known = subtasks()
     rows = [
-        (name, meta_task_words(known[task].meta_task) if task in known else "", domain_of(task), means.get(task))
+        (
+            name,
+            meta_task_words(known[task].meta_task) if task in known else "",
+            domain_of(task),
+            means.get(task),
+        )
         for task, name in zip(tree.tasks, _names(tree.tasks), strict=True)
     ]
     return MAP.named(len(rows), rows, whose)
@@ -204,15 +251,24 @@ def _mean(own: Mapping[str, float], tasks: Sequence[str]) -> float | None:
 def _curve(accuracies: Accuracies, found: TaskMap) -> str:
     values = tau_curve(found, accuracies)
     if all(value is None for value in values):
-        why = "no accuracies of these tasks" if accuracies.are_enough else f"{len(accuracies.models)} models, not five"
+        why = (
+            "no accuracies of these tasks"
+            if accuracies.are_enough
+            else f"{len(accuracies.models)} models, not five"
+        )
         return MAP.said([f"There is no tau here: {why}."])
     paper = published_curve()
     deltas: list[Fraction] = list(paper)
     rows = list(zip(deltas, values, paper.values(), strict=True))
     title = "Kendall's tau of tasks within delta of each other"
-    told = "; ".join(f"delta {delta}: {number(own, 3)} here, {there:.2f} in the paper" for delta, own, there in rows)
+    told = "; ".join(
+        f"delta {delta}: {number(own, 3)} here, {there:.2f} in the paper"
+        for delta, own, there in rows
+    )
     lines = {"This map": values, "The paper's Table 3": list(paper.values())}
-    drawing = lines_drawing(title, told, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3)
+    drawing = lines_drawing(
+        title, told, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3
+    )
     return MAP.curve(svg(drawing, "tau-delta"), rows, found.of_accuracies)
 
 
@@ -242,7 +298,9 @@ def _published(page: MapPage) -> str:
     ]
     agreement = None
     if page.tree:
-        agreement = adjusted_rand(page.tree.groups(min(page.clusters, len(page.tree.tasks))), list(clusters().values()))
+        agreement = adjusted_rand(
+            page.tree.groups(min(page.clusters, len(page.tree.tasks))), list(clusters().values())
+        )
     return MAP.published(rows, page.own.model if page.own else "", page.accuracies, agreement)
 
 

@@ -40,9 +40,13 @@ class MatchesView:
 
     def build_list(self) -> None:
         with gr.Column(visible=False, elem_classes="report-list") as self.below:
-            self.opponent = gr.Dropdown([EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False)
+            self.opponent = gr.Dropdown(
+                [EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False
+            )
             listed = of_report(self._jobs, MatchReport, matches_html)
-            self.answers = AnswerList("Every match", "match", "matches", SHOWS, listed, self.opponent)
+            self.answers = AnswerList(
+                "Every match", "match", "matches", SHOWS, listed, self.opponent
+            )
         self.shown += [self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
@@ -51,7 +55,10 @@ class MatchesView:
     def opened(self, link: str, report: MatchReport) -> tuple[str, Updates]:
         job = self._jobs.find(link)
         found = boards(report)
-        kinds = {False: "Single image, this report's matches", True: "Multiple images, this report's matches"}
+        kinds = {
+            False: "Single image, this report's matches",
+            True: "Multiple images, this report's matches",
+        }
         tables = [board_table(kinds[board.multi], board, Beside({}, None), {}) for board in found]
         return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
             self.boards: VISIT.boards(tables),
@@ -76,27 +83,43 @@ def families_html(board: AutomaticBoard | None) -> str:
     plot = family_plot(board) if board else None
     if plot is None or plot.drawing is None:
         return ""
-    heading, drawing = REPORT.heading("By family of instructions"), REPORT.scrolled(svg(plot.drawing, "families"))
+    heading = REPORT.heading("By family of instructions")
+    drawing = REPORT.scrolled(svg(plot.drawing, "families"))
     return REPORT.together([heading, drawing, PARTS.note(plot.note)])
 
 
-def matches_html(report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1) -> str:
+def matches_html(
+    report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1
+) -> str:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in _opponents(report)
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
-    fit = [match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)]
+    fit = [
+        match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
+    ]
     shown, place = paged(fit, page, MATCHES_A_PAGE)
-    items = [_match(match, report.title, report.by_item[match.item], report.texts) for match in shown]
+    items = [
+        _match(match, report.title, report.by_item[match.item], report.texts) for match in shown
+    ]
     return VISIT.matches(f"{len(fit):,} matches; {place}", items)
 
 
 def _opponents(report: MatchReport) -> list[str]:
-    return sorted({model for match in report.matches for model in (match.a, match.b)} - {report.title})
+    return sorted(
+        {model for match in report.matches for model in (match.a, match.b)} - {report.title}
+    )
 
 
-def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]) -> str:
-    names: Mapping[Winner | None, str] = {"a": match.a, "b": match.b, "tie": "a tie", None: "no verdict"}
+def _match(
+    match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]
+) -> str:
+    names: Mapping[Winner | None, str] = {
+        "a": match.a,
+        "b": match.b,
+        "tie": "a tie",
+        None: "no verdict",
+    }
     winner = match.winner and names[match.winner]
     models = (match.a, match.b) if match.a == title else (match.b, match.a)
     sides = [(model, model == winner, answer_html(texts[match.item, model])) for model in models]
@@ -104,4 +127,6 @@ def _match(match: Match, title: str, instance: Instance, texts: Mapping[tuple[st
         (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
         for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
     ]
-    return VISIT.match(instruction_html(instance.instruction), family_words(instance.family), sides, verdicts)
+    return VISIT.match(
+        instruction_html(instance.instruction), family_words(instance.family), sides, verdicts
+    )

@@ -31,7 +31,11 @@ SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
     "marked, no exact match": lambda same, mark: mark is not None and same is False,
     "not marked": lambda same, mark: mark is None,
 }
-_OUTCOMES = {True: ("right", "exact match"), False: ("wrong", "no exact match"), None: ("open", "no references")}
+_OUTCOMES = {
+    True: ("right", "exact match"),
+    False: ("wrong", "no exact match"),
+    None: ("open", "no references"),
+}
 
 
 class MarksView:
@@ -66,18 +70,24 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 
 def marks_totals_html(found: VQAReport) -> str:
     marks = found.marks
-    notes = (interval(marks.low, marks.high, 2), f"{marks.n - marks.unscored:,} of {marks.n:,} marked")
+    notes = (
+        interval(marks.low, marks.high, 2),
+        f"{marks.n - marks.unscored:,} of {marks.n:,} marked",
+    )
     shares = (headline("Exact match", found.exact), headline("VQA accuracy", found.consensus))
     return REPORT.totals([*shares, ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
 
 
 def mark_counts_html(marks: Marks) -> str:
-    total, most = sum(marks.times.values()), max(marks.times.values(), default=0)
+    total = sum(marks.times.values())
+    most = max(marks.times.values(), default=0)
     if not total:
         return PARTS.empty("No marks yet: no judge was asked.")
     given = sorted(marks.times.items(), reverse=True)
     rows = [TableRow((mark, REPORT.share(times, total, most))) for mark, times in given]
-    return REPORT.table("figures letters", "Marks given", {"Mark": "", "Answers": "predicted"}, rows)
+    return REPORT.table(
+        "figures letters", "Marks given", {"Mark": "", "Answers": "predicted"}, rows
+    )
 
 
 def marks_audit_html(report: MarksReport, show: str = "all answers", page: object = 1) -> str:
@@ -100,4 +110,6 @@ def _item(row: VQAnswer, grade: Grade | None) -> str:
         return CHOICE.marked_item(row, kind, words, "", references, "", [])
     mark = "not marked" if grade.score is None else f"mark {grade.score:.0f}"
     asked = f"Replies of {grade.model or 'the judge'}{f' ({grade.reason})' if grade.reason else ''}"
-    return CHOICE.marked_item(row, kind, words, mark, references, asked, list(map(REPORT.quoted, grade.replies)))
+    return CHOICE.marked_item(
+        row, kind, words, mark, references, asked, list(map(REPORT.quoted, grade.replies))
+    )

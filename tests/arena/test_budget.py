@@ -73,7 +73,9 @@ def test_a_job_that_has_cost_what_it_was_quoted_at_is_to_be_quoted_anew(database
     """No setting would help it on, nor would a start of the same job."""
     job_budget = Budget(database, WIDE).for_job("job", "ada", most=100)
     job_budget.commit(job_budget.reserve(100), 60)
-    with pytest.raises(BudgetError, match="score the file again: what is judged is kept$") as refused:
+    with pytest.raises(
+        BudgetError, match="score the file again: what is judged is kept$"
+    ) as refused:
         job_budget.reserve(41)
     assert "JUDGE_" not in str(refused.value)
     with pytest.raises(BudgetError, match="JUDGE_JOB_BUDGET"):
@@ -106,9 +108,15 @@ def test_six_cookies_of_a_network_have_three_day_budgets_together(database):
     taken = []
     for cookie in range(6):
         try:
-            number = budget.for_job(f"job {cookie}", f"cookie {cookie}", network="code").reserve(100)
+            number = budget.for_job(f"job {cookie}", f"cookie {cookie}", network="code").reserve(
+                100
+            )
         except BudgetError as error:
-            assert "for one network and day" in str(error) and "JUDGE_DAY_BUDGET" in str(error) and error.passing
+            assert (
+                "for one network and day" in str(error)
+                and "JUDGE_DAY_BUDGET" in str(error)
+                and error.passing
+            )
         else:
             taken.append(number)
     assert len(taken) == NETWORK_DAYS == 3
@@ -146,11 +154,15 @@ def test_another_day_has_a_budget_of_its_own(database):
     budget = Budget(database, Ceilings(1000, 100, 1000))
     number = budget.for_job("job", "ada").reserve(100)
     with database.write() as connection:  # a day goes by
-        connection.execute(update(BUDGET).where(BUDGET.c.name.like("day%")).values(name="day 2026-01-01 ada"))
+        connection.execute(
+            update(BUDGET).where(BUDGET.c.name.like("day%")).values(name="day 2026-01-01 ada")
+        )
         connection.execute(update(HOLD).values(day="day 2026-01-01 ada"))
     budget.for_job("job", "ada").reserve(100)
     budget.for_job("job", "ada").commit(number, 70)
-    assert sums(database)["day 2026-01-01 ada"] == (70, 0), "a call is settled on the day that it was held on"
+    assert sums(database)["day 2026-01-01 ada"] == (70, 0), (
+        "a call is settled on the day that it was held on"
+    )
     assert spent_by(budget, "job", "ada") == Spent(70, 0, 70)
 
 
@@ -211,7 +223,9 @@ def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
 
     with ThreadPoolExecutor(40) as pool:
         spent = sum(pool.map(spend, range(jobs)))
-    spent += spend(jobs, tries=ceiling // step)  # alone: what others held for a moment is free again
+    spent += spend(
+        jobs, tries=ceiling // step
+    )  # alone: what others held for a moment is free again
     assert max(highest) <= ceiling
     assert sums(database)["total"] == (spent, 0)
     assert spent > ceiling - 2 * step, "nearly all of it was to be had"
@@ -220,9 +234,16 @@ def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
 class Sleepy(Budget):
     """A mutant: looks whether there is room, then takes it, in two transactions."""
 
-    def reserve(self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None) -> int:
+    def reserve(
+        self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
+    ) -> int:
         with self._database.read() as connection:
-            taken = connection.scalar(select(BUDGET.c.spent + BUDGET.c.held).where(BUDGET.c.name == "total")) or 0
+            taken = (
+                connection.scalar(
+                    select(BUDGET.c.spent + BUDGET.c.held).where(BUDGET.c.name == "total")
+                )
+                or 0
+            )
         if taken + amount > self._ceilings.total:
             raise BudgetError("full", False)
         return Budget(self._database, WIDE).reserve(job, user, amount)
@@ -275,7 +296,11 @@ def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
 def test_what_this_day_cost_counts_each_cost_once(database):
     """A guest's network has a day budget beside the guest's own; other days and funds are not this day's."""
     judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)
-    for budget, user, network, amount in ((judge, "ada", "n1", 5), (judge, "bob", None, 7), (live, "ada", None, 90)):
+    for budget, user, network, amount in (
+        (judge, "ada", "n1", 5),
+        (judge, "bob", None, 7),
+        (live, "ada", None, 90),
+    ):
         job_budget = budget.for_job("job", user, network=network)
         job_budget.commit(job_budget.reserve(amount), amount)
     with database.write() as connection:

@@ -67,15 +67,22 @@ def run_script(script: str, *arguments: object) -> str:
 def test_the_schema_version_is_stored_once_and_opens_again(database, database_url):
     again = Database(database_url)
     with again.read() as connection:
-        assert connection.execute(select(META).where(META.c.name == "schema")).all() == [("schema", SCHEMA_VERSION)]
+        assert connection.execute(select(META).where(META.c.name == "schema")).all() == [
+            ("schema", SCHEMA_VERSION)
+        ]
     again.close()
 
 
 def test_a_newer_schema_refuses_to_start_and_stays_as_it_is(database, database_url):
     add_voter(database, "someone")
     with database.write() as connection:
-        connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1))
-    with pytest.raises(DatabaseError, match=rf"version {SCHEMA_VERSION + 1}, newer than .* {SCHEMA_VERSION}\b.*Update"):
+        connection.execute(
+            update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1)
+        )
+    with pytest.raises(
+        DatabaseError,
+        match=rf"version {SCHEMA_VERSION + 1}, newer than .* {SCHEMA_VERSION}\b.*Update",
+    ):
         Database(database_url)
     with database.read() as connection:
         assert counter(connection, "schema") == SCHEMA_VERSION + 1
@@ -86,14 +93,18 @@ def test_a_refused_opening_leaves_no_connection_behind(postgresql):
     url = new_postgresql_database(postgresql)
     database = Database(url)
     with database.write() as connection:
-        connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1))
+        connection.execute(
+            update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1)
+        )
     database.close()
     with pytest.raises(DatabaseError) as refusal:
         Database(url)
     watcher = create_engine(postgresql)
     with watcher.connect() as connection:
         of_database = text("SELECT count(*) FROM pg_stat_activity WHERE datname = :name")
-        assert connection.execute(of_database, {"name": database.url.database}).scalar() == 0, refusal.value
+        assert connection.execute(of_database, {"name": database.url.database}).scalar() == 0, (
+            refusal.value
+        )
     watcher.dispose()
 
 
@@ -268,7 +279,9 @@ def test_a_time_without_a_zone_is_refused(database):
 
 
 @pytest.mark.parametrize("door", ["write", "read"])
-@pytest.mark.parametrize(("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)])
+@pytest.mark.parametrize(
+    ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]
+)
 def test_sqlite_keeps_a_log_and_waits_for_the_disk(sqlite, door, pragma, value):
     with getattr(sqlite, door)() as connection:
         assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
@@ -293,7 +306,10 @@ def test_a_second_server_is_refused_behind_a_link_to_the_file(sqlite, tmp_path):
     sqlite.become_server()
     link = tmp_path / "link.db"
     link.symlink_to(str(sqlite.url.database))
-    with closing(Database(f"sqlite:///{link}")) as second, pytest.raises(DatabaseError, match="Another server already"):
+    with (
+        closing(Database(f"sqlite:///{link}")) as second,
+        pytest.raises(DatabaseError, match="Another server already"),
+    ):
         second.become_server()
 
 
@@ -303,7 +319,10 @@ def test_a_killed_server_leaves_no_lock(sqlite):
         "database.become_server()\nprint('up', flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script, str(sqlite.url)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", script, str(sqlite.url)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as server:
         assert server.stdout and server.stdout.readline() == b"up\n"
         with pytest.raises(DatabaseError, match="Another server"):

@@ -14,7 +14,9 @@ from tests.support.timing import work_seconds
 
 def formulas(text: str) -> list[str]:
     """Return the visible characters of each formula that an answer shows."""
-    return [re.sub("<[^>]*>", "", found) for found in re.findall("<math.*?</math>", answer_html(text))]
+    return [
+        re.sub("<[^>]*>", "", found) for found in re.findall("<math.*?</math>", answer_html(text))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,21 +52,42 @@ def test_a_formula_is_shown_as_one(text, shown):
         "`$x$`",
         "$x\ny$",
     ]
-    + ["```\n$$x$$\n```", "$$", "$$ $$", "$x", "\\\\(x\\\\)", "$$\n\nx$$", "\\$5 and 6\\$", "pay $100/$200 a month"],
+    + [
+        "```\n$$x$$\n```",
+        "$$",
+        "$$ $$",
+        "$x",
+        "\\\\(x\\\\)",
+        "$$\n\nx$$",
+        "\\$5 and 6\\$",
+        "pay $100/$200 a month",
+    ],
 )
 def test_money_code_and_loose_marks_stay_text(text):
     assert formulas(text) == []
 
 
-@pytest.mark.parametrize("latex", [r"\unknown{x}", r"\frac", "{", "x^", r"\left(", "a & b", r"\phantom{x}"])
+@pytest.mark.parametrize(
+    "latex", [r"\unknown{x}", r"\frac", "{", "x^", r"\left(", "a & b", r"\phantom{x}"]
+)
 def test_what_cannot_be_converted_stays_as_it_was_written(latex):
     assert f"${latex}$" in "".join(read(answer_html(f"a ${latex}$ b")).text)
 
 
 @pytest.mark.parametrize(
     "latex",
-    [r"\href{javascript:alert(1)}{x}", r"\color{white}x", r"\style{position:fixed}{x}", r"\class{dock}{x}"]
-    + [r"\hspace{1000cm}x", r"\rule{100cm}{100cm}x", r"\hspace{-9em}x", r"\text{</math><script>alert(1)</script>}x"],
+    [
+        r"\href{javascript:alert(1)}{x}",
+        r"\color{white}x",
+        r"\style{position:fixed}{x}",
+        r"\class{dock}{x}",
+    ]
+    + [
+        r"\hspace{1000cm}x",
+        r"\rule{100cm}{100cm}x",
+        r"\hspace{-9em}x",
+        r"\text{</math><script>alert(1)</script>}x",
+    ],
 )
 def test_nothing_runs_hides_or_covers(latex):
     shown = answer_html(f"${latex}$")
@@ -72,7 +95,17 @@ def test_nothing_runs_hides_or_covers(latex):
     assert read(shown).wrong == []
 
 
-PIECES = [*"{}^_&\\$ax1 (", r"\frac", r"\sqrt", r"\left", r"\text{", r"\begin{", "matrix}", r"\color{", r"\hspace{"]
+PIECES = [
+    *"{}^_&\\$ax1 (",
+    r"\frac",
+    r"\sqrt",
+    r"\left",
+    r"\text{",
+    r"\begin{",
+    "matrix}",
+    r"\color{",
+    r"\hspace{",
+]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
@@ -81,7 +114,9 @@ LATEX = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 def test_only_known_elements_and_attributes_come_of_anything(latex):
     made = mathml(Formula(latex, False, 0)) or ""
     assert set(re.findall(r"<(\w+)", made)) <= TAGS
-    assert {name for tag in re.findall("<[^>]*>", made) for name in re.findall(r' (\w+)="', tag)} <= ATTRIBUTES.keys()
+    assert {
+        name for tag in re.findall("<[^>]*>", made) for name in re.findall(r' (\w+)="', tag)
+    } <= ATTRIBUTES.keys()
     assert answer_html(f"a ${latex}$ b") == answer_html(f"a ${latex}$ b")
 
 
@@ -92,13 +127,22 @@ def test_a_stranger_cannot_name_a_formulas_place():
 
 
 def test_formulas_are_bounded_in_length_and_number():
-    assert formulas("$" + "x" * (MOST_FORMULA - 2) + "$") and not formulas("$" + "x" * MOST_FORMULA + "$")
+    assert formulas("$" + "x" * (MOST_FORMULA - 2) + "$") and not formulas(
+        "$" + "x" * MOST_FORMULA + "$"
+    )
     assert len(formulas("$x$ " * 300)) == MOST_FORMULAS
 
 
 @pytest.mark.soak
 def test_formulas_take_no_long():
-    for bomb in ("$x$ " * 5_000, "$" * 20_000, "\\(" * 10_000, "\\[\n" * 6_600, "$$\n" * 6_600, "$" + r"\$" * 9_000):
+    for bomb in (
+        "$x$ " * 5_000,
+        "$" * 20_000,
+        "\\(" * 10_000,
+        "\\[\n" * 6_600,
+        "$$\n" * 6_600,
+        "$" + r"\$" * 9_000,
+    ):
         assert work_seconds(lambda bomb=bomb: answer_html(bomb)) < 1
     assert work_seconds(lambda: answer_html(("$" + "x " * 490 + "x$ ") * 20)) < 2
 

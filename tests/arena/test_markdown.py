@@ -18,7 +18,13 @@ def test_there_are_many_payloads():
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_payloads(payload):
-    for text in (payload, f"Yes.\n\n{payload}\n\nNo.", f"- {payload}", f"> {payload}", f"|a|\n|-|\n|{payload}|"):
+    for text in (
+        payload,
+        f"Yes.\n\n{payload}\n\nNo.",
+        f"- {payload}",
+        f"> {payload}",
+        f"|a|\n|-|\n|{payload}|",
+    ):
         for rendered in (answer_html(text), plain_html(text), instruction_html(text)):
             assert read(rendered).wrong == []
 
@@ -52,8 +58,13 @@ def test_mutations_of_payloads(text):
 
 
 def _unseen(text: str) -> list[str]:
-    controls, directions = "\0-\x08\x0b-\x1f\x7f-\x9f", "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-    return re.findall(f"[{controls}{directions}\u200b\u2060\ufeff\ud800-\udfff\U000e0000-\U000e007f]", text)
+    controls, directions = (
+        "\0-\x08\x0b-\x1f\x7f-\x9f",
+        "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069",
+    )
+    return re.findall(
+        f"[{controls}{directions}\u200b\u2060\ufeff\ud800-\udfff\U000e0000-\U000e007f]", text
+    )
 
 
 _ODD = st.sampled_from(
@@ -63,7 +74,9 @@ _ODD = st.sampled_from(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.one_of(st.text(_ODD, max_size=40), st.text(st.one_of(_ODD, st.characters()), max_size=30)))
+@given(
+    st.one_of(st.text(_ODD, max_size=40), st.text(st.one_of(_ODD, st.characters()), max_size=30))
+)
 def test_visible_text_once_is_enough(text):
     once = visible_text(text)
     assert visible_text(once) == once
@@ -125,12 +138,17 @@ def test_what_an_answer_says_comes_through():
 
 
 def test_headings_cannot_outshout():
-    rendered = answer_html("\n\n".join(f"{'#' * level} t" for level in range(1, 7)) + "\n\nbig\n===\n")
+    rendered = answer_html(
+        "\n\n".join(f"{'#' * level} t" for level in range(1, 7)) + "\n\nbig\n===\n"
+    )
     assert re.findall(r"<(h\d)", rendered) == ["h4", "h5", "h6", "h6", "h6", "h6", "h4"]
 
 
 def test_pictures_become_their_text():
-    assert answer_html("see ![a *red* car](https://e.example/x.png)") == '<p dir="auto">see a *red* car</p>'
+    assert (
+        answer_html("see ![a *red* car](https://e.example/x.png)")
+        == '<p dir="auto">see a *red* car</p>'
+    )
     assert (
         answer_html("![](https://e.example/x.png)")
         == '<div class="plain" dir="auto">![](https://e.example/x.png)</div>'
@@ -144,7 +162,10 @@ def test_no_answer(text):
 
 
 def test_an_answer_that_would_vanish_is_shown_as_it_is():
-    assert answer_html("[a]: https://e.example") == '<div class="plain" dir="auto">[a]: https://e.example</div>'
+    assert (
+        answer_html("[a]: https://e.example")
+        == '<div class="plain" dir="auto">[a]: https://e.example</div>'
+    )
 
 
 def test_instructions_are_no_markdown():

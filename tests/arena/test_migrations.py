@@ -48,7 +48,9 @@ def engine(request, tmp_path) -> Iterator[Engine]:
 def opener() -> Iterator[subprocess.Popen]:
     """A fork server of processes that open a database and are killed."""
     line = [sys.executable, "-m", "tests.support.upgrading_process"]
-    with subprocess.Popen(line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout.readline() == "ready\n"
         yield server
         server.stdin.close()
@@ -61,7 +63,10 @@ def address(engine: Engine) -> str:
 def columns(engine: Engine) -> dict[str, tuple[str, ...]]:
     """Return the columns of each table."""
     seen = inspect(engine)
-    return {table: tuple(column["name"] for column in seen.get_columns(table)) for table in seen.get_table_names()}
+    return {
+        table: tuple(column["name"] for column in seen.get_columns(table))
+        for table in seen.get_table_names()
+    }
 
 
 def digest(engine: Engine, kept: dict[str, tuple[str, ...]]) -> str:
@@ -87,9 +92,15 @@ def schema(engine: Engine) -> dict[str, object]:
     return {
         table: (
             sorted((c["name"], str(c["type"]), c["nullable"]) for c in seen.get_columns(table)),
-            sorted((i["name"], tuple(i["column_names"]), bool(i["unique"])) for i in seen.get_indexes(table)),
+            sorted(
+                (i["name"], tuple(i["column_names"]), bool(i["unique"]))
+                for i in seen.get_indexes(table)
+            ),
             sorted(tuple(u["column_names"]) for u in seen.get_unique_constraints(table)),
-            sorted((tuple(f["constrained_columns"]), f["referred_table"]) for f in seen.get_foreign_keys(table)),
+            sorted(
+                (tuple(f["constrained_columns"]), f["referred_table"])
+                for f in seen.get_foreign_keys(table)
+            ),
             seen.get_pk_constraint(table)["constrained_columns"],
         )
         for table in seen.get_table_names()
@@ -114,10 +125,14 @@ def test_an_upgrade_killed_before_any_step_leaves_every_row(version, every, engi
         if ended == 0:
             break
         assert ended == -signal.SIGKILL, f"step {step}"
-        assert version_of(engine) == version and columns(engine) == kept, f"half an upgrade after step {step}"
+        assert version_of(engine) == version and columns(engine) == kept, (
+            f"half an upgrade after step {step}"
+        )
         engine.dispose()
     print(f"\nversion {version} on {engine.dialect.name}: {step // every} kills")
-    upgrades = [statements for at in range(version, SCHEMA_VERSION) for statements in UPGRADES[at].values()]
+    upgrades = [
+        statements for at in range(version, SCHEMA_VERSION) for statements in UPGRADES[at].values()
+    ]
     steps = sum(map(len, upgrades)) + len(METADATA.tables.keys() - kept)
     assert step + every > steps, "every statement of an upgrade and every new table is a step"
     assert version_of(engine) == SCHEMA_VERSION
@@ -127,7 +142,10 @@ def test_an_upgrade_killed_before_any_step_leaves_every_row(version, every, engi
     ("engine", "version"),
     [
         pytest.param(kind, version, marks=[] if version in kept else [pytest.mark.soak])
-        for kind, kept in (("sqlite", (1, 6, PAST[-1], SCHEMA_VERSION)), ("postgresql", (1, SCHEMA_VERSION)))
+        for kind, kept in (
+            ("sqlite", (1, 6, PAST[-1], SCHEMA_VERSION)),
+            ("postgresql", (1, SCHEMA_VERSION)),
+        )
         for version in (*PAST, SCHEMA_VERSION)
     ],
     indirect=["engine"],
@@ -151,7 +169,9 @@ def test_counts_of_left_choices_are_those_of_the_votes(engine):
     """Version 1 did not count them: the upgrade does."""
     load(fixture(1), engine)
     Database(address(engine)).close()
-    counted = text("SELECT winner, loser, sum(left_n) FROM wins GROUP BY winner, loser ORDER BY 1, 2")
+    counted = text(
+        "SELECT winner, loser, sum(left_n) FROM wins GROUP BY winner, loser ORDER BY 1, 2"
+    )
     recounted = text(
         "SELECT vote.winner, vote.loser, sum(CASE WHEN vote.choice = 'a' THEN 1 ELSE 0 END) FROM vote "
         "LEFT JOIN undo ON undo.battle_id = vote.battle_id WHERE vote.attempt = 2 OR undo.battle_id IS NULL "
@@ -159,7 +179,10 @@ def test_counts_of_left_choices_are_those_of_the_votes(engine):
     )
     with engine.connect() as connection:
         left = [tuple(row) for row in connection.execute(counted)]
-        assert left == [tuple(row) for row in connection.execute(recounted)] and sum(row[2] for row in left) > 0
+        assert (
+            left == [tuple(row) for row in connection.execute(recounted)]
+            and sum(row[2] for row in left) > 0
+        )
 
 
 # The copy that is made before.
@@ -186,7 +209,9 @@ def test_a_file_is_copied_before_it_is_upgraded(tmp_path):
     before = (tmp_path / "arena.db.schema-1").stat()
     assert os.name == "nt" or before.st_mode & 0o777 == 0o600, "nobody else may read it"
     Database(address(engine)).close()
-    assert (tmp_path / "arena.db.schema-1").stat() == before, "a database of this version is not copied"
+    assert (tmp_path / "arena.db.schema-1").stat() == before, (
+        "a database of this version is not copied"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arena.db", "arena.db.schema-1"]
 
 
@@ -200,7 +225,10 @@ def test_what_cannot_be_copied_is_not_upgraded(tmp_path):
     (tmp_path / "arena.db.schema-1.unfinished").rmdir()
     (tmp_path / "arena.db.schema-1.unfinished").write_bytes(b"half a copy, left by a kill")
     Database(address(engine)).close()
-    assert version_of(engine) == SCHEMA_VERSION and not (tmp_path / "arena.db.schema-1.unfinished").exists()
+    assert (
+        version_of(engine) == SCHEMA_VERSION
+        and not (tmp_path / "arena.db.schema-1.unfinished").exists()
+    )
     engine.dispose()
 
 

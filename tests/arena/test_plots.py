@@ -50,20 +50,28 @@ def hovers(drawing: Drawing) -> dict[str, set[str]]:
             if title is not None:
                 shown.setdefault(name, set()).add(title.text)
             else:
-                assert name not in SHAPES or parent.tag.endswith("}g"), ElementTree.tostring(element)
+                assert name not in SHAPES or parent.tag.endswith("}g"), ElementTree.tostring(
+                    element
+                )
     return shown
 
 
 def drawing_of(kind: str, name: str) -> Drawing:
     match kind:
         case "ratings":
-            return ratings_drawing("R", "", [RatingRow(name, 1012.4, 980.2, 1040.6), RatingRow("y", 9, None, None)], 24)
+            return ratings_drawing(
+                "R", "", [RatingRow(name, 1012.4, 980.2, 1040.6), RatingRow("y", 9, None, None)], 24
+            )
         case "shares":
-            return shares_drawing("S", "", [ShareRow(name, 0.6125, 0.5, 0.7, 1200)], {"chance": 0.5})
+            return shares_drawing(
+                "S", "", [ShareRow(name, 0.6125, 0.5, 0.7, 1200)], {"chance": 0.5}
+            )
         case "counts":
             return counts_drawing("C", "", [name, "2026-11-02"], [1200, 0])
         case "lines":
-            return lines_drawing("L", "", ["2026-11-01", "2026-11-02"], {name: [1000.4, None], "y": [None, 2.0]})
+            return lines_drawing(
+                "L", "", ["2026-11-01", "2026-11-02"], {name: [1000.4, None], "y": [None, 2.0]}
+            )
         case _:
             cells = [[GridCell("73%", 0.46, title=f"{name} beats y: 73.2%"), GridCell("")]]
             return grid_drawing("G", "", [name], [name, "y"], cells)
@@ -91,7 +99,11 @@ def test_hovering_over_a_mark_shows_its_numbers(kind, element, shown):
 def test_what_only_the_mouse_finds_covers_nothing_in_a_png():
     marks = (LineMark(10, 0, 10, 20, "warm", 2), BoxMark(0, 0, 20, 20, "accent", 0, "x: 1"))
     picture = Image.open(io.BytesIO(png(Drawing("D", "", 20, 20, marks), margin=0)))
-    assert picture.getpixel((20, 20)) == (181, 72, 47) and picture.getpixel((5, 20)) == (255, 255, 255)
+    assert picture.getpixel((20, 20)) == (181, 72, 47) and picture.getpixel((5, 20)) == (
+        255,
+        255,
+        255,
+    )
 
 
 def test_lines_of_small_numbers_show_decimals():
@@ -103,14 +115,22 @@ def test_a_pair_seen_in_one_order_only_counts_on_both_sides():
     met = battle_count_plot(["x", "y", "z"], np.array([[0, 10, 0], [0, 0, 1], [0, 2, 0.0]]))
     assert met.table.rows == [["x", "", "10", ""], ["y", "10", "", "3"], ["z", "", "3", ""]]
     assert hovers(met.drawing)["g"] >= {"x and y: 10 battles", "z and y: 3 battles"}
-    assert [cell.strength for cell in met.drawing.marks if cell.kind == "cell"] == [0.5, 0.5, 0.15, 0.15]
+    assert [cell.strength for cell in met.drawing.marks if cell.kind == "cell"] == [
+        0.5,
+        0.5,
+        0.15,
+        0.15,
+    ]
 
 
 def test_win_rates_name_who_wins():
     chances = win_rate_plot(["x", "y"], np.array([[np.nan, 0.754], [0.246, np.nan]]))
     assert chances.table.rows == [["x", "", "75%"], ["y", "25%", ""]]
     assert hovers(chances.drawing)["g"] == {"x beats y: 75.4%", "y beats x: 24.6%"}
-    assert {mark.tone for mark in chances.drawing.marks if mark.kind == "cell"} == {"accent", "warm"}
+    assert {mark.tone for mark in chances.drawing.marks if mark.kind == "cell"} == {
+        "accent",
+        "warm",
+    }
 
 
 @pytest.mark.parametrize(
@@ -141,7 +161,9 @@ def test_more_lines_than_colours_are_in_the_table_alone():
 
 def test_a_page_has_each_plot_with_its_table_or_says_why_there_is_none():
     ratings = interval_plot([RatingRow(HOSTILE, 1000, None, None)], "A caption.")
-    html = plots_page("A title", [ratings, Plot("Battles", "Nobody met."), interval_plot([], "A caption.")])
+    html = plots_page(
+        "A title", [ratings, Plot("Battles", "Nobody met."), interval_plot([], "A caption.")]
+    )
     assert html.count("<svg") == html.count("<table") == 1 and html.count("<h2>") == 3
     assert "Nobody met." in html and "No model has a rating." in html and "<script" not in html
     assert '<th scope="row">&lt;script&gt;' in html and "<td>1000</td><td></td>" in html

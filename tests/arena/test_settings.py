@@ -124,13 +124,19 @@ def test_every_variable_is_read(tmp_path):
         mm_vet_v2=tmp_path,
         models=tmp_path,
         local_models=3,
-        live=LiveSettings(battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4),
+        live=LiveSettings(
+            battle_budget=100_000, day_budget=500_000, total_budget=7_000_000, at_once=4
+        ),
         backup=BackupSettings("ada/votes", Secret("hf_1")),
         space=True,
         zero_gpu=True,
         trusted_hops=2,
         oauth=OAuthSettings(
-            "our-id", Secret("our-secret"), "https://hub.example", "openid profile email", "someone-space.hf.space"
+            "our-id",
+            Secret("our-secret"),
+            "https://hub.example",
+            "openid profile email",
+            "someone-space.hf.space",
         ),
         operators=frozenset({"anna", "ben-2"}),
         counts=CountSettings("campaign", ("spring", "autumn"), "counted"),
@@ -152,7 +158,10 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
         ({"OPERATORS": "anna"}, "elsewhere use the link that is printed at start"),
         ({"COUNTS": "campaign"}, "COUNTS=campaign and CAMPAIGNS go together"),
         ({"COUNTS": "counted"}, "nobody can be: name CAMPAIGNS, or set hf_oauth"),
-        ({"COUNTS": "logged-in", "CAMPAIGNS": "spring", **LOGIN}, "set COUNTS=counted to count both"),
+        (
+            {"COUNTS": "logged-in", "CAMPAIGNS": "spring", **LOGIN},
+            "set COUNTS=counted to count both",
+        ),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
         ({"OAUTH_CLIENT_ID": "id"}, "go together"),
         ({"OAUTH_CLIENT_SECRET": SECRET}, "go together"),
@@ -182,9 +191,15 @@ def test_whose_votes_count_follows_from_who_can_be_known(environ, rule, official
     assert (counted.rule, counted.official) == (rule, official)
 
 
-@pytest.mark.parametrize("address", ["http://hub.example", "https://user:pw@hub.example", "hub.example", "file:///etc"])
+@pytest.mark.parametrize(
+    "address", ["http://hub.example", "https://user:pw@hub.example", "hub.example", "file:///etc"]
+)
 def test_a_login_goes_to_https_only(address):
-    environ = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret", "OPENID_PROVIDER_URL": address}
+    environ = {
+        "OAUTH_CLIENT_ID": "id",
+        "OAUTH_CLIENT_SECRET": "secret",
+        "OPENID_PROVIDER_URL": address,
+    }
     with pytest.raises(SettingError, match="OPENID_PROVIDER_URL"):
         Settings.from_env(environ)
     assert Settings.from_env({**environ, "OPENID_PROVIDER_URL": "http://127.0.0.1:9"}).oauth
@@ -198,7 +213,9 @@ def test_a_space_listens_on_all_addresses_unless_told_otherwise():
 def test_on_a_space_its_proxy_is_believed_unless_told_otherwise():
     assert Settings.from_env({"SPACE_ID": "a/b"}).trusted_hops == 1
     for hops in (0, 2):
-        assert Settings.from_env({"SPACE_ID": "a/b", "TRUSTED_HOPS": str(hops)}).trusted_hops == hops
+        assert (
+            Settings.from_env({"SPACE_ID": "a/b", "TRUSTED_HOPS": str(hops)}).trusted_hops == hops
+        )
 
 
 def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_path):
@@ -224,7 +241,19 @@ def test_settings_are_frozen():
     [
         *(
             ("PORT", value)
-            for value in ("0", "65536", "-1", "+80", "80.0", "1e3", "http", "²", "٣", "80 80", "9" * 5000)
+            for value in (
+                "0",
+                "65536",
+                "-1",
+                "+80",
+                "80.0",
+                "1e3",
+                "http",
+                "²",
+                "٣",
+                "80 80",
+                "9" * 5000,
+            )
         ),
         *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
         *(("COUNTS", value) for value in ("nobody", "Everyone", "logged_in")),
@@ -235,15 +264,23 @@ def test_settings_are_frozen():
         ),
         *(("LOCAL_MODELS", value) for value in ("0", "101", "all")),
         *(("LIVE_AT_ONCE", value) for value in ("0", "10001", "-1")),
-        *((f"LIVE_{name}_BUDGET", value) for name in ("BATTLE", "DAY", "TOTAL") for value in ("$1", "-1", "free")),
+        *(
+            (f"LIVE_{name}_BUDGET", value)
+            for name in ("BATTLE", "DAY", "TOTAL")
+            for value in ("$1", "-1", "free")
+        ),
         ("MODELS", "/nowhere/models.toml"),
         ("MODELS", "/" + "x" * 5000),
         *(
-            ("MIRROR", value) for value in ("votes", "a/b/c", "https://hub.example/a/b", "a/b\nc", "ada/votes")
+            ("MIRROR", value)
+            for value in ("votes", "a/b/c", "https://hub.example/a/b", "a/b\nc", "ada/votes")
         ),  # no token
         *(("JUDGE_CONCURRENCY", value) for value in ("0", "257", "many")),
         *(("JUDGE_REQUESTS_PER_MINUTE", value) for value in ("0", "-1", "1.5")),
-        *(("JUDGE_JOB_BUDGET", value) for value in ("-1", "five", "$5", "1e3", "0.0000001", "nan", "1,50")),
+        *(
+            ("JUDGE_JOB_BUDGET", value)
+            for value in ("-1", "five", "$5", "1e3", "0.0000001", "nan", "1,50")
+        ),
         ("JUDGE_PRICES", "/no/such/file.csv"),
         ("MM_VET_PATH", "/no/such/folder"),
         *(("DEMO_BANK", value) for value in ("yes", "ON", "Auto", "off,on", "0")),
@@ -265,7 +302,13 @@ def test_settings_are_frozen():
         ),
         *(
             ("DATABASE_URL", value)
-            for value in ("arena.db", "mysql://u:p@host/db", "sqlite://", "postgres://host/db", "file:arena.db")
+            for value in (
+                "arena.db",
+                "mysql://u:p@host/db",
+                "sqlite://",
+                "postgres://host/db",
+                "file:arena.db",
+            )
         ),
         ("DATABASE_URL", "sqlite:///:memory:"),
         ("DATABASE_URL", "sqlite:///"),
@@ -282,14 +325,21 @@ def test_a_wrong_value_gives_one_clear_line_that_names_its_variable(name, value)
     assert 20 < len(line) < 300, "long enough to say what is expected, short enough to read"
 
 
-QUOTED = {"DATA_DIR": "/data", "HOST": "127.0.0.1", "OPENAI_API_KEY": SECRET, "OAUTH_CLIENT_SECRET": SECRET}
+QUOTED = {
+    "DATA_DIR": "/data",
+    "HOST": "127.0.0.1",
+    "OPENAI_API_KEY": SECRET,
+    "OAUTH_CLIENT_SECRET": SECRET,
+}
 
 
 @pytest.mark.parametrize(("name", "value"), QUOTED.items())
 @pytest.mark.parametrize("quote", ["'", '"'])
 def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
     """As Docker's --env-file hands it on: votes would lie in a folder of that name, on the container's own disk."""
-    with pytest.raises(SettingError, match=f"^{name} stands in quotes.*; write it without them") as caught:
+    with pytest.raises(
+        SettingError, match=f"^{name} stands in quotes.*; write it without them"
+    ) as caught:
         Settings.from_env({**LOGIN, name: f"{quote}{value}{quote}"})
     assert SECRET not in str(caught.value)
     with pytest.raises(SettingError, match="SOME_KEY stands in quotes"):
@@ -320,7 +370,9 @@ def test_the_line_never_holds_a_secret_of_the_database_url(url):
     assert "someone" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", [f"https://{SECRET}@h/v1", f"https://h/v1?key={SECRET}", f"ftp://h/{SECRET}", SECRET])
+@pytest.mark.parametrize(
+    "url", [f"https://{SECRET}@h/v1", f"https://h/v1?key={SECRET}", f"ftp://h/{SECRET}", SECRET]
+)
 def test_the_line_never_holds_a_secret_of_the_judges_address(url):
     with pytest.raises(SettingError) as caught:
         Settings.from_env({"JUDGE_URL": url})
@@ -336,7 +388,9 @@ def test_a_key_is_never_shown():
         pickle.dumps(settings)
 
 
-@pytest.mark.parametrize("name", ["plain", "with space", "50%", "a%20b", "a#b", "what?", "ä, 日本", "a&b=c", "it's"])
+@pytest.mark.parametrize(
+    "name", ["plain", "with space", "50%", "a%20b", "a#b", "what?", "ä, 日本", "a&b=c", "it's"]
+)
 def test_the_database_lies_in_the_data_folder_whatever_its_name(tmp_path, name):
     settings = Settings.from_env({"DATA_DIR": str(tmp_path / name)})
     Database(settings.database_url).close()

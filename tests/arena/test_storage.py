@@ -10,7 +10,14 @@ import pytest
 import app
 from arena.database import Database, DatabaseError, back_up
 from arena.settings import BackupSettings, Settings
-from arena.storage import StorageError, file_of, is_lost_at_restart, mount_of, refuse_network, storage_line
+from arena.storage import (
+    StorageError,
+    file_of,
+    is_lost_at_restart,
+    mount_of,
+    refuse_network,
+    storage_line,
+)
 from arena.types import Secret
 from tests.support.disks import small_disk
 
@@ -47,9 +54,15 @@ def at(folder: str, **changes) -> Settings:
         (at("/data/votes"), "SQLite on a lasting disk, /data/votes/arena.db"),
         (at("/data/votes", space=True), "lasting disk"),
         (at("/data/votes", backup=COPY), "lasting disk, /data/votes/arena.db, copied to ada/votes"),
-        (at("/data/fast", backup=COPY), "wiped at a restart, /data/fast/arena.db, copied to ada/votes"),
+        (
+            at("/data/fast", backup=COPY),
+            "wiped at a restart, /data/fast/arena.db, copied to ada/votes",
+        ),
         (at("/home/user", space=True, backup=COPY), "wiped at a restart"),
-        (at("/home/user", space=True), "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR"),
+        (
+            at("/home/user", space=True),
+            "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR",
+        ),
         (at("/home/user"), "ALL VOTES ARE LOST when this container .* or put DATA_DIR on a volume"),
     ],
 )
@@ -66,12 +79,14 @@ def test_a_space_without_a_table_of_mounts_has_no_lasting_disk(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", "fuse fuse.sshfs fuse.hf-mount nfs nfs4 9p virtiofs cifs smb3 smbfs ceph fuse.glusterfs lustre".split()
+    "kind",
+    "fuse fuse.sshfs fuse.hf-mount nfs nfs4 9p virtiofs cifs smb3 smbfs ceph fuse.glusterfs lustre".split(),
 )
 def test_sqlite_refuses_a_network_file_system(kind, mounts):
     mounts.write_text(f"{TABLE}share /srv {kind} rw 0 0\n")
     with pytest.raises(
-        StorageError, match=rf"/srv/votes/arena.db lies on /srv, .*\({kind}\).*Set DATA_DIR .* local"
+        StorageError,
+        match=rf"/srv/votes/arena.db lies on /srv, .*\({kind}\).*Set DATA_DIR .* local",
     ) as no:
         storage_line(at("/srv/votes"), mounts)
     assert "\n" not in str(no.value)
@@ -114,12 +129,19 @@ def test_a_space_reaches_no_postgresql_at_other_ports(port):
     assert storage_line(settings(DATABASE_URL=url)).startswith("PostgreSQL at")
 
 
-@pytest.mark.parametrize("where", ["db.example.org:443/arena", "db.example.org:8080/arena", "/arena?host=db&port=443"])
+@pytest.mark.parametrize(
+    "where", ["db.example.org:443/arena", "db.example.org:8080/arena", "/arena?host=db&port=443"]
+)
 def test_a_space_reaches_postgresql_at_the_ports_that_are_open(where):
     told = storage_line(
-        replace(settings(DATABASE_URL=f"postgresql://ada:hunter2@{where}", SPACE_ID="ada/a"), backup=COPY)
+        replace(
+            settings(DATABASE_URL=f"postgresql://ada:hunter2@{where}", SPACE_ID="ada/a"),
+            backup=COPY,
+        )
     )
-    assert told.startswith("PostgreSQL at") and told.endswith("copied to ada/votes within a minute or so")
+    assert told.startswith("PostgreSQL at") and told.endswith(
+        "copied to ada/votes within a minute or so"
+    )
     assert "hunter2" not in told and "ada:" not in told
 
 
@@ -141,7 +163,9 @@ def test_every_program_refuses_to_open_the_file(tmp_path):
 def test_a_start_on_a_full_disk_says_so(tmp_path):
     with small_disk(tmp_path / "disk", "300k") as disk:
         (disk / "fill").write_bytes(bytes(300_000))
-        with pytest.raises(DatabaseError, match="its disk is full; free some megabytes and start again"):
+        with pytest.raises(
+            DatabaseError, match="its disk is full; free some megabytes and start again"
+        ):
             Database(f"sqlite:///{disk / 'arena.db'}")
 
 
@@ -156,7 +180,9 @@ def test_a_copy_put_back_beside_the_log_of_another_file_is_refused_until_the_log
     storage_line(settings)  # its own log, as a kill leaves it
     copy = (tmp_path / "copy.db").read_bytes()
     file.write_bytes(copy)
-    with pytest.raises(StorageError, match="arena.db-wal belongs to another file .*; move arena.db-wal and "):
+    with pytest.raises(
+        StorageError, match="arena.db-wal belongs to another file .*; move arena.db-wal and "
+    ):
         storage_line(settings)
     assert file.read_bytes() == copy
     (tmp_path / "arena.db-wal").unlink()

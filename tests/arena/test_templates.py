@@ -10,7 +10,10 @@ from tests.support.servers import ROOT
 
 
 def test_text_of_strangers_is_escaped():
-    assert macros("parts.html").problem("<b>'\"&") == '<span class="problem">&lt;b&gt;&#39;&#34;&amp;</span>'
+    assert (
+        macros("parts.html").problem("<b>'\"&")
+        == '<span class="problem">&lt;b&gt;&#39;&#34;&amp;</span>'
+    )
 
 
 def test_a_value_that_is_missing_is_an_error_and_no_blank():
@@ -28,12 +31,18 @@ def test_a_compiled_template_is_kept_for_the_next_start(tmp_path):
 
 def test_where_nobody_may_write_templates_are_compiled_each_time(tmp_path):
     nowhere = ENVIRONMENT.overlay(bytecode_cache=CompiledTemplates(str(tmp_path / "nowhere")))
-    assert nowhere.get_template("parts.html").module.problem("x") == macros("parts.html").problem("x")
+    assert nowhere.get_template("parts.html").module.problem("x") == macros("parts.html").problem(
+        "x"
+    )
 
 
 def test_a_group_says_what_it_groups():
     groups = re.compile(r"<[^>]*\brole=\"group\"[^>]*>")
-    found = {tag for path in ROOT.glob("*/web/templates/*.html") for tag in groups.findall(path.read_text("utf-8"))}
+    found = {
+        tag
+        for path in ROOT.glob("*/web/templates/*.html")
+        for tag in groups.findall(path.read_text("utf-8"))
+    }
     assert found and [tag for tag in found if "aria-label" not in tag] == []
 
 

@@ -23,10 +23,14 @@ SAMPLE = own_sample()
 ANSWERS: dict[str, str] = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
 GRADES = {id: {"model": ["j"], "content": ["0.5"], "score": [0.5]} for id in ANSWERS}
 ROWS = [row(number) for number in range(1, 7)]
-MARKED = [{"index": str(n), "question": "what?", "answer": "['a', 'b']", "prediction": "a"} for n in range(6)]
+MARKED = [
+    {"index": str(n), "question": "what?", "answer": "['a', 'b']", "prediction": "a"}
+    for n in range(6)
+]
 LOGS = {
     "logs": [
-        {"doc_id": n, "doc": {"question_id": id}, "resps": [[text]]} for n, (id, text) in enumerate(ANSWERS.items())
+        {"doc_id": n, "doc": {"question_id": id}, "resps": [[text]]}
+        for n, (id, text) in enumerate(ANSWERS.items())
     ]
 }
 VISIT = [{"item": f"{n:016x}", "prediction": "yes"} for n in range(6)]
@@ -67,7 +71,11 @@ LAYOUTS: dict[str, tuple[str, object, Callable[[Path], None]]] = {
     "answers": (".json", ANSWERS, mm_vet),
     "grades": (".json", GRADES, mm_vet),
     "lmms logs": (".json", LOGS, mm_vet),
-    "answers in lines": (".jsonl", [{"id": id, "prediction": said} for id, said in ANSWERS.items()], mm_vet),
+    "answers in lines": (
+        ".jsonl",
+        [{"id": id, "prediction": said} for id, said in ANSWERS.items()],
+        mm_vet,
+    ),
     "options": (".tsv", ROWS, holding),
     "options in lines": (".jsonl", ROWS, holding),
     "references": (".tsv", MARKED, holding),
@@ -76,7 +84,21 @@ LAYOUTS: dict[str, tuple[str, object, Callable[[Path], None]]] = {
 }
 
 
-WILD = (b'"', b",", b"\t", b"\n", b"{", b"]", b"\0", b"\xff", b"null", b"1e999", b"\xef\xbb\xbf", b"\\ud800", b"-1")
+WILD = (
+    b'"',
+    b",",
+    b"\t",
+    b"\n",
+    b"{",
+    b"]",
+    b"\0",
+    b"\xff",
+    b"null",
+    b"1e999",
+    b"\xef\xbb\xbf",
+    b"\\ud800",
+    b"-1",
+)
 
 
 def mutated(whole: bytes, dice: random.Random) -> bytes:
@@ -99,7 +121,11 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, layout):
     suffix, rows, read = LAYOUTS[layout]
-    whole = text(rows, suffix, tmp_path) if isinstance(rows, list) else json.dumps(rows, indent=1).encode()
+    whole = (
+        text(rows, suffix, tmp_path)
+        if isinstance(rows, list)
+        else json.dumps(rows, indent=1).encode()
+    )
     dice, ends = random.Random(layout), Counter[str]()
     files = 12 if suffix == ".parquet" else 40  # each Parquet file takes a process
     for number in range(files):

@@ -32,7 +32,15 @@ from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
 from scoring.marking.work import Marking
-from scoring.multiple_choice.metrics import ChoiceTables, Compared, Node, SplitScores, letter_counts, share, success
+from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
+    Node,
+    SplitScores,
+    letter_counts,
+    share,
+    success,
+)
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
@@ -74,14 +82,22 @@ class Riddles(FileBenchmark[RiddleReport]):
         return "riddle" in first.values
 
     def read(self, rows: Iterable[Record], questions: object) -> ReadFile[Row]:
-        cells = ((str(row.row), *(str(row.values[name]) for name in ("riddle", "truth", "said"))) for row in rows)
-        return ReadFile(tuple(Row(Question(id, text, truth, ()), said, ()) for id, text, truth, said in cells), ())
+        cells = (
+            (str(row.row), *(str(row.values[name]) for name in ("riddle", "truth", "said")))
+            for row in rows
+        )
+        return ReadFile(
+            tuple(Row(Question(id, text, truth, ()), said, ()) for id, text, truth, said in cells),
+            (),
+        )
 
     def lines(self, file: ReadFile[Row]) -> tuple[str, ...]:
         return (f"{len(file.rows)} riddles",)
 
     def look(self, row: Row) -> AnswerLook:
-        return AnswerLook(row.question.id, row.question.text, row.prediction or "", row.question.truth)
+        return AnswerLook(
+            row.question.id, row.question.text, row.prediction or "", row.question.truth
+        )
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> RiddleReport:
         return RiddleReport(**head, rows=opened.file.rows)
@@ -91,19 +107,31 @@ class Riddles(FileBenchmark[RiddleReport]):
 
     def tasks(self, report: RiddleReport, spec: JudgeSpec) -> Sequence[Task]:
         def grading(row: Row) -> Grading:
-            reply = yield Ask((Message("user", f"Riddle: {row.question.text} Said: {row.prediction}"),))
+            reply = yield Ask(
+                (Message("user", f"Riddle: {row.question.text} Said: {row.prediction}"),)
+            )
             score = float(reply.texts[0]) if reply.texts[0] else None
             return Grade(row.question.id, 0, score, "", (), reply.texts, reply.model)
 
         return [
-            Task(0, lambda row=row: grading(row), lambda why, row=row: Grade(row.question.id, 0, None, why))
+            Task(
+                0,
+                lambda row=row: grading(row),
+                lambda why, row=row: Grade(row.question.id, 0, None, why),
+            )
             for row in report.rows
             if not row.grades
         ]
 
     def graded(self, report: RiddleReport, outcomes: Sequence[Grade]) -> RiddleReport:
-        rows = tuple(replace(row, grades=(grade,)) for row, grade in zip(report.rows, outcomes, strict=True))
-        return replace(report, judge=report.judge and report.judge.answered(one.model for one in outcomes), rows=rows)
+        rows = tuple(
+            replace(row, grades=(grade,)) for row, grade in zip(report.rows, outcomes, strict=True)
+        )
+        return replace(
+            report,
+            judge=report.judge and report.judge.answered(one.model for one in outcomes),
+            rows=rows,
+        )
 
     def ungraded(self, report: RiddleReport) -> str:
         return "Nothing was graded: no judge was asked" if report.left else ""
@@ -131,7 +159,10 @@ def tabulate(rows, protocol, missing, file):
     def node(name, level, chosen, below=()):
         return Node(share(name, [row.right for row in chosen]), level, tuple(below))
 
-    pets = [node(name, "L-2", [row for row in rows if row.question.category == name]) for name in ("pets", "wild")]
+    pets = [
+        node(name, "L-2", [row for row in rows if row.question.category == name])
+        for name in ("pets", "wild")
+    ]
     tree = node("Overall", "overall", rows, pets)
     counts = success(row.decision for row in rows), letter_counts(rows)
     return ChoiceTables(protocol, (SplitScores("dev", tree),), (), *counts, 0, (), False)
@@ -155,20 +186,30 @@ def registered(monkeypatch):
 
 @pytest.fixture
 def judge() -> Iterator[OpenAIServer]:
-    with OpenAIServer(lambda body, sample: "A" if "Options" in str(body) or "option" in str(body) else "0.5") as server:
+    with OpenAIServer(
+        lambda body, sample: "A" if "Options" in str(body) or "option" in str(body) else "0.5"
+    ) as server:
         yield server
 
 
 @pytest.fixture
 def riddles(tmp_path) -> Path:
-    rows = [{"riddle": f"Number {number}?", "truth": "a dog", "said": f"cat {number}"} for number in range(3)]
+    rows = [
+        {"riddle": f"Number {number}?", "truth": "a dog", "said": f"cat {number}"}
+        for number in range(3)
+    ]
     return table_file(tmp_path / "riddles.tsv", rows, list(rows[0]))
 
 
 @pytest.fixture
 def animals(tmp_path) -> Path:
-    rows = [row(number, "B" if number < 3 else "A", category="pets" if number % 2 else "wild") for number in range(4)]
-    return table_file(tmp_path / "animals.tsv", [*rows, row(4, "Cat or dog, hard to say", category="pets")])
+    rows = [
+        row(number, "B" if number < 3 else "A", category="pets" if number % 2 else "wild")
+        for number in range(4)
+    ]
+    return table_file(
+        tmp_path / "animals.tsv", [*rows, row(4, "Cat or dog, hard to say", category="pets")]
+    )
 
 
 async def _here() -> bool:
@@ -231,7 +272,9 @@ class Person:
         fields += (tab.model, tab.key, tab.try_out, *tab.parts.values())
         sent = {field: field.value for field in fields} | {tab.token: self.brings(file)}
         form = self.in_thread(tab.on_arrived, sent, self.request)
-        shown = {field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())}
+        shown = {
+            field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())
+        }
         return form, {**sent, **shown, tab.prices: form.get(tab.prices, "")}
 
     def checks(self, file: Path, benchmark: str) -> str:
@@ -247,8 +290,12 @@ class Person:
         """Open a report and fetch its downloads; return what the report shows."""
         shown = self.reports.on_open(link, self.request)
         view = self.reports._plain
-        assert shown[view.body]["visible"] and not shown[self.reports._views["mm-vet"].body]["visible"]
-        for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(self.bench.jobs.report(link)):
+        assert (
+            shown[view.body]["visible"] and not shown[self.reports._views["mm-vet"].body]["visible"]
+        )
+        for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(
+            self.bench.jobs.report(link)
+        ):
             assert name in shown[self.reports.foot]
             assert self.web.get(f"/reports/{link}/{name}").status_code == 200
         return f"{shown[self.reports.head]} {''.join(shown[part] for part in view.shown)}"
@@ -263,8 +310,12 @@ def person(tmp_path, judge) -> Iterator[Person]:
 
 def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
     link = person.checks(riddles, "riddles")
-    assert "3 riddles" in person.seen and "Number 0?" in person.seen and "under $0.01" in person.seen
-    assert person.bench.jobs.find(link).state == "waiting", "one press starts what costs what was told"
+    assert (
+        "3 riddles" in person.seen and "Number 0?" in person.seen and "under $0.01" in person.seen
+    )
+    assert person.bench.jobs.find(link).state == "waiting", (
+        "one press starts what costs what was told"
+    )
     with running(person.bench):
         assert ended(person.bench, link).state == "done"
     report = person.bench.jobs.report(link)
@@ -274,7 +325,8 @@ def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
 
 
 @pytest.mark.parametrize(
-    ("told", "state"), [("5 runs@90000000", "waiting"), ("5 runs@1", "quoted"), ("5 runs", "quoted")]
+    ("told", "state"),
+    [("5 runs@90000000", "waiting"), ("5 runs@1", "quoted"), ("5 runs", "quoted")],
 )
 def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, state):
     form, sent = person.reads(SAMPLE_PREDICTIONS)
@@ -290,7 +342,9 @@ def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals
     assert "reaches 75.0 on Animals dev (accuracy" in shown and "pets" in shown and "wild" in shown
     assert "read as A. " in person.reports.on_open(link, person.request)[person.reports.wrong]
     assert person.service.left(person.bench.jobs.find(link)) == 1
-    rest = person.service.quote(cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None)
+    rest = person.service.quote(
+        cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None
+    )
     person.service.start(cookie_hash(SENT), rest.link, None)
     with running(person.bench):
         assert ended(person.bench, rest.link).state == "done"
@@ -307,4 +361,6 @@ def test_the_command_line_scores_toys(name, headline, judge, tmp_path, request):
     assert found and found.benchmark.key == name
     report = found.report(next(iter(BENCHMARKS[name].protocols.values())))
     assert set(command.files()) == set(BENCHMARKS[name].files(report))
-    assert command("score", file, "--protocol", "none").err.startswith(f"{'none'!r} is none of the protocols here")
+    assert command("score", file, "--protocol", "none").err.startswith(
+        f"{'none'!r} is none of the protocols here"
+    )

@@ -32,12 +32,29 @@ STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "
 
 def row(name: str, given: list[float | None], prediction: str | None = "said", **more) -> Row:
     question = Question(name, "What?", "that", ("rec",))
-    return Row(question, prediction, tuple(Grade(name, run, score) for run, score in enumerate(given)), **more)
+    return Row(
+        question,
+        prediction,
+        tuple(Grade(name, run, score) for run, score in enumerate(given)),
+        **more,
+    )
 
 
 def report(rows: list[Row], runs: int = 1, **more) -> Report:
     questions = QuestionSet("mm-vet", "MM-Vet", "d", True, tuple(row.question for row in rows))
-    return Report("mm-vet", questions, "hardened", STAMP, runs, False, "t", "f.json", "2026-11-21", tuple(rows), **more)
+    return Report(
+        "mm-vet",
+        questions,
+        "hardened",
+        STAMP,
+        runs,
+        False,
+        "t",
+        "f.json",
+        "2026-11-21",
+        tuple(rows),
+        **more,
+    )
 
 
 def cells(text: list[list[float | None]]) -> np.ndarray:
@@ -47,7 +64,13 @@ def cells(text: list[list[float | None]]) -> np.ndarray:
 # Arithmetic.
 def test_a_mean_is_over_questions_then_over_runs():
     found = line("all", cells([[0.5, 1.0], [0.0, 1.0]]))
-    assert (found.n, found.unscored, found.mean, found.worst, found.best) == (2, 0, 62.5, 62.5, 62.5)
+    assert (found.n, found.unscored, found.mean, found.worst, found.best) == (
+        2,
+        0,
+        62.5,
+        62.5,
+        62.5,
+    )
 
 
 def test_unscored_grades_stay_out_of_the_mean_and_are_counted_beside_it():
@@ -61,11 +84,23 @@ def test_unscored_grades_stay_out_of_the_mean_and_are_counted_beside_it():
 
 def test_nothing_scored_has_no_mean():
     found = line("all", cells([[None, None]]))
-    assert (found.mean, found.low, found.high, found.worst, found.best) == (None, None, None, 0.0, 100.0)
+    assert (found.mean, found.low, found.high, found.worst, found.best) == (
+        None,
+        None,
+        None,
+        0.0,
+        100.0,
+    )
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=3, max_size=3), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=3, max_size=3),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_bounds_hold_around_every_mean(values):
     found = line("all", cells(values))
     assert 0 <= found.worst <= found.best <= 100 + 1e-9
@@ -188,7 +223,9 @@ def test_a_report_of_whole_numbers_comes_back():
 )
 def test_what_is_no_report_is_refused(change):
     with pytest.raises(ReportError):
-        read_record(Report, json.dumps({**json.loads(record_json(report([row("a", [1.0])]))), **change}))
+        read_record(
+            Report, json.dumps({**json.loads(record_json(report([row("a", [1.0])]))), **change})
+        )
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"benchmark": "mm-vet"}'])
@@ -204,7 +241,21 @@ def spreadsheet(whole: Report) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize(
     "cell",
-    ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1+1", "\n=1", "＝1+1", "\ufeff=1", "\0=1", "-5<OR>5", "= 1"],
+    [
+        "=1+1",
+        "+1",
+        "-1+1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1+1",
+        "\n=1",
+        "＝1+1",
+        "\ufeff=1",
+        "\0=1",
+        "-5<OR>5",
+        "= 1",
+    ],
 )
 def test_no_cell_can_become_a_formula(cell):
     grade = Grade(cell, 0, None, cell, (cell,), (cell, cell))
@@ -216,7 +267,12 @@ def test_no_cell_can_become_a_formula(cell):
 
 def test_the_spreadsheet_shows_every_run_and_keeps_honest_text():
     rows = [
-        row("v1_0", [0.5, None], prediction='a "quoted", text\nof two lines | 1.0', flags=("forged row",)),
+        row(
+            "v1_0",
+            [0.5, None],
+            prediction='a "quoted", text\nof two lines | 1.0',
+            flags=("forged row",),
+        ),
         row("v1_1", [], prediction=None),
     ]
     first, second = spreadsheet(report(rows, 2))
@@ -230,7 +286,9 @@ def test_the_spreadsheet_shows_every_run_and_keeps_honest_text():
 
 def test_a_cell_longer_than_excel_holds_is_cut_with_a_mark():
     (found,) = spreadsheet(report([row("a", [1.0], prediction="x" * 40_000)]))
-    assert len(found["prediction"]) == CELL_LIMIT and found["prediction"].endswith("[cut: the JSONL has it whole]")
+    assert len(found["prediction"]) == CELL_LIMIT and found["prediction"].endswith(
+        "[cut: the JSONL has it whole]"
+    )
 
 
 def test_half_a_surrogate_does_not_stop_the_spreadsheet():

@@ -16,12 +16,16 @@ SHAPES = {"layers.0.q_proj": (24, 16), "layers.0.up_proj": (24, 40), "layers.1.q
 """(in, out) of each module."""
 
 
-def random_factors(seed: int, rank: int = 4, shapes: Mapping[str, tuple[int, int]] = SHAPES, start: int = 0) -> Factors:
+def random_factors(
+    seed: int, rank: int = 4, shapes: Mapping[str, tuple[int, int]] = SHAPES, start: int = 0
+) -> Factors:
     """Random factors; those of one `start` have nearly the same A, as from one seed."""
     first, draw = np.random.default_rng(start), np.random.default_rng((start, seed))
     return {
         name: (
-            (first.normal(size=(rank, width)) + 0.1 * draw.normal(size=(rank, width))).astype(np.float32),
+            (first.normal(size=(rank, width)) + 0.1 * draw.normal(size=(rank, width))).astype(
+                np.float32
+            ),
             draw.normal(size=(height, rank)).astype(np.float32),
         )
         for name, (width, height) in shapes.items()
@@ -30,7 +34,13 @@ def random_factors(seed: int, rank: int = 4, shapes: Mapping[str, tuple[int, int
 
 def write_adapter(folder: Path, factors: Factors, **config: object) -> None:
     rank = next(iter(factors.values()))[0].shape[0]
-    settings = {"peft_type": "LORA", "base_model_name_or_path": BASE, "r": rank, "lora_alpha": 8, **config}
+    settings = {
+        "peft_type": "LORA",
+        "base_model_name_or_path": BASE,
+        "r": rank,
+        "lora_alpha": 8,
+        **config,
+    }
     folder.mkdir(parents=True)
     (folder / "adapter_config.json").write_text(json.dumps(settings))
     tensors = {}

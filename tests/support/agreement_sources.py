@@ -18,7 +18,10 @@ MODELS = ("otter", "puffin", "quail")
 def votes_on(item: int, one: str, other: str, ones: int, others: int) -> list[Planted]:
     """Return votes of so many voters for either model, on alternating sides."""
     chosen = [(one, other)] * ones + [(other, one)] * others
-    return [Planted(item, *pair, left=bool(place % 2), voter=place) for place, pair in enumerate(chosen, 1)]
+    return [
+        Planted(item, *pair, left=bool(place % 2), voter=place)
+        for place, pair in enumerate(chosen, 1)
+    ]
 
 
 def plant_source(database: Database) -> None:

@@ -55,7 +55,9 @@ def tuple_arena(seed: int, models: int, number: int, each: int = 5, spread: floa
     return Arena(theta * POINTS + 1000, Votes(a, b, lost, models, items=items))
 
 
-def voter_arena(seed: int, models: int, number: int, voters: int, stubborn: float, each: int = 1) -> Arena:
+def voter_arena(
+    seed: int, models: int, number: int, voters: int, stubborn: float, each: int = 1
+) -> Arena:
     """Votes of people who, so often as they are stubborn, decide by their own fixed threshold instead of a fresh one.
 
     A threshold is even over 0 to 1, so every vote alone has Bradley-Terry's chance; a voter's votes hang together. With
@@ -86,7 +88,9 @@ def even_votes(seed: int, models: int, number: int, ties: float = 0.0) -> Votes:
     outcome: Codes = (coin.random(number) > 1 / (1 + np.exp(theta[b] - theta[a]))).astype(np.int8)
     tied = coin.random(number) < ties
     outcome[tied] = coin.integers(2, 4, tied.sum())
-    return Votes(a.astype(np.int32), b.astype(np.int32), outcome, models, coin.integers(0, 50, number), a % 7)
+    return Votes(
+        a.astype(np.int32), b.astype(np.int32), outcome, models, coin.integers(0, 50, number), a % 7
+    )
 
 
 def votes_of_wins(wins: Floats) -> Votes:

@@ -18,8 +18,14 @@ def fingerprint(server: AppServer) -> dict[str, tuple[int, str]]:
         tables = database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('clock', 'board_model')"
         ).fetchall()
-        rows = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for (name,) in tables}
-    return {name: (len(found), hashlib.sha256(repr(found).encode()).hexdigest()) for name, found in rows.items()}
+        rows = {
+            name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            for (name,) in tables
+        }
+    return {
+        name: (len(found), hashlib.sha256(repr(found).encode()).hexdigest())
+        for name, found in rows.items()
+    }
 
 
 def assert_tells_nothing(text: str) -> None:

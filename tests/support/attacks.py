@@ -235,7 +235,9 @@ OBFUSCATIONS: Mapping[str, Callable[[str], str]] = {
     "leet": lambda text: text.translate(str.maketrans("aeiost", "43105+".replace("+", "7"))),
     "zero width": lambda text: "\u200b".join(text),
     "soft hyphens": lambda text: "\u00ad".join(text),
-    "full width": lambda text: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text),
+    "full width": lambda text: "".join(
+        chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text
+    ),
     "cyrillic": lambda text: text.translate(str.maketrans("aceopxy", "асеорху")),
     "small capitals": lambda text: "".join(_SMALL.get(char, char) for char in text.lower()),
     "bold letters": lambda text: "".join(

@@ -46,7 +46,9 @@ class FolderHub:
     def read(self, path: str) -> bytes:
         return self.files[path]
 
-    def commit(self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = "") -> None:
+    def commit(
+        self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = ""
+    ) -> None:
         if self._fault():
             raise HubError("the Hub answered 503")
         refuse_another(writer, self.files)

@@ -31,7 +31,9 @@ def check_drafts(number: int) -> list[ItemDraft]:
         ItemDraft(
             instruction=f"Check {one}: what is here?",
             family="Checks",
-            images=(ImageDraft(f"check-{one}", f"c{one}.png", sha256=f"{one + 500:064x}", suffix="png"),),
+            images=(
+                ImageDraft(f"check-{one}", f"c{one}.png", sha256=f"{one + 500:064x}", suffix="png"),
+            ),
             answers={RIGHT: f"what is here, {one}", UNRELATED: f"something else, {one}"},
         )
         for one in range(number)
@@ -49,7 +51,12 @@ class Battles:
 
     def campaign(self, **changes) -> Campaign:
         """A campaign on the source "test" without checks."""
-        values = {"name": "pilot", "source": "test", "stop": {"votes": 10_000}, "checks": {"items": "none"}}
+        values = {
+            "name": "pilot",
+            "source": "test",
+            "stop": {"votes": 10_000},
+            "checks": {"items": "none"},
+        }
         values |= {"seat": {"votes": 20, "minutes": 20, "pay": 1}, **changes}
         return self.campaigns.create("battles", read_spec(BattleSpec, values))
 
@@ -76,10 +83,16 @@ class Battles:
         names = {place: model.name for place, model in enumerate(self.items.models(), 1)}
         order = [*models, RIGHT, UNRELATED]
         item = self.items.bank().items[battle.item]
-        rank = {one.answer: order.index(names[one.model]) for one in item.contestants if names[one.model] in order}
+        rank = {
+            one.answer: order.index(names[one.model])
+            for one in item.contestants
+            if names[one.model] in order
+        }
         return "a" if rank[battle.answer_a] < rank[battle.answer_b] else "b"
 
-    def do(self, seat: Seat, choose: Callable[[Battle], str] = lambda battle: "a", most: int = 10_000) -> int:
+    def do(
+        self, seat: Seat, choose: Callable[[Battle], str] = lambda battle: "a", most: int = 10_000
+    ) -> int:
         """Decide what a seat is given, at most so many; return how many these were."""
         for number in range(most):
             battle = self.next(seat)
@@ -91,7 +104,9 @@ class Battles:
 
 def votes_by_tuple(database: Database, campaign: Campaign) -> dict[tuple[int, int, int], list[int]]:
     """The voters of each (item, lower model, higher model) of a campaign."""
-    battles = select(BATTLE.c.id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.voter_id)
+    battles = select(
+        BATTLE.c.id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.voter_id
+    )
     with database.read() as connection:
         chosen = set(connection.scalars(BANK.counted_votes(VOTE.c.battle_id)))
         rows = connection.execute(battles.where(BATTLE.c.draw != "check")).all()
@@ -107,12 +122,16 @@ def let_minutes_pass(database: Database, minutes: float) -> None:
     with database.write() as connection:
         for row in connection.execute(select(BATTLE.c.id, BATTLE.c.served_at)).all():
             earlier = row.served_at - timedelta(minutes=minutes)
-            connection.execute(update(BATTLE).where(BATTLE.c.id == row.id).values(served_at=earlier))
+            connection.execute(
+                update(BATTLE).where(BATTLE.c.id == row.id).values(served_at=earlier)
+            )
 
 
 def answered_at_once(database: Database, seat: Seat) -> None:
     """Make a seat's every answer a third of a second later than its battle, however slow the machine is."""
-    votes = select(VOTE.c.battle_id, VOTE.c.voted_at).join(BATTLE).where(BATTLE.c.seat_id == seat.id)
+    votes = (
+        select(VOTE.c.battle_id, VOTE.c.voted_at).join(BATTLE).where(BATTLE.c.seat_id == seat.id)
+    )
     with database.write() as connection:
         for battle, voted_at in connection.execute(votes).all():
             served = voted_at - timedelta(milliseconds=300)
@@ -124,7 +143,9 @@ def published_layout(votes: Votes, each: int = 5, items: int = 574) -> list[Fixe
     multiples of `each` goes to tuples with fewer."""
     found, place = [], 0
     for low, high in combinations(range(votes.models), 2):
-        number = int(((votes.a == low) & (votes.b == high) | (votes.a == high) & (votes.b == low)).sum())
+        number = int(
+            ((votes.a == low) & (votes.b == high) | (votes.a == high) & (votes.b == low)).sum()
+        )
         for begin in range(0, number, each):
             one = FixedTuple(item=f"{place % items}", model_a=f"m{low}", model_b=f"m{high}")
             found += [one] * min(each, number - begin)
@@ -139,7 +160,9 @@ def fill_layout(database: Database, layout: Sequence[FixedTuple], models: int) -
         number: ItemDraft(
             instruction=f"What is in picture {number}?",
             family="Counting",
-            images=(ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),),
+            images=(
+                ImageDraft(f"key-{number}", f"{number}.png", sha256=f"{number:064x}", suffix="png"),
+            ),
             answers={f"m{model}": f"m{model} says {number}" for model in range(models)},
         )
         for number in numbers

@@ -17,8 +17,19 @@ def spellings(name: str) -> tuple[set[bytes], set[str]]:
         exact.add(whole[(0, 2, 3)[shift] : len(whole) // 4 * 4 - 4])
     exact |= {part.translate(bytes.maketrans(b"+/", b"-_")) for part in exact}
     dumped = json.dumps(name)[1:-1]
-    written = {name, escape(name), escape(name, quote=False), quote(name), quote(name, safe=""), quote_plus(name)}
-    written |= {dumped, dumped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"), escape(dumped)}
+    written = {
+        name,
+        escape(name),
+        escape(name, quote=False),
+        quote(name),
+        quote(name, safe=""),
+        quote_plus(name),
+    }
+    written |= {
+        dumped,
+        dumped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        escape(dumped),
+    }
     written |= {str(templated(name)), str(templated(dumped))}
     return exact, {text.lower() for text in written}
 

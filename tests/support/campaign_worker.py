@@ -37,7 +37,9 @@ def client_of(pages: CampaignPages) -> TestClient:
 class Worker:
     """One person at a client; `html` is the page that is open, `status` the code that it came with."""
 
-    def __init__(self, client: TestClient, link: str, network: str = "8.8.8.8", language: str = "en") -> None:
+    def __init__(
+        self, client: TestClient, link: str, network: str = "8.8.8.8", language: str = "en"
+    ) -> None:
         self.client, self.link = client, link
         self.headers = {"x-forwarded-for": network, "accept-language": language}
         self.html, self.status, self.path = "", 0, ""
@@ -51,7 +53,9 @@ class Worker:
 
     @property
     def hidden(self) -> dict[str, str]:
-        return {html.unescape(name): html.unescape(value) for name, value in _INPUT.findall(self.html)}
+        return {
+            html.unescape(name): html.unescape(value) for name, value in _INPUT.findall(self.html)
+        }
 
     @property
     def seat(self) -> str:
@@ -67,7 +71,11 @@ class Worker:
         return self._took(self.client.post(path, content=body, headers=headers))
 
     def _took(self, answer) -> "Worker":
-        self.html, self.status, self.path = answer.text, answer.status_code, urlsplit(str(answer.url)).path
+        self.html, self.status, self.path = (
+            answer.text,
+            answer.status_code,
+            urlsplit(str(answer.url)).path,
+        )
         return self
 
     def enter(self) -> "Worker":

@@ -13,7 +13,19 @@ from tests.support.commands import Command
 GOLDEN = Path(__file__).parents[1] / "golden" / "circular"
 
 
-COLUMNS = ["index", "question", "A", "B", "C", "D", "answer", "category", "l2-category", "split", "prediction"]
+COLUMNS = [
+    "index",
+    "question",
+    "A",
+    "B",
+    "C",
+    "D",
+    "answer",
+    "category",
+    "l2-category",
+    "split",
+    "prediction",
+]
 
 
 class ChoiceCommand(Command):
@@ -25,7 +37,9 @@ class ChoiceCommand(Command):
         return path.read_text("utf-8-sig")
 
     def items(self) -> dict[int, dict]:
-        return {item["index"]: item for item in map(json.loads, self.text("-audit.jsonl").splitlines())}
+        return {
+            item["index"]: item for item in map(json.loads, self.text("-audit.jsonl").splitlines())
+        }
 
     def table(self, ending: str) -> list[dict[str, str]]:
         return list(csv.DictReader(self.text(ending).splitlines(keepends=True)))
@@ -41,18 +55,29 @@ def command(tmp_path):
 
 def tabulated(report):
     """Return the tables of a report of letters or marks."""
-    return vqa.tabulated(report) if isinstance(report, vqa.MarksReport) else choice_benchmark(report).tabulated(report)
+    return (
+        vqa.tabulated(report)
+        if isinstance(report, vqa.MarksReport)
+        else choice_benchmark(report).tabulated(report)
+    )
 
 
 def row(index=1, said="B", **cells):
     options = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
-    known = {"question": "What is it?", "answer": "B", "category": "image_topic", "l2-category": "coarse_perception"}
+    known = {
+        "question": "What is it?",
+        "answer": "B",
+        "category": "image_topic",
+        "l2-category": "coarse_perception",
+    }
     return {"index": str(index), **options, **known, "split": "dev", "prediction": said, **cells}
 
 
 def table_file(path: Path, rows: list[dict], columns: list[str] | None = None) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns or COLUMNS, delimiter="\t", quoting=csv.QUOTE_ALL, extrasaction="ignore")
+        writer = csv.DictWriter(
+            file, columns or COLUMNS, delimiter="\t", quoting=csv.QUOTE_ALL, extrasaction="ignore"
+        )
         writer.writeheader()
         writer.writerows(rows)
     return path

@@ -31,7 +31,11 @@ def decided(rows, protocol="strict"):
 
 
 def passes(base, letters, **more):
-    return [row(base + number * PASS, letter, **more) for number, letter in enumerate(letters) if letter is not None]
+    return [
+        row(base + number * PASS, letter, **more)
+        for number, letter in enumerate(letters)
+        if letter is not None
+    ]
 
 
 RIGHT = ["right"] * 4

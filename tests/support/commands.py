@@ -28,7 +28,9 @@ class Done(NamedTuple):
     err: str
 
 
-def run(half: str, *words: object, answer: str = "", environ: Mapping[str, str] | None = None) -> Done:
+def run(
+    half: str, *words: object, answer: str = "", environ: Mapping[str, str] | None = None
+) -> Done:
     """Run a command here; `answer` is typed, and `environ` added to this process's own for as long as it runs."""
     out, err = io.StringIO(), io.StringIO()
     typed = patch("sys.stdin", io.StringIO(answer))
@@ -58,8 +60,12 @@ class Command:
         call = [sys.executable, "-m", "scoring", *map(str, words), "--out", str(self.out)]
         environ = {**os.environ, **self.environ}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background ignores it
-        with subprocess.Popen(call, env=environ, cwd=ROOT, text=True, preexec_fn=heard, **pipes) as process:
+        heard = partial(
+            signal.signal, signal.SIGINT, signal.SIG_DFL
+        )  # a run in the background ignores it
+        with subprocess.Popen(
+            call, env=environ, cwd=ROOT, text=True, preexec_fn=heard, **pipes
+        ) as process:
             yield process
 
     @property

@@ -24,7 +24,9 @@ def files_end_at(size: int) -> Iterator[None]:
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     """Mount a disk of some size in memory; skips where that is not allowed."""
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
+    ).returncode:
         pytest.skip("mounting a file system needs root")
     try:
         yield folder

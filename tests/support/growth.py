@@ -50,10 +50,14 @@ def texts(units: Iterable[str] = UNITS, every: bool = True) -> Iterator[Callable
 def slow(call: Callable[[str], object], units: Iterable[str] = (), soak: bool = False) -> list[str]:
     """Return texts of the usual units, and of these, whose work grows too fast: in the suite short ones, of a third."""
     made = [*texts(UNITS if soak else UNITS[::3], every=soak), *texts(units, every=soak)]
-    return [found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))]
+    return [
+        found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))
+    ]
 
 
-def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], most: int) -> str | None:
+def grows_too_fast(
+    call: Callable[[str], object], make: Callable[[int], str], most: int
+) -> str | None:
     """Return what was measured where four times the text took over BOUND times the processor's time, else None.
 
     Lengths go up by steps of 4 to the most, so that a cubic rule shows itself before it costs minutes. Short texts
@@ -66,7 +70,10 @@ def grows_too_fast(call: Callable[[str], object], make: Callable[[int], str], mo
         took = _processor_time(call, long)
         if took > max(FASTEST if length > most // 16 else SLOW, BOUND * before):
             times = [(_processor_time(call, short), _processor_time(call, long)) for _ in range(9)]
-            grown, took = min(after / max(first, FASTEST / BOUND) for first, after in times), min(times)[1]
+            grown, took = (
+                min(after / max(first, FASTEST / BOUND) for first, after in times),
+                min(times)[1],
+            )
             if grown > BOUND:
                 return f"{long[:40]!r}...: {len(long)} characters take {grown:.1f} times the work of a quarter"
         before, length = max(took, FASTEST / BOUND), length * 4
@@ -82,7 +89,9 @@ def _processor_time(call: Callable[[str], object], text: str) -> float:
 def units_of(pattern: re.Pattern) -> list[str]:
     """Return texts that a pattern nearly matches over and over: the bodies of its repeats, and what leads to them."""
     pick, found = Random(1), set[str]()
-    text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    text = (
+        pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    )
 
     def walk(items: Sequence, before: list) -> None:
         for place, (kind, value) in enumerate(items):
@@ -113,17 +122,25 @@ def _sample(items: Sequence, pick: Random) -> str:
 def _piece(kind: object, value: Any, pick: Random) -> str:
     if kind in _REPEATS:
         least, most, body = value
-        return "".join(_sample(body, pick) for _ in range(least + (most > least and pick.random() < 0.5)))
+        return "".join(
+            _sample(body, pick) for _ in range(least + (most > least and pick.random() < 0.5))
+        )
     if kind is parts.BRANCH:
         return _sample(pick.choice(value[1]), pick)
     if kind in (parts.SUBPATTERN, parts.ATOMIC_GROUP):
         return _sample(value[3] if kind is parts.SUBPATTERN else value, pick)
-    return _character(*pick.choice(value), pick) if kind is parts.IN else _character(kind, value, pick)
+    return (
+        _character(*pick.choice(value), pick) if kind is parts.IN else _character(kind, value, pick)
+    )
 
 
 def _character(kind: object, value: Any, pick: Random) -> str:
     if kind in (parts.LITERAL, parts.RANGE):
         return chr(value if kind is parts.LITERAL else pick.choice(value))
     if kind is parts.CATEGORY:
-        return {parts.CATEGORY_SPACE: " ", parts.CATEGORY_DIGIT: "1", parts.CATEGORY_NOT_WORD: "."}.get(value, "a")
+        return {
+            parts.CATEGORY_SPACE: " ",
+            parts.CATEGORY_DIGIT: "1",
+            parts.CATEGORY_NOT_WORD: ".",
+        }.get(value, "a")
     return "x" if kind in (parts.ANY, parts.NOT_LITERAL, parts.NEGATE) else ""

@@ -67,7 +67,9 @@ class Faults:
         body = b"".join(message.get("body", b"") for message in messages)
         if kind == "cut" and len(body) > 1:
             await send(messages[0])
-            await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+            await send(
+                {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
+            )
             await asyncio.sleep(0.01)
         await _reset(receive)
 
@@ -116,18 +118,32 @@ class HubServer:
         routes = [
             Route("/api/validate-yaml", self._validate, methods=["POST"]),
             Route("/api/spaces/{owner}/{name}/tree/{revision}", self._space_tree),
-            Route("/api/spaces/{owner}/{name}/preupload/{revision}", self._preupload, methods=["POST"]),
-            Route("/api/spaces/{owner}/{name}/commit/{revision}", self._space_commit, methods=["POST"]),
+            Route(
+                "/api/spaces/{owner}/{name}/preupload/{revision}", self._preupload, methods=["POST"]
+            ),
+            Route(
+                "/api/spaces/{owner}/{name}/commit/{revision}", self._space_commit, methods=["POST"]
+            ),
             Route("/api/spaces/{owner}/{name}/revision/{revision}", self._space_info),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variable, methods=["POST"]),
             Route("/api/repos/create", self._create, methods=["POST"]),
             Route("/api/datasets/{owner}/{name}", self._info),
             Route("/api/datasets/{owner}/{name}/revision/{revision}", self._info),
             Route("/api/datasets/{owner}/{name}/tree/{revision}", self._tree),
-            Route("/api/datasets/{owner}/{name}/preupload/{revision}", self._preupload, methods=["POST"]),
+            Route(
+                "/api/datasets/{owner}/{name}/preupload/{revision}",
+                self._preupload,
+                methods=["POST"],
+            ),
             Route("/api/datasets/{owner}/{name}/commit/{revision}", self._commit, methods=["POST"]),
-            Route("/datasets/{owner}/{name}/resolve/{revision}/{path:path}", self._resolve, methods=["GET", "HEAD"]),
-            Route("/datasets/{owner}/{name}.git/info/lfs/objects/batch", self._batch, methods=["POST"]),
+            Route(
+                "/datasets/{owner}/{name}/resolve/{revision}/{path:path}",
+                self._resolve,
+                methods=["GET", "HEAD"],
+            ),
+            Route(
+                "/datasets/{owner}/{name}.git/info/lfs/objects/batch", self._batch, methods=["POST"]
+            ),
             Route("/lfs/{oid}", self._upload, methods=["PUT"]),
         ]
         self.faults = Faults(Starlette(routes=routes))
@@ -154,10 +170,14 @@ class HubServer:
         if json.loads(await request.body()).get("type") == "space":
             return await self._create_space(request)
         if self.private is not None:
-            return JSONResponse({"error": "there", "url": f"{self.address}/datasets/ada/votes"}, 409)
+            return JSONResponse(
+                {"error": "there", "url": f"{self.address}/datasets/ada/votes"}, 409
+            )
         asked = json.loads(await request.body())
         self.private = bool(asked.get("private")) or asked.get("visibility") == "private"
-        return JSONResponse({"url": f"{self.address}/datasets/{asked.get('organization', 'ada')}/{asked['name']}"})
+        return JSONResponse(
+            {"url": f"{self.address}/datasets/{asked.get('organization', 'ada')}/{asked['name']}"}
+        )
 
     async def _create_space(self, request: Request) -> Response:
         asked = json.loads(await request.body())
@@ -189,7 +209,9 @@ class HubServer:
         return JSONResponse(_listed(space.files))
 
     async def _space_info(self, _: Request) -> Response:
-        return JSONResponse({"id": "ada/arena", "private": False, "sha": "0" * 40, "tags": [], "siblings": []})
+        return JSONResponse(
+            {"id": "ada/arena", "private": False, "sha": "0" * 40, "tags": [], "siblings": []}
+        )
 
     async def _space_variable(self, request: Request) -> Response:
         space = self._space(request)
@@ -206,14 +228,22 @@ class HubServer:
             if part["key"] == "deletedFile":
                 del space.files[part["value"]["path"]]
         space.commits += 1
-        return JSONResponse({"commitUrl": f"{self.address}/spaces/ada/arena/commit/1", "commitOid": "1" * 40})
+        return JSONResponse(
+            {"commitUrl": f"{self.address}/spaces/ada/arena/commit/1", "commitOid": "1" * 40}
+        )
 
     async def _info(self, _: Request) -> Response:
         if self.status != 200:
             return JSONResponse({"error": "out of order"}, self.status)
         there = [{"rfilename": path} for path in self.files]
         return JSONResponse(
-            {"id": "ada/votes", "private": self.private, "sha": "0" * 40, "tags": [], "siblings": there}
+            {
+                "id": "ada/votes",
+                "private": self.private,
+                "sha": "0" * 40,
+                "tags": [],
+                "siblings": there,
+            }
         )
 
     async def _tree(self, _: Request) -> Response:
@@ -252,26 +282,39 @@ class HubServer:
 
     async def _commit(self, request: Request) -> Response:
         parts = [json.loads(line) for line in (await request.body()).decode().splitlines()]
-        files = {part["value"]["path"]: part["value"] for part in parts if part["key"] in ("file", "lfsFile")}
+        files = {
+            part["value"]["path"]: part["value"]
+            for part in parts
+            if part["key"] in ("file", "lfsFile")
+        }
         for path, file in files.items():
             large = self._large.get(file.get("oid", ""))
             self.files[path] = base64.b64decode(file["content"]) if large is None else large
         for path in [part["value"]["path"] for part in parts if part["key"] == "deletedFile"]:
             del self.files[path]
         self.commits.append(list(files))
-        return JSONResponse({"commitUrl": f"{self.address}/datasets/ada/votes/commit/1", "commitOid": "1" * 40})
+        return JSONResponse(
+            {"commitUrl": f"{self.address}/datasets/ada/votes/commit/1", "commitOid": "1" * 40}
+        )
 
     async def _resolve(self, request: Request) -> Response:
         path = unquote(request.path_params["path"])
         content = self.files.get(path)
         if content is None or path in self.missing:
-            return JSONResponse({"error": "Entry not found"}, 404, {"x-error-code": "EntryNotFound"})
+            return JSONResponse(
+                {"error": "Entry not found"}, 404, {"x-error-code": "EntryNotFound"}
+            )
         headers = {"etag": f'"{hashlib.sha1(content).hexdigest()}"', "x-repo-commit": "0" * 40}
         return Response(content, headers=headers)
 
 
 def _listed(files: dict[str, bytes]) -> list[dict[str, object]]:
     return [
-        {"type": "file", "path": path, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+        {
+            "type": "file",
+            "path": path,
+            "size": len(content),
+            "oid": hashlib.sha1(content).hexdigest(),
+        }
         for path, content in files.items()
     ]

@@ -37,7 +37,10 @@ class Bench:
 
     def items(self, *rows: dict[str, Any]) -> Path:
         """Write items.jsonl and return its folder."""
-        lines = [json.dumps({"instruction": "What?", "family": "Color", "images": ["red.png"]} | row) for row in rows]
+        lines = [
+            json.dumps({"instruction": "What?", "family": "Color", "images": ["red.png"]} | row)
+            for row in rows
+        ]
         (self.files / "items.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
         return self.files
 

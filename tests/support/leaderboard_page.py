@@ -13,7 +13,9 @@ def choose(page: Page, label: str, value: str) -> None:
 
 def open_menu(page: Page, label: str) -> None:
     """Open the menu of a chip, which is called by its small print."""
-    page.locator("#board-head .chip", has=page.locator("small", has_text=re.compile(f"^{label}$"))).click()
+    page.locator(
+        "#board-head .chip", has=page.locator("small", has_text=re.compile(f"^{label}$"))
+    ).click()
 
 
 def choose_plot(page: Page, name: str) -> None:

@@ -35,7 +35,9 @@ class LiveApp(NamedTuple):
 
 
 @contextmanager
-def live_app(folder: Path, faults: Faults | None = None, pace: float = 0.04, **environ: str) -> Iterator[LiveApp]:
+def live_app(
+    folder: Path, faults: Faults | None = None, pace: float = 0.04, **environ: str
+) -> Iterator[LiveApp]:
     """Run an app with two models."""
     with OpenAIServer(said, faults, models=tuple(NAMES), pace=pace) as server:
         tables = [card(name, model, server) for model, name in NAMES.items()]

@@ -23,13 +23,22 @@ def picture(colour: str = "red", size: int = 40, kind: str = "PNG") -> bytes:
 
 def card(name: str, model: str, server: OpenAIServer, **more: object) -> str:
     """Return a catalogue's table of an endpoint's model, enabled for live battles."""
-    values = {"name": name, "kind": "api", "model": model, "address": server.address, "images": 10, "live": True}
+    values = {
+        "name": name,
+        "kind": "api",
+        "model": model,
+        "address": server.address,
+        "images": 10,
+        "live": True,
+    }
     return table({**values, **more})
 
 
 def table(values: Mapping[str, object]) -> str:
     """Return a catalogue's table."""
-    return "[[models]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+    return "[[models]]\n" + "".join(
+        f"{key} = {json.dumps(value)}\n" for key, value in values.items()
+    )
 
 
 def catalogue(folder: Path, *tables: str) -> str:
@@ -85,10 +94,14 @@ class Visitor:
         answer.raise_for_status()
         return answer.json()["image"]
 
-    async def begin(self, instruction: str = "What is this?", images: int = 1, **more: object) -> str:
+    async def begin(
+        self, instruction: str = "What is this?", images: int = 1, **more: object
+    ) -> str:
         """Begin a battle about fresh images and return its token."""
         tokens = [await self.upload(picture()) for _ in range(images)]
-        begun = await self.post("/live/battles", {"instruction": instruction, "images": tokens, **more})
+        begun = await self.post(
+            "/live/battles", {"instruction": instruction, "images": tokens, **more}
+        )
         return begun["battle"]
 
     @asynccontextmanager

@@ -28,7 +28,9 @@ def bring(images: OwnImages, voter: int, battle: int, keep: bool) -> str:
     async def chunks() -> AsyncIterator[bytes]:
         yield stream.getvalue()
 
-    with ThreadPoolExecutor(1) as apart:  # a test with a browser has a loop of its own in its thread
+    with ThreadPoolExecutor(
+        1
+    ) as apart:  # a test with a browser has a loop of its own in its thread
         token = apart.submit(asyncio.run, images.receive(voter, chunks())).result().token
     images.attach(voter, [token], battle, keep)
     return token
@@ -39,6 +41,8 @@ def live_vote(database: Database, voter: int) -> int:
     store = LiveStore(database)
     store.register_models(["one", "two"])
     battle = store.begin(voter, Opening(SECRET, 1, keep=True))
-    store.answer(battle.id, Answered(Names("one", "two"), Names(f"{SECRET} A", f"{SECRET} B"), False, False))
+    store.answer(
+        battle.id, Answered(Names("one", "two"), Names(f"{SECRET} A", f"{SECRET} B"), False, False)
+    )
     store.vote(voter, battle.token, "a", "terms")
     return battle.id

@@ -24,9 +24,13 @@ class MarkedReport:
     job: Job
 
     @classmethod
-    def on(cls, database: Database, report: AnyReport | None = None, owner: str = OWNER) -> "MarkedReport":
+    def on(
+        cls, database: Database, report: AnyReport | None = None, owner: str = OWNER
+    ) -> "MarkedReport":
         jobs = Jobs(database)
-        return cls(database, Marking(database, jobs), jobs.add_done(owner, report or mm_vet_report()))
+        return cls(
+            database, Marking(database, jobs), jobs.add_done(owner, report or mm_vet_report())
+        )
 
     def seat(self, person: str = "owner", kind: MarkKind = "marks") -> Seat:
         campaign = self.marking.open(self.job.owner, self.job.link, kind)

@@ -12,5 +12,10 @@ def mmt_report(title: str, skill: float, protocol: str = "strict") -> ChoiceRepo
     draw = random.Random(title)
     keys = [key for key in subtasks() for _ in range(4)]
     rows = tuple(answered(place, key, draw.random() < skill) for place, key in enumerate(keys))
-    head = {"benchmark": "mmt-bench", "title": title, "file": "answers.tsv", "created": "2026-11-01T00:00:00+00:00"}
+    head = {
+        "benchmark": "mmt-bench",
+        "title": title,
+        "file": "answers.tsv",
+        "created": "2026-11-01T00:00:00+00:00",
+    }
     return ChoiceReport(**head, protocol=protocol, judge=None, rows=rows, problems=())

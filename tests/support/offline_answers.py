@@ -22,6 +22,13 @@ def serve(answer=lambda body, sample: f"On: {asked(body)}", **fields) -> OpenAIS
 
 
 def catalogue(place: Path, server: OpenAIServer, **more: object) -> None:
-    keys = {"name": "Model X", "kind": "api", "model": "test-vlm", "address": server.address, "images": 10, **more}
+    keys = {
+        "name": "Model X",
+        "kind": "api",
+        "model": "test-vlm",
+        "address": server.address,
+        "images": 10,
+        **more,
+    }
     lines = [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
     (place / "models.toml").write_text("\n".join(["[[models]]", *lines]), "utf-8")

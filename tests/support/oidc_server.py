@@ -54,7 +54,9 @@ class OidcServer:
 
     def discovery(self) -> dict[str, str]:
         issuer = "https://other.example" if self.fault == "other discovery" else self.address
-        endpoints = {f"{name}_endpoint": f"{self.address}/{name}" for name in ("authorization", "token")}
+        endpoints = {
+            f"{name}_endpoint": f"{self.address}/{name}" for name in ("authorization", "token")
+        }
         return {"issuer": issuer, **endpoints}
 
     def authorize(self, asked: dict[str, str]) -> str:
@@ -75,7 +77,9 @@ class OidcServer:
             return None
         if self.fault in ("not JSON", "a list", "no token"):
             return {"not JSON": b"<html>", "a list": b"[]", "no token": b"{}"}[self.fault]
-        return json.dumps({"id_token": self._id_token(asked), "access_token": "never-used"}).encode()
+        return json.dumps(
+            {"id_token": self._id_token(asked), "access_token": "never-used"}
+        ).encode()
 
     def _id_token(self, asked: dict[str, str]) -> str:
         claims: dict[str, object] = {
@@ -86,7 +90,10 @@ class OidcServer:
         }
         claims |= {} if self.fault == "no subject" else {"sub": asked["sub"]}
         claims |= {} if self.fault == "no name" else {"preferred_username": asked["name"]}
-        parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in ({"alg": "RS256"}, claims)]
+        parts = [
+            base64.urlsafe_b64encode(json.dumps(part).encode()).decode()
+            for part in ({"alg": "RS256"}, claims)
+        ]
         return ".".join(parts if self.fault == "two parts" else [*parts, "signature"])
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -101,13 +108,18 @@ class OidcServer:
                 elif provider.fault == "moved":
                     self._answer(302, b"", location=f"{provider.address}/elsewhere")
                 else:
-                    self._answer(500 if provider.fault == "500" else 200, json.dumps(provider.discovery()).encode())
+                    self._answer(
+                        500 if provider.fault == "500" else 200,
+                        json.dumps(provider.discovery()).encode(),
+                    )
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
                 sent = {name: values[0] for name, values in parse_qs(body).items()}
                 answer = provider.token(sent, self.headers.get("authorization", ""))
-                self._answer(400 if answer is None else 200, answer or b'{"error": "invalid_grant"}')
+                self._answer(
+                    400 if answer is None else 200, answer or b'{"error": "invalid_grant"}'
+                )
 
             def _answer(self, status: int, body: bytes, location: str | None = None) -> None:
                 self.send_response(status)

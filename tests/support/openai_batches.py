@@ -51,7 +51,11 @@ class Batches:
     @property
     def lines(self) -> list[dict[str, Any]]:
         """Every line that was put into a batch, of all batches."""
-        return [json.loads(line) for batch in self.begun.values() for line in self.files[batch.file].splitlines()]
+        return [
+            json.loads(line)
+            for batch in self.begun.values()
+            for line in self.files[batch.file].splitlines()
+        ]
 
     def answer(
         self,
@@ -68,11 +72,22 @@ class Batches:
             name = f"file-{len(self.files)}"
             parts = [part for part in content.split(b"--" + boundary) if b'name="file"' in part]
             self.files[name] = parts[0].partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
-            return Said(200, {"id": name, "object": "file", "bytes": len(content), "created_at": 0, "purpose": "batch"})
+            return Said(
+                200,
+                {
+                    "id": name,
+                    "object": "file",
+                    "bytes": len(content),
+                    "created_at": 0,
+                    "purpose": "batch",
+                },
+            )
         if (method, path) == ("POST", "/batches"):
             return self._begin(json.loads(content))
         if path == "/batches":
-            return Said(200, {"object": "list", "data": [self._shown(one) for one in self.begun.values()]})
+            return Said(
+                200, {"object": "list", "data": [self._shown(one) for one in self.begun.values()]}
+            )
         if match := re.fullmatch(r"/batches/([\w-]+)", path):
             batch = self.begun[match[1]]
             batch.looks += 1
@@ -110,7 +125,10 @@ class Batches:
             "error_file_id": f"err-{batch.id}"
             if whole and self._faulty(batch) and (self.lost or self.failing)
             else None,
-            "errors": {"object": "list", "data": [{"code": self.refused, "message": "Too much is enqueued"}]}
+            "errors": {
+                "object": "list",
+                "data": [{"code": self.refused, "message": "Too much is enqueued"}],
+            }
             if self.refused
             else None,
         }
@@ -126,14 +144,28 @@ class Batches:
         out, errors = [], []
         for line in map(json.loads, self.files[batch.file].splitlines()):
             share = luck.random() if self._faulty(batch) else 1.0
-            said: dict[str, Any] = {"id": f"r-{line['custom_id']}", "custom_id": line["custom_id"], "error": None}
+            said: dict[str, Any] = {
+                "id": f"r-{line['custom_id']}",
+                "custom_id": line["custom_id"],
+                "error": None,
+            }
             if share < self.lost:
-                error = {"code": "batch_expired", "message": "This request could not be executed before the end."}
+                error = {
+                    "code": "batch_expired",
+                    "message": "This request could not be executed before the end.",
+                }
                 errors.append(said | {"response": None, "error": error})
             elif share < self.lost + self.failing:
-                errors.append(said | {"response": {"status_code": 500, "body": {"error": {"message": "again"}}}})
+                errors.append(
+                    said
+                    | {"response": {"status_code": 500, "body": {"error": {"message": "again"}}}}
+                )
             else:
-                out.append(said | {"response": {"status_code": 200, "body": complete(line["body"], None)}})
+                out.append(
+                    said | {"response": {"status_code": 200, "body": complete(line["body"], None)}}
+                )
         chosen = out if kind == "out" else errors
         luck.shuffle(chosen)
-        return b"\n".join([*self.odd * (kind == "out"), *(json.dumps(line).encode() for line in chosen)])
+        return b"\n".join(
+            [*self.odd * (kind == "out"), *(json.dumps(line).encode() for line in chosen)]
+        )

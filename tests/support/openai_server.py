@@ -72,10 +72,21 @@ PASSING: tuple[Fault, ...] = (
     "1.7",
 )
 """Faults that a client gets over by asking again."""
-_IN_STREAM: tuple[Fault, ...] = ("cut", "error in stream", "1 MB", "no words", "no finish_reason", "pings")
+_IN_STREAM: tuple[Fault, ...] = (
+    "cut",
+    "error in stream",
+    "1 MB",
+    "no words",
+    "no finish_reason",
+    "pings",
+)
 PAID = frozenset((*PASSING, "drip", *_IN_STREAM)) - {"429", "429 with Retry-After", "500", "503"}
 """Faults that come after the model has run, so that the call costs money."""
-TEXTS: Mapping[str, str] = {"refusal": "I'm sorry, but I can't help with that.", "nan": "nan", "1.7": "1.7"}
+TEXTS: Mapping[str, str] = {
+    "refusal": "I'm sorry, but I can't help with that.",
+    "nan": "nan",
+    "1.7": "1.7",
+}
 _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
     "429": (429, "Rate limit reached", "rate_limit_exceeded"),
     "429 with Retry-After": (429, "Rate limit reached", "rate_limit_exceeded"),
@@ -89,11 +100,15 @@ _REFUSALS: Mapping[Fault, tuple[int, str, str]] = {
 }
 """Status, message (after which the key is echoed) and code."""
 _AGAIN = re.compile(r"\n(Predict the correctness|Reply with one number)[^\n]*\Z")
-_FENCE = re.compile(r"^(BEGIN|END) [0-9a-f]+$|^Correctness of the prediction between .*$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^(BEGIN|END) [0-9a-f]+$|^Correctness of the prediction between .*$", re.MULTILINE
+)
 _NUMBER = re.compile(r"[01]\.\d+")
 _WORDS = re.compile(r"\s*\S+")
 _CANARIES = tuple(canary.question.text for canary in canaries())
-_SHIPPED = {id: neutralise(text) for id, text in json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).items()}
+_SHIPPED = {
+    id: neutralise(text) for id, text in json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).items()
+}
 _OWN = {question.text: _SHIPPED[question.id] for question in own_sample().questions}
 """Our sample's questions with the answers that we ship."""
 
@@ -227,7 +242,9 @@ class OpenAIServer:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=self._tls, backlog=1000)
+        server = await asyncio.start_server(
+            self._connection, "127.0.0.1", 0, ssl=self._tls, backlog=1000
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._end.wait()
@@ -252,14 +269,21 @@ class OpenAIServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Read one request and answer it; False where the connection ends with it."""
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines if line)
+        }
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1]
         if path == "/v1/models":
-            await _send(writer, 200, {"data": [{"id": model, "object": "model"} for model in self.models]})
+            await _send(
+                writer, 200, {"data": [{"id": model, "object": "model"} for model in self.models]}
+            )
             return True
         if self.batches and path.startswith(("/v1/files", "/v1/batches")):
-            answer = self.batches.answer(first.split(" ")[0], path, headers, content, self._completion)
+            answer = self.batches.answer(
+                first.split(" ")[0], path, headers, content, self._completion
+            )
             if answer is None:
                 return False
             await _send(writer, *answer)
@@ -289,7 +313,11 @@ class OpenAIServer:
             await writer.drain()
             return True
         if body["model"] not in self.models:
-            await _send(writer, 404, _error(f"The model `{body['model']}` does not exist", "model_not_found"))
+            await _send(
+                writer,
+                404,
+                _error(f"The model `{body['model']}` does not exist", "model_not_found"),
+            )
             return True
         if unsupported := next((name for name in self.refused if name in body), None):
             message = f"Unsupported parameter: '{unsupported}' is not supported with this model."
@@ -312,7 +340,13 @@ class OpenAIServer:
         texts = {**TEXTS, "1 MB": endless, "no words": ""}
         text = texts[fault] if fault in texts else self.score(body, 0)
         words = _WORDS.findall(text)
-        lines = ["HTTP/1.1 200 Said", "Content-Type: text/event-stream", "Transfer-Encoding: chunked", "", ""]
+        lines = [
+            "HTTP/1.1 200 Said",
+            "Content-Type: text/event-stream",
+            "Transfer-Encoding: chunked",
+            "",
+            "",
+        ]
         writer.write("\r\n".join(lines).encode())
         for _ in range(round(20 * self.faults.hang) if fault == "pings" else 0):
             writer.write(b"6\r\n: ok\n\n\r\n")
@@ -325,10 +359,15 @@ class OpenAIServer:
                 break
             if number == 2 and fault == "cut":
                 return False
-            await _event(writer, {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+            await _event(
+                writer,
+                {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]},
+            )
         else:
             if fault != "no finish_reason":
-                await _event(writer, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                await _event(
+                    writer, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+                )
             if (body.get("stream_options") or {}).get("include_usage"):
                 usage = {"prompt_tokens": 10, "completion_tokens": len(words)}
                 await _event(writer, {"choices": [], "usage": usage})
@@ -355,12 +394,16 @@ class OpenAIServer:
         self.counts.faults[fault] += 1
         return fault
 
-    async def _fail(self, fault: Fault, body: Body, authorization: str, writer: asyncio.StreamWriter) -> bool:
+    async def _fail(
+        self, fault: Fault, body: Body, authorization: str, writer: asyncio.StreamWriter
+    ) -> bool:
         whole = json.dumps(self._completion(body, None)).encode()
         if fault in _REFUSALS:
             status, message, code = _REFUSALS[fault]
             echo = f"{authorization} ({base64.b64encode(authorization.encode()).decode()})"
-            wait = {"Retry-After": self.faults.retry_after} if fault == "429 with Retry-After" else {}
+            wait = (
+                {"Retry-After": self.faults.retry_after} if fault == "429 with Retry-After" else {}
+            )
             await _send(writer, status, _error(f"{message}: {echo}", code), **wait)
         elif fault == "broken JSON":
             await _send(writer, 200, whole[: len(whole) // 2])
@@ -396,12 +439,19 @@ class OpenAIServer:
         completion = self._completion(body, None)
         if fault == "no choices":
             return {**completion, "choices": []}
-        return {**completion, "choices": [{**choice, "finish_reason": None} for choice in completion["choices"]]}
+        return {
+            **completion,
+            "choices": [{**choice, "finish_reason": None} for choice in completion["choices"]],
+        }
 
     def _completion(self, body: Body, text: str | None) -> dict[str, Any]:
-        texts = [self.score(body, sample) if text is None else text for sample in range(body.get("n", 1))]
+        texts = [
+            self.score(body, sample) if text is None else text for sample in range(body.get("n", 1))
+        ]
         if text is None and body.get("response_format", {}).get("type") == "json_schema":
-            texts = [f'{{"score": {score}}}' if _NUMBER.fullmatch(score) else score for score in texts]
+            texts = [
+                f'{{"score": {score}}}' if _NUMBER.fullmatch(score) else score for score in texts
+            ]
         asked = sum(len(message["content"]) for message in body["messages"]) // 4 + 8
         written = sum(len(text) // 4 + 1 for text in texts) + self.reasoning * len(texts)
         return {
@@ -439,7 +489,9 @@ def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:
 
 def _head(status: int, length: int, kind: str = "application/json", **headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status} Said", f"Content-Type: {kind}", f"Content-Length: {length}"]
-    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
+    return "\r\n".join(
+        [*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    ).encode()
 
 
 async def _send(

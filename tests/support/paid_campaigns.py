@@ -33,7 +33,9 @@ class PaidCampaign:
             folder = drafts(100 + checks, (RIGHT, UNRELATED))[100:]
             Ingest(database).add_items("checks", "check", folder)
         self.database, self.items = database, ItemBank(database)
-        settings = Settings.from_env({"DATA_DIR": os.environ["DATA_DIR"], "DATABASE_URL": "postgresql://u:p@h/d"})
+        settings = Settings.from_env(
+            {"DATA_DIR": os.environ["DATA_DIR"], "DATABASE_URL": "postgresql://u:p@h/d"}
+        )
         self.admin = CampaignAdmin(settings, database, self.items)
         self.campaign = self.admin.make("ada", toml.encode())
         self.work = BattleWork(database, BattleStore(database), self.items, self.admin.states)

@@ -52,7 +52,9 @@ class Run(NamedTuple):
 
 def copy_tracked(folder: Path) -> None:
     """Copy the tracked files as they stand in the working tree, with a link to the packages."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in filter(lambda name: (ROOT / name).is_file(), names.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
@@ -61,8 +63,20 @@ def copy_tracked(folder: Path) -> None:
 
 def run_tests(folder: Path, tests: Iterable[str]) -> Run:
     """Run tests of the suite in a folder up to the first failure."""
-    command = [sys.executable, "-m", "pytest", "-x", "-m", "not soak", "--durations=0", "--durations-min=1e9", *tests]
-    with tempfile.TemporaryFile("w+") as said:  # no pipe: a server that a failed test left behind would hold it open
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-m",
+        "not soak",
+        "--durations=0",
+        "--durations-min=1e9",
+        *tests,
+    ]
+    with tempfile.TemporaryFile(
+        "w+"
+    ) as said:  # no pipe: a server that a failed test left behind would hold it open
         code = subprocess.run(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT).returncode
         said.seek(0)
         return Run(code, said.read())
@@ -73,7 +87,9 @@ def outcome_of(defect: Defect, clean: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="stereoscope-planted-") as name:
         folder = Path(name) / "tree"
         shutil.copytree(clean, folder, symlinks=True)
-        applied = subprocess.run(["git", "apply", str(defect.patch)], cwd=folder, capture_output=True, text=True)
+        applied = subprocess.run(
+            ["git", "apply", str(defect.patch)], cwd=folder, capture_output=True, text=True
+        )
         if applied.returncode:
             return Outcome("does not apply", applied.stderr.strip().splitlines()[0])
         run = run_tests(folder, defect.tests)
@@ -91,13 +107,19 @@ def plant_all(defects: Sequence[Defect], clean: Path) -> int:
         seconds, name = time.monotonic() - begun, defect.patch.stem
         caught += outcome.word == "caught"
         area = name.partition("_")[0]
-        print(f"{name:<52} {area:<10} {outcome.word:<16} {seconds:5.1f} s  {outcome.why}", flush=True)
+        print(
+            f"{name:<52} {area:<10} {outcome.word:<16} {seconds:5.1f} s  {outcome.why}", flush=True
+        )
     return caught
 
 
 def main(patterns: Sequence[str]) -> int:
     """Plant the defects whose names fit a pattern, or all; return the exit code."""
-    found = {path for pattern in patterns or ["*"] for path in PATCHES.glob(f"{pattern.removesuffix('.patch')}.patch")}
+    found = {
+        path
+        for pattern in patterns or ["*"]
+        for path in PATCHES.glob(f"{pattern.removesuffix('.patch')}.patch")
+    }
     defects = [Defect.read(path) for path in sorted(found)]
     if not defects:
         print(f"No patch in {PATCHES} fits {' '.join(patterns)}")
@@ -109,7 +131,10 @@ def main(patterns: Sequence[str]) -> int:
         if unplanted.code:
             print(f"These tests fail on the clean tree; mend them first.\n{unplanted.said[-4000:]}")
             return 1
-        print(f"On the clean tree the named tests pass ({time.monotonic() - begun:.0f} s).", flush=True)
+        print(
+            f"On the clean tree the named tests pass ({time.monotonic() - begun:.0f} s).",
+            flush=True,
+        )
         caught = plant_all(defects, clean)
     print(f"{caught} of {len(defects)} caught.")
     return 0 if caught == len(defects) else 1

@@ -31,7 +31,11 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
     """Put votes into the tables of a bank."""
     bank = ItemBank(database)
     code = {model.name: place for place, model in enumerate(bank.models(), 1)}
-    answers = {(item.id, one.model): one.answer for item in bank.bank().items.values() for one in item.contestants}
+    answers = {
+        (item.id, one.model): one.answer
+        for item in bank.bank().items.values()
+        for one in item.contestants
+    }
     with database.write() as connection:
         boards = {row.id: row for row in connection.execute(select(ITEM))}
         last = connection.scalar(select(func.max(BATTLE.c.id))) or 0
@@ -58,20 +62,35 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                     "served_at": at - timedelta(minutes=vote.minutes),
                 }
             )
-            choice = {"battle_id": number, "attempt": 1, "voter_id": voter, "choice": "a" if vote.left else "b"}
+            choice = {
+                "battle_id": number,
+                "attempt": 1,
+                "voter_id": voter,
+                "choice": "a" if vote.left else "b",
+            }
             rows.append({**choice, "winner": won, "loser": lost, "voted_at": at, "terms": "1"})
             item = boards[vote.item]
             wins[item.source_id, item.multi, item.family_id, won, lost, vote.left] += 1
         for table, values in ((VOTER, list(voters.values())), (BATTLE, battles), (VOTE, rows)):
             connection.execute(insert(table), values)
             if connection.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))"))
+                connection.execute(
+                    text(
+                        f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))"
+                    )
+                )
         add = database.insert(WINS)
         counted = {"n": WINS.c.n + add.excluded.n, "left_n": WINS.c.left_n + add.excluded.left_n}
         counted["change"] = add.excluded.change
         add = add.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
         for (source, multi, family, won, lost, left), n in wins.items():
-            board = {"source_id": source, "multi": multi, "family_id": family, "winner": won, "loser": lost}
+            board = {
+                "source_id": source,
+                "multi": multi,
+                "family_id": family,
+                "winner": won,
+                "loser": lost,
+            }
             connection.execute(add, {**board, "n": n, "left_n": n * left})
 
 
@@ -91,5 +110,7 @@ def set_clock_back(database: Database, seconds: float) -> None:
     with database.write() as connection:
         for table in (VOTE, LIVE_VOTE):
             for row in connection.execute(select(table.c.id, table.c.voted_at)).all():
-                connection.execute(update(table).where(table.c.id == row.id).values(voted_at=row.voted_at + later))
+                connection.execute(
+                    update(table).where(table.c.id == row.id).values(voted_at=row.voted_at + later)
+                )
         connection.execute(update(CLOCK).values(seen=CLOCK.c.seen + round(seconds * SECOND)))

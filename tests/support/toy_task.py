@@ -82,12 +82,14 @@ class ToyTask:
         return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
-        last = next((one for one in self._of(seat) if not one.is_final and not one.is_skipped), None) or self._draw(
-            seat
-        )
+        last = next(
+            (one for one in self._of(seat) if not one.is_final and not one.is_skipped), None
+        ) or self._draw(seat)
         if last is None:
             return None
-        state = ("voted", words["chose"].format(last.answer.upper())) if last.answer else ("open", "")
+        state = (
+            ("voted", words["chose"].format(last.answer.upper())) if last.answer else ("open", "")
+        )
         return Piece(last.token, _page(last.number), last.token, *state, last.answer)
 
     def _draw(self, seat: Seat) -> Shown | None:
@@ -110,19 +112,30 @@ class ToyTask:
         return self._of(seat)[-1]
 
     def waits(self, seat: Seat) -> bool:
-        return any(not one.answer and not one.is_check for shown in list(self.shown.values()) for one in shown)
+        return any(
+            not one.answer and not one.is_check
+            for shown in list(self.shown.values())
+            for one in shown
+        )
 
     @property
     def words(self) -> Mapping[str, Words]:
         return {"en": {"c_votes": "Numbers"}}
 
-    def dock(self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words) -> str:
+    def dock(
+        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+    ) -> str:
         state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
         return HTML.work(action, piece.token, *state, problem, words)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         shown, answer = self._find(seat, token), form.get("answer", "")
-        if answer not in ("a", "b") or shown.is_final or shown.is_skipped or shown.answer not in ("", answer):
+        if (
+            answer not in ("a", "b")
+            or shown.is_final
+            or shown.is_skipped
+            or shown.answer not in ("", answer)
+        ):
             raise VoterError("This cannot be answered so.")
         shown.answer, shown.answered_at = answer, now()
 

@@ -24,10 +24,14 @@ _CODES = re.compile(r"^(?:BEGIN|END) [0-9a-f]{16}$|^> ", re.MULTILINE)
 
 def answer(model: str, instruction: str) -> str:
     """Return what a model says; better models say more."""
-    return f"{model} thinks: " + "so it is. " * (2 + hashlib.sha256(f"{model} {instruction}".encode()).digest()[0] % 5)
+    return f"{model} thinks: " + "so it is. " * (
+        2 + hashlib.sha256(f"{model} {instruction}".encode()).digest()[0] % 5
+    )
 
 
-def fill_bank(database: Database, data: Path, folder: Path, models: Sequence[str] = MODELS) -> ItemBank:
+def fill_bank(
+    database: Database, data: Path, folder: Path, models: Sequence[str] = MODELS
+) -> ItemBank:
     """Import the 63 verified multi-image instances and the answers of models."""
     ingest, items = Ingest(database), ItemBank(database)
     file = data / "visit-bench" / "visit_bench_multi_images.csv"
@@ -56,18 +60,32 @@ def bank(folder: Path, data: Path) -> None:
 
 def instances(data: Path) -> list[dict[str, str]]:
     """Return the 63 verified rows of the authors' file."""
-    with (data / "visit-bench" / "visit_bench_multi_images.csv").open(newline="", encoding="utf-8") as file:
+    with (data / "visit-bench" / "visit_bench_multi_images.csv").open(
+        newline="", encoding="utf-8"
+    ) as file:
         return [row for row in csv.DictReader(file) if row["human_ratings_gpt4_correct"] == "True"]
 
 
-def predictions(path: Path, rows: Sequence[Mapping[str, Any]], model: str = NEW, **more: str) -> Path:
+def predictions(
+    path: Path, rows: Sequence[Mapping[str, Any]], model: str = NEW, **more: str
+) -> Path:
     """Write a predictions.csv as the authors ask for it; `more` are further columns."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["instruction", "instruction_category", "images", f"{model} prediction", *more])
+        writer.writerow(
+            ["instruction", "instruction_category", "images", f"{model} prediction", *more]
+        )
         for row in rows:
             text = row.get("text", answer(model, row["instruction"] + row["images"]))
-            writer.writerow([row["instruction"], row["instruction_category"], row["images"], text, *more.values()])
+            writer.writerow(
+                [
+                    row["instruction"],
+                    row["instruction_category"],
+                    row["images"],
+                    text,
+                    *more.values(),
+                ]
+            )
     return path
 
 
@@ -78,8 +96,12 @@ def judge(body: Mapping[str, Any], _sample: int) -> str:
         return "Final Answer: Response B, as said." if "prefer the second" in asked else "Unknown"
     if "\nResponse A:" not in asked:
         return '{"score": 1}'
-    plain = _CODES.sub("", asked[asked.index("\nResponse A:") : asked.rindex("\nThink step-by-step")])
-    first, second = (part.strip() for part in plain.removeprefix("\nResponse A:").split("\nResponse B:", 1))
+    plain = _CODES.sub(
+        "", asked[asked.index("\nResponse A:") : asked.rindex("\nThink step-by-step")]
+    )
+    first, second = (
+        part.strip() for part in plain.removeprefix("\nResponse A:").split("\nResponse B:", 1)
+    )
     digest = hashlib.sha256(json.dumps(sorted((first, second))).encode()).digest()
     if digest[0] < 20:
         return "Overall, Response A is better."
@@ -87,5 +109,7 @@ def judge(body: Mapping[str, Any], _sample: int) -> str:
         return "Both say the same. I prefer the second."
     if digest[0] < 40:
         return "I cannot decide."
-    better_first = hashlib.sha256(first.encode()).digest() > hashlib.sha256(second.encode()).digest()
+    better_first = (
+        hashlib.sha256(first.encode()).digest() > hashlib.sha256(second.encode()).digest()
+    )
     return f"Step 1: compare.\nOverall, Response {'A' if better_first else 'B'} is better."

@@ -44,8 +44,12 @@ class Visitor:
         """Follow a link to an item."""
         mine = self.choose
         pairs = combinations(ItemBank(self.database).bank().items[item].contestants, 2)
-        every = [Draw(item, one.model, other.model, one.answer, other.answer) for one, other in pairs]
-        self.choose = lambda seen: next((d for d in every if Seen(item, d.model_a, d.model_b) not in seen), None)
+        every = [
+            Draw(item, one.model, other.model, one.answer, other.answer) for one, other in pairs
+        ]
+        self.choose = lambda seen: next(
+            (d for d in every if Seen(item, d.model_a, d.model_b) not in seen), None
+        )
         battle = self.serve(item)
         self.choose = mine
         return battle
@@ -75,4 +79,7 @@ def rows(database: Database, table) -> list:
 def counted(database: Database) -> dict[int, str]:
     """Return the counted choice of each battle."""
     with database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))}
+        return {
+            row[0]: row[1]
+            for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
+        }

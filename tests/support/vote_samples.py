@@ -10,7 +10,12 @@ IMAGE = "9f86d081884c7d659a2feaa0c55ad015"
 
 
 def state(model: str, question, conv: str = "c0", turns: int = 1) -> dict:
-    messages = [["USER", question], ["ASSISTANT", "An answer."], ["USER", "And then?"], ["ASSISTANT", "Nothing."]]
+    messages = [
+        ["USER", question],
+        ["ASSISTANT", "An answer."],
+        ["USER", "And then?"],
+        ["ASSISTANT", "Nothing."],
+    ]
     return {
         "template_name": "raw",
         "system_message": "",
@@ -24,10 +29,25 @@ def state(model: str, question, conv: str = "c0", turns: int = 1) -> dict:
 
 def log_line(kind: str, models: list, question="How many?", turns: int = 1, **more) -> dict:
     states = [state("model x", question, "c1", turns), state("model y", question, "c2", turns)]
-    return {"tstamp": 1712345678.1234, "type": kind, "models": models, "states": states, "ip": "1.2.3.4", **more}
+    return {
+        "tstamp": 1712345678.1234,
+        "type": kind,
+        "models": models,
+        "states": states,
+        "ip": "1.2.3.4",
+        **more,
+    }
 
 
-CHAT = {"tstamp": 1.5, "type": "chat", "model": "model x", "gen_params": {}, "start": 1.0, "finish": 1.4, "ip": "::1"}
+CHAT = {
+    "tstamp": 1.5,
+    "type": "chat",
+    "model": "model x",
+    "gen_params": {},
+    "start": 1.0,
+    "finish": 1.4,
+    "ip": "::1",
+}
 LOG = [
     CHAT,
     log_line("leftvote", ["", ""]),
@@ -51,7 +71,10 @@ CLEAN = [
             {"role": "user", "content": content, "num_tokens": 3},
             {"role": "assistant", "content": "5"},
         ],
-        "conversation_b": [{"role": "user", "content": content}, {"role": "assistant", "content": "6"}],
+        "conversation_b": [
+            {"role": "user", "content": content},
+            {"role": "assistant", "content": "6"},
+        ],
         "turn": 1,
         "anony": True,
         "language": "English",
@@ -63,18 +86,30 @@ CLEAN = [
             ("model_a", "Count."),
             ("model_b", ["Count.", [IMAGE]]),
             ("tie", "Read it."),
-            ("tie (bothbad)", [{"type": "text", "text": "Read it."}, {"type": "image", "image": None}]),
+            (
+                "tie (bothbad)",
+                [{"type": "text", "text": "Read it."}, {"type": "image", "image": None}],
+            ),
             ("both_bad", "Why?"),
         ]
     )
 ]
-SIMPLE = [{key: row[key] for key in ("model_a", "model_b", "winner", "judge", "turn", "anony")} for row in CLEAN]
+SIMPLE = [
+    {key: row[key] for key in ("model_a", "model_b", "winner", "judge", "turn", "anony")}
+    for row in CLEAN
+]
 VISION_ARENA = [
-    {**row, "num_turns": 2, "images": [{"bytes": None, "path": f"{IMAGE}.png"}], "categories": {"ocr": True}}
+    {
+        **row,
+        "num_turns": 2,
+        "images": [{"bytes": None, "path": f"{IMAGE}.png"}],
+        "categories": {"ocr": True},
+    }
     for row in CLEAN[:1]
 ]
 WILDVISION = [
-    {**row, "tstamp": 1712345678, "image": "in.png", "domain": "Daily"} for row in [CLEAN[0], CLEAN[2], CLEAN[3]]
+    {**row, "tstamp": 1712345678, "image": "in.png", "domain": "Daily"}
+    for row in [CLEAN[0], CLEAN[2], CLEAN[3]]
 ]
 COMPARIA = [
     {
@@ -92,7 +127,12 @@ COMPARIA = [
         "conv_useful_a": None,
     }
     for number, (visitor, chosen, equal) in enumerate(
-        [("v1", "model x", False), (None, "model y", False), ("v2", None, True), ("v2", "model y", None)]
+        [
+            ("v1", "model x", False),
+            (None, "model y", False),
+            ("v2", None, True),
+            ("v2", "model y", None),
+        ]
     )
 ]
 VISIT = [
@@ -143,7 +183,9 @@ THREE = [
 ]
 OURS = [
     {
-        **Vote("x", "y", "a", "f00d", "v1", 1712345678.125, "Counting", None, 1, 2, "b7", True)._asdict(),
+        **Vote(
+            "x", "y", "a", "f00d", "v1", 1712345678.125, "Counting", None, 1, 2, "b7", True
+        )._asdict(),
         "origin": None,
         "origin_row": None,
         "dwell_ms": 812,

@@ -7,7 +7,11 @@ from typing import Any
 
 import httpx
 
-SKIPS = {"cannot judge": "on_skip_judge", "image broken": "on_skip_broken", "offensive": "on_skip_rude"}
+SKIPS = {
+    "cannot judge": "on_skip_judge",
+    "image broken": "on_skip_broken",
+    "offensive": "on_skip_rude",
+}
 
 
 class EventError(RuntimeError):
@@ -30,7 +34,9 @@ class Voter:
         config = self._get("/config").json()
         ids = {part["id"]: part["props"].get("elem_id") for part in config["components"]}
         self.events = {event["api_name"]: event for event in config["dependencies"]}
-        self._outputs = {name: [ids[part] for part in event["outputs"]] for name, event in self.events.items()}
+        self._outputs = {
+            name: [ids[part] for part in event["outputs"]] for name, event in self.events.items()
+        }
 
     def close(self) -> None:
         self.client.close()
@@ -49,13 +55,19 @@ class Voter:
 
     def call(self, event: str, *data: Any) -> dict[str, Any]:
         """Call an event and return its outputs by elem_id; raises EventError if the page refuses."""
-        body = {"data": list(data), "fn_index": self.events[event]["id"], "session_hash": self.session}
+        body = {
+            "data": list(data),
+            "fn_index": self.events[event]["id"],
+            "session_hash": self.session,
+        }
         answer = self.client.post("/gradio_api/run/predict", json=body)
         self.received.append(str(answer.headers) + answer.text)
         if answer.status_code != 200:
             raise EventError(answer.text)
         outputs = dict(zip(self._outputs[event], answer.json()["data"], strict=True))
-        problem = re.search(r'class="problem">([^<]*)', f"{outputs.get('problem')}{outputs.get('board')}")
+        problem = re.search(
+            r'class="problem">([^<]*)', f"{outputs.get('problem')}{outputs.get('board')}"
+        )
         if problem:
             raise EventError(html.unescape(problem[1]))
         self.values.update(outputs)

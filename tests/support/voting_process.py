@@ -149,7 +149,9 @@ def unanswered(journal: Path) -> Ask | None:
 class Voter:
     """One voter with two hands, who clicks twice, changes the mind, and takes choices back."""
 
-    def __init__(self, name: str, seed: str, store: BattleStore, items: list[Item], hands: tuple[Hand, Hand]) -> None:
+    def __init__(
+        self, name: str, seed: str, store: BattleStore, items: list[Item], hands: tuple[Hand, Hand]
+    ) -> None:
         self._name = name
         self._luck = random.Random(f"{seed}-{name}")
         self._store = store
@@ -263,7 +265,9 @@ def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str)
 def main(folder: str, voters: str, kind: str, url: str) -> None:
     """Fork a voting process for each seed that is read; print its number, and when it is gone its exit status."""
     logging.disable()  # a refused call stands in the journal
-    say: Callable[[Any], object] = lambda words: sys.stdout.write(f"{words}\n") and sys.stdout.flush()  # noqa: E731
+    say: Callable[[Any], object] = lambda words: (
+        sys.stdout.write(f"{words}\n") and sys.stdout.flush()
+    )  # noqa: E731
     warm_up(Path(folder))
     say("ready")
     for seed in sys.stdin:

@@ -27,8 +27,14 @@ from arena.types import VLM, ModelCard
 from arena.web.writing_setup import WritingSetup
 
 FREE = Credit(source="https://example.org/photo", creator="Ada", licence="CC BY")
-CAPTION = "A brown dog stands on green grass beside a red ball, and behind it a low white fence runs {}"
-SPEC = {"name": "pets", "seat": {"votes": 50, "pay": 3}, "families": [{"name": "animals", "wanted": 20}]}
+CAPTION = (
+    "A brown dog stands on green grass beside a red ball, and behind it a low white fence runs {}"
+)
+SPEC = {
+    "name": "pets",
+    "seat": {"votes": 50, "pay": 3},
+    "families": [{"name": "animals", "wanted": 20}],
+}
 
 
 def photo(seed: int, gps: bool = False) -> bytes:
@@ -37,7 +43,9 @@ def photo(seed: int, gps: bool = False) -> bytes:
     draw = ImageDraw.Draw(image)
     for place in range(72):
         shade = (seed * 2654435761 >> place % 31) * (place + 7) % 256
-        draw.rectangle((place % 9 * 10, place // 9 * 10, place % 9 * 10 + 9, place // 9 * 10 + 9), (shade,) * 3)
+        draw.rectangle(
+            (place % 9 * 10, place // 9 * 10, place % 9 * 10 + 9, place // 9 * 10 + 9), (shade,) * 3
+        )
     exif = Image.Exif()
     if gps:
         exif.get_ifd(0x8825)[1] = "N"
@@ -71,7 +79,9 @@ class Project:
         cards = tuple(ModelCard(name, "api", name) for name in ("writer", "blind"))
         projects = Projects(CampaignStore(database, KINDS), store, pictures, Catalogue(cards))
         campaign = projects.make({**SPEC, **changes}, lambda name: (folder / name).read_bytes())
-        return cls(database, folder, campaign, Writing(store, pictures), projects, SeatStore(database))
+        return cls(
+            database, folder, campaign, Writing(store, pictures), projects, SeatStore(database)
+        )
 
     @property
     def store(self) -> DraftStore:

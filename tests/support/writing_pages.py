@@ -51,7 +51,10 @@ class WritingPages:
         store = PictureStore(folder / "pictures")
         scaled = ScaledPictures(store, folder / "scaled")
         task = writing_task.WritingTask(
-            project.writing, scaled, cast(BattleTask, None), lambda _, draft: captioned.append(draft)
+            project.writing,
+            scaled,
+            cast(BattleTask, None),
+            lambda _, draft: captioned.append(draft),
         )
         stores = (CampaignStore(database, KINDS), SeatStore(database), Qualification(database))
         pages = CampaignPages(*stores, {TASK: task}, Voters(database), Networks(1), ())
@@ -96,7 +99,9 @@ class Writer(Worker):
         if step == "instruction":
             self.write(("photo.jpg", photo(seed)), act="bring")
             text = f"How many balls lie near animal number {seed}?"
-            self.fill({"text": text, "answer": f"SECRET answer {seed}", **credited(1), "act": "send"})
+            self.fill(
+                {"text": text, "answer": f"SECRET answer {seed}", **credited(1), "act": "send"}
+            )
         elif step == "caption":
             self.fill({"caption-1": CAPTION.format(f"SECRET caption {seed}"), "act": "send"})
         elif step == "answer":

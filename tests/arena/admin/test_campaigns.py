@@ -31,7 +31,10 @@ def acts(database) -> list[tuple[str, str, str]]:
     ("change", "told"),
     [
         (("test", "nothing"), "source is 'nothing'; there are: test"),
-        (('source = "test"', 'source = "test"\nmodels = ["m9"]'), "models: 'm9' is none of this source's"),
+        (
+            ('source = "test"', 'source = "test"\nmodels = ["m9"]'),
+            "models: 'm9' is none of this source's",
+        ),
         (('source = "test"', 'source = "test"\ndesign = "fixed"'), "name a file of them"),
         (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
@@ -50,13 +53,22 @@ def test_a_wrong_campaign_is_refused_in_one_line(bank, change, told):
 
 def test_sources_of_check_items_must_hold_what_is_asked(bank):
     admin = PaidCampaign(bank, checks=3).admin
-    asked = f'{TOML}qualify = {{ items = "checks", asked = 6, pass = 5 }}\n'.replace("pilot", "next")
-    with pytest.raises(CampaignError, match="qualify.items is 'checks', which has 3 of the 6 check items .* checks "):
+    asked = f'{TOML}qualify = {{ items = "checks", asked = 6, pass = 5 }}\n'.replace(
+        "pilot", "next"
+    )
+    with pytest.raises(
+        CampaignError,
+        match="qualify.items is 'checks', which has 3 of the 6 check items .* checks ",
+    ):
         admin.make("ada", asked.encode())
     with pytest.raises(CampaignError, match="checks.items is 'other'"):
-        admin.make("ada", f'{TOML}checks = {{ items = "other" }}\n'.replace("pilot", "next").encode())
+        admin.make(
+            "ada", f'{TOML}checks = {{ items = "other" }}\n'.replace("pilot", "next").encode()
+        )
     met = asked.replace("asked = 6, pass = 5", "asked = 3, pass = 3")
-    assert admin.make("ada", met.encode("utf-8-sig")).name == "next", "a byte order mark is what some editors write"
+    assert admin.make("ada", met.encode("utf-8-sig")).name == "next", (
+        "a byte order mark is what some editors write"
+    )
 
 
 def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
@@ -82,14 +94,29 @@ def test_one_link_for_all_who_log_in_takes_a_server_with_a_log_in(bank):
 
 def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     admin, items = PaidCampaign(bank).admin, list(ItemBank(bank).bank().items.values())
-    fixed = TOML.replace("pilot", "fixed").replace("stop", 'design = "fixed"\nstop').replace("votes = 3", "votes = 1")
+    fixed = (
+        TOML.replace("pilot", "fixed")
+        .replace("stop", 'design = "fixed"\nstop')
+        .replace("votes = 3", "votes = 1")
+    )
     plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
     made = admin.make("ada", fixed.encode(), plain)
     assert "fixed: 3 models, 1 tuple, 1 vote at most; it stops at 1,000." in admin.summary(made)
-    visit = {"instruction": "What is in picture 4?", "image_url": "key-4-0", "A_model": "m2", "B_model": "m3"}
-    made = admin.make("ada", fixed.replace("fixed", "visit", 1).encode(), [Record(row, visit) for row in range(2, 7)])
+    visit = {
+        "instruction": "What is in picture 4?",
+        "image_url": "key-4-0",
+        "A_model": "m2",
+        "B_model": "m3",
+    }
+    made = admin.make(
+        "ada",
+        fixed.replace("fixed", "visit", 1).encode(),
+        [Record(row, visit) for row in range(2, 7)],
+    )
     assert "visit: 3 models, 1 tuple, 5 votes at most; it stops at 1,000." in admin.summary(made)
-    with pytest.raises(RowsError, match="'model_b'.* expected this column, found 'item', 'model_a'"):
+    with pytest.raises(
+        RowsError, match="'model_b'.* expected this column, found 'item', 'model_a'"
+    ):
         admin.make("ada", fixed.encode(), [Record(2, {"item": "x", "model_a": "m1"})])
 
 
@@ -97,14 +124,17 @@ def test_links_are_the_same_all_day_and_name_what_the_platform_fills_in(bank):
     one = PaidCampaign(bank, TOML + PROLIFIC)
     link = one.admin.link(one.campaign)
     assert link == one.admin.link(one.campaign) and link.startswith("/c/pilot?n=3&until=")
-    assert link.endswith("&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")
+    assert link.endswith(
+        "&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    )
 
 
 @pytest.mark.locks_or_dialect
 def test_what_operators_do_is_recorded_with_it(bank):
     one = PaidCampaign(bank)
-    assert "1 person in the platform's list of pilot; 0 of them came" in one.admin.bring_participants(
-        "bob", "pilot", [Record(2, {"worker": "w1"})]
+    assert (
+        "1 person in the platform's list of pilot; 0 of them came"
+        in one.admin.bring_participants("bob", "pilot", [Record(2, {"worker": "w1"})])
     )
     assert "has ended." in one.admin.end("eve", "pilot")
     assert one.admin.end("eve", "pilot") == "pilot has ended already: an operator ended it."
@@ -139,7 +169,10 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
 def test_a_list_tells_who_stands_in_it_twice_under_one_submission_or_none(bank, columns):
     one = PaidCampaign(bank)
     one.seat("w1", "S1")
-    listed = [Record(row, {"worker": person, **columns}) for row, person in enumerate(("w1", "w2", "w1 "), 2)]
+    listed = [
+        Record(row, {"worker": person, **columns})
+        for row, person in enumerate(("w1", "w2", "w1 "), 2)
+    ]
     told = one.admin.bring_participants("bob", "pilot", listed)
     assert told.endswith("not in it: 0 workers. More than once in it, to be paid once: w1."), told
 
@@ -151,8 +184,16 @@ def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
     one.answer("slow", most=1)
     let_minutes_pass(bank, 1)
     found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
-    assert [found[name]["proposal"] for name in ("good", "bad", "slow")] == ["approve", "look", "wait"]
-    assert (found["good"]["votes"], found["good"]["checks"], found["good"]["checks_failed"]) == (3, 1, 0)
+    assert [found[name]["proposal"] for name in ("good", "bad", "slow")] == [
+        "approve",
+        "look",
+        "wait",
+    ]
+    assert (found["good"]["votes"], found["good"]["checks"], found["good"]["checks_failed"]) == (
+        3,
+        1,
+        0,
+    )
     assert (found["bad"]["checks_failed"], found["bad"]["why"]) == (1, "failed 1 of 1 checks")
     assert found["good"]["code"] == good.code and found["slow"]["code"] == ""
 
@@ -160,7 +201,10 @@ def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
 def test_the_sheet_looks_at_who_skipped_the_checks(bank):
     one = PaidCampaign(bank, checks=4)
     one.answer("good", [RIGHT])
-    seat, (checks,) = one.seat("evasive"), (source.id for source in one.items.bank().sources if source.kind == "check")
+    seat, (checks,) = (
+        one.seat("evasive"),
+        (source.id for source in one.items.bank().sources if source.kind == "check"),
+    )
     while battle := one.work.battle(seat, None):
         if one.items.bank().items[battle.item].source == checks:
             one.work.store.skip(seat.voter, battle.token, "image broken")
@@ -219,22 +263,37 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
 def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     """Four workers on the same six tuples, of whom one always chooses the other model than three."""
     keys = [item.key for item in ItemBank(bank).bank().items.values()]
-    pairs = [f"[[tuples]]\nitem = '{key}'\nmodel_a = 'm{1 + n % 2}'\nmodel_b = 'm3'\n" for n, key in enumerate(keys)]
-    toml = "\n".join(["per_tuple = 4", "design = 'fixed'", TOML.replace("votes = 3", "votes = 6"), *pairs])
+    pairs = [
+        f"[[tuples]]\nitem = '{key}'\nmodel_a = 'm{1 + n % 2}'\nmodel_b = 'm3'\n"
+        for n, key in enumerate(keys)
+    ]
+    toml = "\n".join(
+        ["per_tuple = 4", "design = 'fixed'", TOML.replace("votes = 3", "votes = 6"), *pairs]
+    )
     one = PaidCampaign(bank, toml, checks=3)
     for name in ("w1", "w2", "w3"):
         one.answer(name, [RIGHT, "m1", "m3"])
     one.answer("odd", [UNRELATED, "m2", "m3"])
     everyone, *workers = table(one.admin.quality("pilot"))
     found = {row["person"]: row for row in workers}
-    assert (everyone["person"], everyone["votes"], everyone["agreement"]) == ("all workers", 24, "0.500")
+    assert (everyone["person"], everyone["votes"], everyone["agreement"]) == (
+        "all workers",
+        24,
+        "0.500",
+    )
     assert (everyone["checks_passed"], everyone["checks"], everyone["shared_tuples"]) == (3, 4, 6)
     assert float(str(everyone["correlation_within_tuple"])) == 0.0, "three to one, on each"
     once, w1, odd = share(1, 1), found["w1"], found["odd"]
-    assert (w1["checks_low"], w1["checks_high"]) == (f"{once.low:.3f}", f"{once.high:.3f}"), "Wilson's"
+    assert (w1["checks_low"], w1["checks_high"]) == (f"{once.low:.3f}", f"{once.high:.3f}"), (
+        "Wilson's"
+    )
     assert (w1["checks_share"], odd["checks_share"]) == ("1.000", "0.000")
     assert (w1["agreed_with_others"], w1["answers_of_others"], w1["agreement"]) == (12, 18, "0.667")
-    assert (odd["agreed_with_others"], odd["answers_of_others"], odd["agreement"]) == (0, 18, "0.000")
+    assert (odd["agreed_with_others"], odd["answers_of_others"], odd["agreement"]) == (
+        0,
+        18,
+        "0.000",
+    )
     assert (w1["dawid_skene_accuracy"], odd["dawid_skene_accuracy"]) == ("1.000", "0.000")
     assert w1["says_first_where_first_is_better"] == "1.000"
 
@@ -243,14 +302,21 @@ def test_no_correlation_is_told_that_no_two_votes_tell(bank):
     one = PaidCampaign(bank)
     one.answer("w1", most=1)
     (everyone, _) = table(one.admin.quality("pilot"))
-    assert everyone["votes"] == 1 and [value for name, value in everyone.items() if "correlation" in name] == [""] * 3
+    assert (
+        everyone["votes"] == 1
+        and [value for name, value in everyone.items() if "correlation" in name] == [""] * 3
+    )
 
 
 def test_an_empty_campaign_has_empty_tables(bank):
     one = PaidCampaign(bank)
     assert table(one.admin.sheet("pilot")) == table(one.admin.votes("pilot")) == []
     (everyone,) = table(one.admin.quality("pilot"))
-    assert (everyone["votes"], everyone["agreement"], everyone["correlation_within_tuple"]) == (0, "", "")
+    assert (everyone["votes"], everyone["agreement"], everyone["correlation_within_tuple"]) == (
+        0,
+        "",
+        "",
+    )
 
 
 @pytest.mark.locks_or_dialect
@@ -262,11 +328,15 @@ def test_the_votes_name_their_worker_and_whether_they_count(bank):
     assert len(found) == 8 and {row["person"] for row in found} == {"good", "bad"}
     of = {(row["person"], row["kind"]): row for row in found}
     assert [of[name, "check"]["passed"] for name in ("good", "bad")] == ["yes", "no"]
-    assert [of[name, "work"]["counts"] for name in ("good", "bad")] == ["yes", "no"], "who failed is asked of others"
+    assert [of[name, "work"]["counts"] for name in ("good", "bad")] == ["yes", "no"], (
+        "who failed is asked of others"
+    )
     row = of["good", "work"]
     winner = row["model_a"] if row["choice"] == "a" else row["model_b"]
     assert winner == "m1" or "m1" not in (row["model_a"], row["model_b"])
-    assert row["session"] == "sitting" and row["item"] in {item.key for item in ItemBank(bank).bank().items.values()}
+    assert row["session"] == "sitting" and row["item"] in {
+        item.key for item in ItemBank(bank).bank().items.values()
+    }
 
 
 @pytest.mark.locks_or_dialect

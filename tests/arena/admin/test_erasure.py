@@ -75,7 +75,13 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     for one in (visitor, stays):
         one.decide()
     with bank.write() as connection:
-        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": visitor.id, "wanted": 3, "code": "PAY-ME"}
+        seat = {
+            "campaign": "spring",
+            "worker": "ann-worker",
+            "voter_id": visitor.id,
+            "wanted": 3,
+            "code": "PAY-ME",
+        }
         connection.execute(SEAT.insert().values(**seat, since=now()))
         keys = voter_keys(connection, [visitor.id, stays.id])
     battle = live_vote(bank, visitor.id)
@@ -95,12 +101,18 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
         for column in HANDED_OVER:
             assert visitor.id not in set(connection.scalars(select(column))), column
         owners = set(connection.scalars(select(VOTE.c.voter_id)))
-        assert connection.scalar(select(func.count()).select_from(LIVE_QUESTION)) == 1, "that it was asked stays"
+        assert connection.scalar(select(func.count()).select_from(LIVE_QUESTION)) == 1, (
+            "that it was asked stays"
+        )
         assert connection.scalar(select(LIVE_TURN.c.answer_a)) == ""
-        hashes = connection.scalars(select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id})))
+        hashes = connection.scalars(
+            select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id}))
+        )
         assert all(one.startswith("forgotten ") for one in hashes)
         (act,) = latest_actions(connection, 10)
-    assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), "the act names nobody either"
+    assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), (
+        "the act names nobody either"
+    )
 
 
 @pytest.mark.locks_or_dialect
@@ -142,13 +154,17 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     with bank.read() as connection:
         assert {guest.id, person}.isdisjoint(connection.scalars(select(VOTE.c.voter_id)))
     assert voters.voter(fresh) != person, "the login is over"
-    assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, "and who comes again is new"
+    assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, (
+        "and who comes again is new"
+    )
 
 
 def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     Visitor(bank, COOKIE).decide()
     person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, "e" * 64)
-    counts = select(func.count()).select_from(VOTE).where(counting_voters(CountSettings("logged-in")))
+    counts = (
+        select(func.count()).select_from(VOTE).where(counting_voters(CountSettings("logged-in")))
+    )
     for _ in range(2):
         with bank.read() as connection:
             assert connection.execute(counts).scalar_one() == 1
@@ -166,14 +182,18 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     for owner, job in jobs.items():
         bench.budget.for_job(job.link, owner).reserve(5)
         with bank.write() as connection:
-            values = {name: owner for name in ("owner", "source", "title", "name", "digest", "file")}
+            values = {
+                name: owner for name in ("owner", "source", "title", "name", "digest", "file")
+            }
             connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
     forgetting.forget(person, "ada")
     assert [len(bench.jobs.of_owner(owner)) for owner in jobs] == [0, 0, 1]
     assert all(bench.jobs.find(job.link) for job in jobs.values())
     with bank.read() as connection:
         owners = list(connection.scalars(select(SUBMISSION.c.owner).order_by(SUBMISSION.c.id)))
-        days = list(connection.scalars(select(BUDGET.c.name).where(BUDGET.c.name.startswith("day "))))
+        days = list(
+            connection.scalars(select(BUDGET.c.name).where(BUDGET.c.name.startswith("day ")))
+        )
     assert [owner.startswith("forgotten ") for owner in owners] == [True, True, False]
     assert len(days) == 1 and days[0].endswith(OTHER)
 
@@ -184,10 +204,14 @@ def test_every_table_that_has_an_owner_is_served_with():
 
 
 @pytest.mark.locks_or_dialect
-def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platforms_list(bank, forgetting):
+def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platforms_list(
+    bank, forgetting
+):
     one = PaidCampaign(bank)
     seat, stays = one.answer("ann-worker"), one.answer("bob-worker")
-    one.admin.seats.bring_participants(one.campaign, {"ann-worker": "APPROVED", "bob-worker": "APPROVED"})
+    one.admin.seats.bring_participants(
+        one.campaign, {"ann-worker": "APPROVED", "bob-worker": "APPROVED"}
+    )
     for name in (f"Seat {seat.id}", seat.code, f" {seat.code.lower()} "):
         assert forgetting.find(name) == seat.voter
     for name in ("seat 0", "seat", f"seat {seat.id}x", "0" * 10):
@@ -196,7 +220,12 @@ def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platf
     before = counted(bank)
     forgetting.forget(seat.voter, "ada")
     told = everything(bank)
-    assert "ann-worker" not in told and seat.code not in told and "bob-worker" in told and stays.code in told
+    assert (
+        "ann-worker" not in told
+        and seat.code not in told
+        and "bob-worker" in told
+        and stays.code in told
+    )
     assert counted(bank) == before, "what was voted stays"
     kept, sheet = one.admin.seats.participants(one.campaign), table(one.admin.sheet("pilot"))
     assert kept == {"bob-worker": "APPROVED"}
@@ -213,7 +242,10 @@ def test_who_logged_in_to_a_campaign_is_forgotten_with_the_seat(bank, forgetting
 
     person = Voters(bank).log_in(Account("4711", "ann-account"), COOKIE, "e" * 64)
     Voters(bank).log_in(Account("4712", "bob-account"), OTHER, "f" * 64)
-    seat, stays = (one.admin.seats.enter(one.campaign, account_arrival(*logged_in(cookie)), None) for cookie in "ef")
+    seat, stays = (
+        one.admin.seats.enter(one.campaign, account_arrival(*logged_in(cookie)), None)
+        for cookie in "ef"
+    )
     assert seat.person in everything(bank)
     forgetting.forget(person, "ada")
     told = everything(bank)
@@ -268,14 +300,36 @@ def test_no_public_file_names_a_campaigns_worker(bank, tmp_path):
     assert write_export(bank, tmp_path / "public").votes == 3
     for path in (tmp_path / "public").iterdir():
         content = path.read_bytes()
-        for secret in ("ann-worker", "sitting", seat.code, seat.token.partition(".")[2], one.campaign.key.hex()):
+        for secret in (
+            "ann-worker",
+            "sitting",
+            seat.code,
+            seat.token.partition(".")[2],
+            one.campaign.key.hex(),
+        ):
             assert secret.encode() not in content, path.name
 
 
 def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
     visitor = Visitor(bank, COOKIE)
-    assert forgetting.find(str(visitor.id)) == forgetting.find(f" {code_of(COOKIE).upper()} ") == visitor.id
-    for name in ("", "0", "99999", code_of(OTHER), "%", "person:", "' OR 1=1 --", COOKIE, "abc", "\ud800", "1" * 5000):
+    assert (
+        forgetting.find(str(visitor.id))
+        == forgetting.find(f" {code_of(COOKIE).upper()} ")
+        == visitor.id
+    )
+    for name in (
+        "",
+        "0",
+        "99999",
+        code_of(OTHER),
+        "%",
+        "person:",
+        "' OR 1=1 --",
+        COOKIE,
+        "abc",
+        "\ud800",
+        "1" * 5000,
+    ):
         with pytest.raises(UnknownVoterError, match="/you"):
             forgetting.find(name)
 

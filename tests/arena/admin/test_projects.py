@@ -54,7 +54,9 @@ def operator(database, admin) -> TestClient:
     operators = Operators(frozenset(), Voters(database), by_link=True)
     settings = Settings.from_env(on_disk())
     app = FastAPI()
-    app.include_router(routes(CampaignAdmin(settings, database, ItemBank(database)), admin, operators))
+    app.include_router(
+        routes(CampaignAdmin(settings, database, ItemBank(database)), admin, operators)
+    )
     code = str(operators.link("")).partition("=")[2]
     return TestClient(app, cookies={OPERATOR_COOKIE: operators.redeem(code)})
 
@@ -79,8 +81,14 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
         (TOML.replace("seat =", "licence = 'all mine'\nseat ="), "licence"),
         (TOML.replace("seat =", "model = 'nobody'\nseat ="), "nobody"),
         (TOML + 'pictures = ["cat.jpg"]', "'cat.jpg': give its https address"),
-        (TOML.replace("seat =", "checks = { items = 'x' }\nseat ="), "checks.items is of battles alone"),
-        (TOML.replace("seat =", "qualify = { items = 'x' }\nseat ="), "which has 0 of the 6 check items"),
+        (
+            TOML.replace("seat =", "checks = { items = 'x' }\nseat ="),
+            "checks.items is of battles alone",
+        ),
+        (
+            TOML.replace("seat =", "qualify = { items = 'x' }\nseat ="),
+            "which has 0 of the 6 check items",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_in_a_sentence_and_nothing_is_made(admin, toml, told):
@@ -90,7 +98,9 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence_and_nothing_is_made(admin
 
 
 def test_paid_items_are_not_made_on_a_disk_that_is_wiped(database, tmp_path):
-    settings = Settings.from_env({"SPACE_ID": "a/b", "SPACE_HOST": "a-b.example", "DATA_DIR": str(tmp_path)})
+    settings = Settings.from_env(
+        {"SPACE_ID": "a/b", "SPACE_HOST": "a-b.example", "DATA_DIR": str(tmp_path)}
+    )
     with pytest.raises(CampaignError, match="A restart would lose"):
         writing_setup(settings, database).admin.make("ada", TOML.encode())
 
@@ -113,11 +123,17 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, o
     assert "rejected: picture" in board
 
 
-@pytest.mark.parametrize(("kind", "has_a_list"), [("plain", False), ("login", False), ("mturk", True)])
-def test_the_board_asks_for_the_list_of_a_platform_that_has_one(database, tmp_path, admin, kind, has_a_list):
+@pytest.mark.parametrize(
+    ("kind", "has_a_list"), [("plain", False), ("login", False), ("mturk", True)]
+)
+def test_the_board_asks_for_the_list_of_a_platform_that_has_one(
+    database, tmp_path, admin, kind, has_a_list
+):
     project = Project.on(database, tmp_path, platform={"kind": kind})
     links = {} if kind == "plain" else {project.campaign.name: "/c/pets?n=1"}
-    assert ("the sheet approves nobody" in unescape(projects_html(admin.standings(), links, ""))) == has_a_list
+    assert (
+        "the sheet approves nobody" in unescape(projects_html(admin.standings(), links, ""))
+    ) == has_a_list
 
 
 def test_links_sheet_and_end_are_those_of_a_campaign(database, tmp_path, operator):
@@ -128,24 +144,35 @@ def test_links_sheet_and_end_are_those_of_a_campaign(database, tmp_path, operato
     assert "/c/pets?" in links
     sheet = operator.get("/operators/campaigns/pets/sheet.csv")
     rows = list(csv.DictReader(sheet.text.splitlines()))
-    assert [(row["person"], row["votes"]) for row in rows] == [(one, "1") for one in ("ann", "bob", "cyd", "dan")]
+    assert [(row["person"], row["votes"]) for row in rows] == [
+        (one, "1") for one in ("ann", "bob", "cyd", "dan")
+    ]
     assert operator.get("/operators/campaigns/pets/votes.csv").status_code == 404
     assert "pets has ended" in operator.post("/operators/campaigns/pets/end").text
     assert operator.post("/operators/projects", content=TOML).text.startswith("streets: 10 items")
     stranger = TestClient(operator.app)
-    for way, path in (("GET", "campaigns/pets/sheet.csv"), ("POST", "projects"), ("POST", "projects/pets/reject")):
+    for way, path in (
+        ("GET", "campaigns/pets/sheet.csv"),
+        ("POST", "projects"),
+        ("POST", "projects/pets/reject"),
+    ):
         answer = stranger.request(way, f"/operators/{path}", content=TOML)
         assert (answer.status_code, answer.text) == (404, "There is nothing here.")
 
 
-def test_the_board_tells_where_items_stand_with_the_papers_numbers_beside(database, tmp_path, admin):
+def test_the_board_tells_where_items_stand_with_the_papers_numbers_beside(
+    database, tmp_path, admin
+):
     project = Project.on(database, tmp_path, visibility="sealed")
     people = [project.seat(f"person-{number}") for number in range(4)]
     for turn in range(12):
         project.do(people[turn % 4], "answer" if turn == 7 else "correct")
     board = unescape(projects_html(admin.standings(), {}, ""))
     assert "<td>animals</td><td>20</td>" in board
-    assert all(f"<td>{number}%</td>" in board for number in (87.3, 91.5, "63.0", "4.0", 3.6, "6.0", 7.7, 3.8, "30.0"))
+    assert all(
+        f"<td>{number}%</td>" in board
+        for number in (87.3, 91.5, "63.0", "4.0", 3.6, "6.0", 7.7, 3.8, "30.0")
+    )
     (standing,) = admin.standings()
     correct = standing.yields[0].overall
     assert f"{correct.value:.1%} ({correct.low:.0%} to {correct.high:.0%}) of {correct.n}" in board

@@ -46,7 +46,13 @@ def voted(bank) -> Database:
     with bank.write() as connection:
         for table in (VOTE, LIVE_VOTE):
             connection.execute(update(table).values(voted_at=now() - timedelta(hours=1), tick=0))
-        seat = {"campaign": "spring", "worker": "ann-worker", "voter_id": first.id, "wanted": 3, "code": "done-17"}
+        seat = {
+            "campaign": "spring",
+            "worker": "ann-worker",
+            "voter_id": first.id,
+            "wanted": 3,
+            "code": "done-17",
+        }
         connection.execute(insert(SEAT).values(**seat, since=now()))
     second.vote(second.serve(), "b")
     return bank
@@ -60,7 +66,9 @@ def test_both_files_hold_the_votes_that_count(voted, tmp_path):
     written = write_export(voted, tmp_path / "out")
     rows = lines(tmp_path / "out")
     assert (written.votes, written.voters, written.models) == (len(rows), 2, 5) == (4, 2, 5)
-    assert [row["winner"] for row in rows] == ["a", "b", "b", "a"], "the vote that was taken back is not there"
+    assert [row["winner"] for row in rows] == ["a", "b", "b", "a"], (
+        "the vote that was taken back is not there"
+    )
     assert [row.values for row in read_rows(tmp_path / "out" / "votes.parquet")] == rows
     assert [row["source"] for row in rows] == ["test"] * 3 + ["Own images, answered live"]
     assert rows[0]["voter"] == rows[1]["voter"] != rows[3]["voter"]
@@ -73,7 +81,9 @@ def test_both_files_hold_the_votes_that_count(voted, tmp_path):
 
 def test_nothing_in_it_leads_to_a_person(voted, tmp_path):
     with voted.read() as connection:
-        tokens = [row.cookie_hash for row in connection.exec_driver_sql("SELECT cookie_hash FROM voter")]
+        tokens = [
+            row.cookie_hash for row in connection.exec_driver_sql("SELECT cookie_hash FROM voter")
+        ]
     write_export(voted, tmp_path)
     whole = b"".join((tmp_path / name).read_bytes() for name in FILES).decode("utf-8", "replace")
     for told in (*tokens, "first-cookie", "ann-worker", "done-17", "spring", SECRET, "says 0"):
@@ -83,10 +93,14 @@ def test_nothing_in_it_leads_to_a_person(voted, tmp_path):
 def test_the_card_counts_and_names_the_licence(voted, tmp_path):
     write_export(voted, tmp_path)
     card = (tmp_path / "README.md").read_text("utf-8")
-    assert card.startswith("---\nlicense: cc-by-4.0\n") and "creativecommons.org/licenses/by/4.0" in card
+    assert (
+        card.startswith("---\nlicense: cc-by-4.0\n")
+        and "creativecommons.org/licenses/by/4.0" in card
+    )
     assert "4 votes of 2 voters on 5 models" in card and "| test | 3 |" in card
     assert all(
-        f"| {column} |" in card or f"{column}," in card or f", {column}" in card for column in lines(tmp_path)[0]
+        f"| {column} |" in card or f"{column}," in card or f", {column}" in card
+        for column in lines(tmp_path)[0]
     )
     assert "$" not in card
 
@@ -130,13 +144,17 @@ def test_the_servers_files_are_written_anew_when_a_voter_is_forgotten(voted, tmp
         keys = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
     stranger = Visitor(voted, "third-cookie")
     stranger.decide()
-    assert asyncio.run(files.path("votes.jsonl")) == path and path.read_bytes() == before, "not at every request"
+    assert asyncio.run(files.path("votes.jsonl")) == path and path.read_bytes() == before, (
+        "not at every request"
+    )
     gone = Visitor(voted, "first-cookie").id
     assert keys[gone].encode() in before
     Erasure(voted, OwnImages(voted, tmp_path / "own")).forget(gone, "ada")
     assert asyncio.run(files.path("README.md")) is not None
     assert keys[gone].encode() not in path.read_bytes()
-    assert len(lines(tmp_path / "public")) == 5, "the votes stay, and what was decided since is there"
+    assert len(lines(tmp_path / "public")) == 5, (
+        "the votes stay, and what was decided since is there"
+    )
     for name in ("", "../arena.db", "votes.csv", ".being-written-x"):
         assert asyncio.run(files.path(name)) is None
 
@@ -147,13 +165,17 @@ def test_who_waits_for_the_files_keeps_nobody_from_the_other_routes(tmp_path):
     app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public")))
 
     async def scenario() -> set[int]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://here"
+        ) as client:
             with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
                 other.execute("BEGIN IMMEDIATE")
                 asked = [asyncio.create_task(client.get("/export/README.md")) for _ in range(60)]
                 await asyncio.sleep(0.3)
                 assert (await client.get("/you")).status_code == 200
-                assert not any(task.done() for task in asked), "it answers while the export waits for the lock"
+                assert not any(task.done() for task in asked), (
+                    "it answers while the export waits for the lock"
+                )
                 other.execute("ROLLBACK")
             return {answer.status_code for answer in await asyncio.gather(*asked)}
 
@@ -176,7 +198,9 @@ def test_the_command_writes_the_files(tmp_path):
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert done.returncode == 0 and "votes: 0" in done.stdout, done.stderr
     (tmp_path / "file").touch()
-    torn = subprocess.run([*line[:-1], str(tmp_path / "file")], cwd=ROOT, env=environ, capture_output=True, text=True)
+    torn = subprocess.run(
+        [*line[:-1], str(tmp_path / "file")], cwd=ROOT, env=environ, capture_output=True, text=True
+    )
     assert torn.returncode == 2 and "Traceback" not in torn.stderr
 
 

@@ -60,13 +60,22 @@ def acts(database: Database) -> list[tuple[str, str, str]]:
 
 
 def watch(
-    database: Database, folder: Path, backup: HubBackup | None = None, live_models: int = 2, **environ: str
+    database: Database,
+    folder: Path,
+    backup: HubBackup | None = None,
+    live_models: int = 2,
+    **environ: str,
 ) -> DashboardService:
     settings = Settings.from_env({"DATA_DIR": str(folder), **environ})
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
     budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
-    campaigns, projects = CampaignAdmin(settings, database, ItemBank(database)), writing_setup(settings, database).admin
-    return DashboardService(database, settings, backup, budgets, queues, live_models, campaigns, projects)
+    campaigns, projects = (
+        CampaignAdmin(settings, database, ItemBank(database)),
+        writing_setup(settings, database).admin,
+    )
+    return DashboardService(
+        database, settings, backup, budgets, queues, live_models, campaigns, projects
+    )
 
 
 def page_of(seen: Dashboard) -> str:
@@ -101,7 +110,9 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     assert item.id not in items.bank().items and items.bank().missing == 0
     assert sampler.next_battle(visitor.id, BattleRequest(item=item.key)) is NoBattle.NO_SUCH_ITEM
     dealt = sampler.next_battle(visitor.id, BattleRequest())
-    assert not isinstance(dealt, NoBattle) and dealt.item != item.id, "an open battle on it does not come back"
+    assert not isinstance(dealt, NoBattle) and dealt.item != item.id, (
+        "an open battle on it does not come back"
+    )
     assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
     with bank.read() as connection:
         assert voted.id in connection.scalars(select(VOTE.c.battle_id)).all()
@@ -131,7 +142,9 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
             service.do("ada", "take down", upload)
         with pytest.raises(AdminCommandError):
             service.do("ada", "keep", upload)
-    assert images.path(voter, private) is not None, "what nobody may keep is not the operators' to look at"
+    assert images.path(voter, private) is not None, (
+        "what nobody may keep is not the operators' to look at"
+    )
     assert [deed for _, deed, _ in acts(bank)] == ["took an upload down", "kept an upload"]
 
 
@@ -142,7 +155,10 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     board = Leaderboard(bank, LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
-    assert 'data-order="official" data-about="counted"' in page and "the counted one, of logged-in voters" in page
+    assert (
+        'data-order="official" data-about="counted"' in page
+        and "the counted one, of logged-in voters" in page
+    )
     service.do("ada", "official", "counted")
     assert board.choose("test", "single").votes == "counted", "without a restart"
     assert service.do("bob", "official", "counted") == "That is so already."
@@ -196,7 +212,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     visitor.undo(visitor.vote(visitor.serve()))
     with bank.write() as connection:
         first = connection.scalars(select(VOTE.c.id)).first()
-        connection.execute(update(VOTE).where(VOTE.c.id == first).values(voted_at=now() - timedelta(days=2)))
+        connection.execute(
+            update(VOTE).where(VOTE.c.id == first).values(voted_at=now() - timedelta(days=2))
+        )
         flag = {"voter_id": visitor.id, "reason": "LEFT", "strength": 5.25, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
@@ -210,11 +228,18 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     backup.change_log.open()
     backup._copy()
     seen = watch(bank, tmp_path, backup).overview()
-    assert list(seen.days) == [seen.read_at.date() - timedelta(days=ago) for ago in range(LEAST_DAYS)][::-1]
-    assert list(seen.days.values())[-3] == 1 and sum(seen.days.values()) == 4, "three votes of the bank and a live one"
+    assert (
+        list(seen.days)
+        == [seen.read_at.date() - timedelta(days=ago) for ago in range(LEAST_DAYS)][::-1]
+    )
+    assert list(seen.days.values())[-3] == 1 and sum(seen.days.values()) == 4, (
+        "three votes of the bank and a live one"
+    )
     assert list(seen.failures.items()) == [("one", 2), ("two", 1)]
     (flagged,) = seen.flagged
-    assert (flagged.voter, flagged.votes, len(flagged.latest)) == (visitor.id, 4, 4), "a live vote among them"
+    assert (flagged.voter, flagged.votes, len(flagged.latest)) == (visitor.id, 4, 4), (
+        "a live vote among them"
+    )
     assert flagged.flags[0].left_out and flagged.flags[0].strength == 5.25
     assert seen.paused_since and seen.uploads.unseen == 1 and seen.free_bytes > 0
     assert seen.copy is not None and seen.copy.waiting and seen.copy.problem
@@ -251,7 +276,9 @@ def test_the_page_holds_no_markup_of_others(database, images, tmp_path):
 def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):
     service = watch(bank, tmp_path, OAUTH_CLIENT_ID="id", OAUTH_CLIENT_SECRET="secret")
     toml = f'name = "pilot"\nsource = "test"\nplatform = {{kind = "{kind}"}}\n'
-    service.campaigns.make("ada", f"{toml}stop = {{votes = 9}}\nseat = {{votes = 2, pay = 0}}".encode())
+    service.campaigns.make(
+        "ada", f"{toml}stop = {{votes = 9}}\nseat = {{votes = 2, pay = 0}}".encode()
+    )
     assert f"The platform's list of participants: {told}" in page_of(service.overview())
 
 

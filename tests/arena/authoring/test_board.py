@@ -7,7 +7,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from arena.authoring.board import agreement, family_rows, person_rows, seat_work, step_minutes, yield_table
+from arena.authoring.board import (
+    agreement,
+    family_rows,
+    person_rows,
+    seat_work,
+    step_minutes,
+    yield_table,
+)
 from arena.authoring.checks import DraftError
 from arena.authoring.tables import DRAFT_EVENT
 from arena.database import now
@@ -24,7 +31,9 @@ def project(database, tmp_path) -> Project:
     project = Project.on(database, tmp_path, families=FAMILIES)
     for person in ("ann", "bob", "cem", "dot"):
         project.do(project.seat(person))
-    for person, said in zip(("eve", "fay", "gus", "hal", "ida", "jan", "kim"), "   c  c", strict=True):
+    for person, said in zip(
+        ("eve", "fay", "gus", "hal", "ida", "jan", "kim"), "   c  c", strict=True
+    ):
         project.do(project.seat(person), {"c": "caption"}.get(said, "correct"))
     project.do(project.seat("dot"))
     with database.write() as connection:
@@ -44,7 +53,11 @@ def test_each_family_has_its_items_by_where_they_stand(project):
 
 def test_the_yield_is_that_of_first_judgements_of_which_the_paper_had_no_others(project):
     rows = {row.metric: row.single for row in yield_table(project.drafts)}
-    assert [(rows[name].hits, rows[name].n) for name in ("correct", "caption", "answer")] == [(1, 2), (1, 2), (0, 2)]
+    assert [(rows[name].hits, rows[name].n) for name in ("correct", "caption", "answer")] == [
+        (1, 2),
+        (1, 2),
+        (0, 2),
+    ]
     assert all(row.multi.n == 0 for row in yield_table(project.drafts))
 
 
@@ -59,10 +72,18 @@ def test_minutes_are_those_of_each_step(project):
 
 
 def test_what_each_person_wrote_is_accepted_with_its_item(project):
-    rows = {row.person: row for row in person_rows(project.drafts, project.seats.all(project.campaign))}
-    assert [(rows[who].accepted.hits, rows[who].accepted.n) for who in ("ann", "bob", "cem")] == [(1, 1)] * 3
-    assert [(rows[who].accepted.hits, rows[who].accepted.n) for who in ("eve", "fay", "ida")] == [(0, 1)] * 3
-    assert (rows["dot"].instructions, rows["dot"].verdicts, rows["dot"].accepted.n) == (1, 1, 0), "one is not decided"
+    rows = {
+        row.person: row for row in person_rows(project.drafts, project.seats.all(project.campaign))
+    }
+    assert [(rows[who].accepted.hits, rows[who].accepted.n) for who in ("ann", "bob", "cem")] == [
+        (1, 1)
+    ] * 3
+    assert [(rows[who].accepted.hits, rows[who].accepted.n) for who in ("eve", "fay", "ida")] == [
+        (0, 1)
+    ] * 3
+    assert (rows["dot"].instructions, rows["dot"].verdicts, rows["dot"].accepted.n) == (1, 1, 0), (
+        "one is not decided"
+    )
     assert rows["dot"].minutes == 12.0
 
 
@@ -83,7 +104,9 @@ def test_the_pay_sheet_has_what_each_seat_gave(database, tmp_path):
 
 
 def test_three_verifiers_agreement_is_told(database, tmp_path):
-    project = Project.on(database, tmp_path, verifiers=3, families=[{"name": "animals", "wanted": 1}])
+    project = Project.on(
+        database, tmp_path, verifiers=3, families=[{"name": "animals", "wanted": 1}]
+    )
     people = [project.seat(person) for person in "abcdef"]
     for seat, said in zip(people, ["", "", "", "correct", "answer", "correct"], strict=True):
         project.do(seat, said)
@@ -97,7 +120,9 @@ def test_three_verifiers_agreement_is_told(database, tmp_path):
 
 def test_an_item_whose_licence_is_withdrawn_is_taken_out_and_kept(project):
     accepted = next(draft for draft in project.drafts if draft.state.step == "accepted")
-    project.projects.reject(project.campaign, accepted.id, "picture", "the photographer withdrew the licence")
+    project.projects.reject(
+        project.campaign, accepted.id, "picture", "the photographer withdrew the licence"
+    )
     found = project.store.find(project.campaign, accepted.id)
     assert (found.state.step, found.state.fault) == ("rejected", "picture") and found.state.answer
     with pytest.raises(DraftError, match=f"no item {accepted.id} in pets that can be taken out"):

@@ -38,7 +38,9 @@ def let_minutes_pass(project: Project, minutes: int) -> None:
     with project.database.write() as connection:
         for row in connection.execute(select(DRAFT_CLAIM)).all():
             earlier = update(DRAFT_CLAIM).where(DRAFT_CLAIM.c.draft_id == row.draft_id)
-            connection.execute(earlier.values(claimed_at=row.claimed_at - timedelta(minutes=minutes)))
+            connection.execute(
+                earlier.values(claimed_at=row.claimed_at - timedelta(minutes=minutes))
+            )
 
 
 def at_once(acts: list[Callable[[], object]]) -> list:
@@ -98,7 +100,9 @@ def test_two_tabs_that_send_the_same_step_store_one(project):
     assert len(project.drafts[0].events) == 1
 
 
-def test_a_claim_lapses_after_the_minutes_and_what_comes_late_is_taken_until_somebody_else_has_it(project):
+def test_a_claim_lapses_after_the_minutes_and_what_comes_late_is_taken_until_somebody_else_has_it(
+    project,
+):
     ann, bob, cem = (project.seat(person) for person in ("ann", "bob", "cem"))
     project.do(ann)
     held = project.store.draw(bob)
@@ -164,7 +168,9 @@ def test_a_family_gets_as_many_drafts_as_it_wants(database, tmp_path):
     assert Counter(draft.family for draft in project.drafts) == {"art": 2, "food": 1}
 
 
-def test_who_loses_a_lapsed_claim_while_the_page_opens_begins_no_item_too_many(database, tmp_path, monkeypatch):
+def test_who_loses_a_lapsed_claim_while_the_page_opens_begins_no_item_too_many(
+    database, tmp_path, monkeypatch
+):
     project = Project.on(database, tmp_path, families=[{"name": "art", "wanted": 1}])
     ann, bob = project.seat("ann"), project.seat("bob")
     project.store.draw(ann)
@@ -188,14 +194,18 @@ def race(project: Project, people: int) -> int:
         assert not [one for one in drawn if isinstance(one, Exception)]
         pairs = [(seat, claim) for seat, claim in zip(seats, drawn, strict=True) if claim]
         assert len({claim.draft for _, claim in pairs}) == len(pairs), "a draft was given twice"
-        at_once([lambda seat=seat, claim=claim: give(project, seat, claim) for seat, claim in pairs])
+        at_once(
+            [lambda seat=seat, claim=claim: give(project, seat, claim) for seat, claim in pairs]
+        )
         claims += len(drawn)
     return claims
 
 
 @pytest.mark.parametrize("most", [20, pytest.param(10_000, marks=pytest.mark.soak)])
 @pytest.mark.timeout(1200)
-def test_of_many_who_claim_at_once_one_has_each_draft_and_nobody_acts_twice(database, tmp_path, most):
+def test_of_many_who_claim_at_once_one_has_each_draft_and_nobody_acts_twice(
+    database, tmp_path, most
+):
     claims, families = 0, [{"name": "animals", "wanted": 5}]
     while claims < most:
         project = Project.on(database, tmp_path, name=f"pets-{claims}", families=families)

@@ -42,7 +42,10 @@ def captioned(project: Project, people: str = "ab") -> int:
 def test_the_prompt_is_the_papers_and_the_wording_for_several_images_is_ours():
     assert draft_prompt("What is it?", ["A dog."]) == (PAPER, "draft")
     text, name = draft_prompt("Which?", ["One.", "<instruction>"])
-    assert name == "draft_our_images" and "depicted by: Image 1: One.\nImage 2: <instruction>’. Now" in text
+    assert (
+        name == "draft_our_images"
+        and "depicted by: Image 1: One.\nImage 2: <instruction>’. Now" in text
+    )
     assert draft_prompt("What is it?", []) == ("What is it?", "blind_our")
 
 
@@ -71,12 +74,16 @@ def test_a_models_answer_is_stored_with_its_prompt_and_cost_and_nobody_acts(proj
     assert drafting.due(project.campaign) == [draft]
     state = project.drafts[0].state
     assert drafting.most_cost(project.campaign.spec, state) > 1000
-    assert project.store.draw(project.seat("cem")).step == "instruction", "the model answers, not a person"
+    assert project.store.draw(project.seat("cem")).step == "instruction", (
+        "the model answers, not a person"
+    )
     assert asyncio.run(drafting.answer(project.campaign, draft)) == ""
     ((turn,),) = vlm.asked
     assert CAPTION.format(1) in turn.text and not turn.images
     answer = project.drafts[0].state.answer
-    assert answer == DraftAnswer(text="There is one ball.", model="writer", prompt=prompt_digest("draft"), cost=14)
+    assert answer == DraftAnswer(
+        text="There is one ball.", model="writer", prompt=prompt_digest("draft"), cost=14
+    )
     assert len(project.drafts[0].acted) == 2 and drafting.due(project.campaign) == []
     assert asyncio.run(drafting.answer(project.campaign, draft)) == "" and len(vlm.asked) == 1
 
@@ -126,7 +133,9 @@ def test_while_the_model_answers_nobody_else_has_the_draft_and_a_dead_process_is
 def test_a_draft_that_a_dead_server_held_is_answered_after_the_seats_minutes(project):
     drafting = project.drafting(ScriptedVLM("writer"))
     draft = captioned(project)
-    assert project.store.claim_for_model(project.campaign, draft), "this server dies before it answers"
+    assert project.store.claim_for_model(project.campaign, draft), (
+        "this server dies before it answers"
+    )
     asyncio.run(drafting.answer(project.campaign, draft))
     assert project.drafts[0].state.step == "answer"
     minutes = timedelta(minutes=project.campaign.spec.seat.minutes, seconds=1)
@@ -156,7 +165,9 @@ def test_a_blind_model_that_fails_is_no_fault_of_the_item(database, tmp_path):
     project = Project.on(database, tmp_path, model="writer", blind_model="blind")
     drafting = project.drafting(ScriptedVLM("writer"), ScriptedVLM("blind", fails=(1, "down")))
     assert asyncio.run(drafting.answer(project.campaign, captioned(project))) == ""
-    assert project.do(project.seat("c")) == "verify" and project.drafts[0].state.needs_picture is None
+    assert (
+        project.do(project.seat("c")) == "verify" and project.drafts[0].state.needs_picture is None
+    )
 
 
 def test_a_project_names_models_that_there_are(database, tmp_path):

@@ -30,7 +30,12 @@ from tests.support.writers import CAPTION, FREE, Project
 
 WORDS = CardWords("en", "ada@example.org")
 PEOPLE = ("ann", "bob", "cem", "dot")
-OTHER = Credit(source="https://example.org/other", creator="Bo | b", licence="CC BY-SA", statement="cut | by hand")
+OTHER = Credit(
+    source="https://example.org/other",
+    creator="Bo | b",
+    licence="CC BY-SA",
+    statement="cut | by hand",
+)
 
 
 def write(project: Project, pictures: int = 1, credit: Credit = FREE, text: str = "") -> int:
@@ -40,14 +45,19 @@ def write(project: Project, pictures: int = 1, credit: Credit = FREE, text: str 
     step = project.writing.next(seats[0])
     assert step
     offered = [
-        project.offer(seats[0], step.claim.token, 10 * draft + n, (credit, OTHER)[n > 0]) for n in range(pictures)
+        project.offer(seats[0], step.claim.token, 10 * draft + n, (credit, OTHER)[n > 0])
+        for n in range(pictures)
     ]
     text = text or f"How many balls lie near animal number {draft}?"
-    made = project.writing.instruction(seats[0], step.claim.token, text, offered, "a word of the author's own")
+    made = project.writing.instruction(
+        seats[0], step.claim.token, text, offered, "a word of the author's own"
+    )
     project.writing.write(seats[0], step.claim.token, made)
     step = project.writing.next(seats[1])
     assert step
-    project.writing.caption(seats[1], step.claim.token, [CAPTION.format(f"{draft}-{n}") for n in range(pictures)])
+    project.writing.caption(
+        seats[1], step.claim.token, [CAPTION.format(f"{draft}-{n}") for n in range(pictures)]
+    )
     for seat in seats[2:]:
         project.do(seat)
     assert project.drafts[-1].state.step == "accepted"
@@ -64,20 +74,26 @@ class OtherBank:
     def __init__(self, database: Database, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self.database, self.items = database, ItemBank(database)
-        self._importer = ItemImporter(Ingest(database), self.items, PictureStore(folder / "pictures"))
+        self._importer = ItemImporter(
+            Ingest(database), self.items, PictureStore(folder / "pictures")
+        )
 
     def bring(self, folder: Path, name: str = "pets"):
         return self._importer.folder(folder, name).changes
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All that it knows of items, their images and answers."""
-        item = select(ITEM.c.key, FAMILY.c.name, ITEM.c.instruction, ITEM.c.multi).join_from(ITEM, FAMILY)
-        image = select(ITEM.c.key, *(one for one in IMAGE.c if one.name not in ("id", "item_id"))).join_from(
-            IMAGE, ITEM
+        item = select(ITEM.c.key, FAMILY.c.name, ITEM.c.instruction, ITEM.c.multi).join_from(
+            ITEM, FAMILY
         )
+        image = select(
+            ITEM.c.key, *(one for one in IMAGE.c if one.name not in ("id", "item_id"))
+        ).join_from(IMAGE, ITEM)
         answer = select(ITEM.c.key, MODEL.c.name, ANSWER.c.text).join_from(ANSWER, ITEM).join(MODEL)
         with self.database.read() as connection:
-            return [sorted(map(tuple, connection.execute(query))) for query in (item, image, answer)]
+            return [
+                sorted(map(tuple, connection.execute(query))) for query in (item, image, answer)
+            ]
 
 
 def test_what_people_wrote_is_voted_on(database, another, tmp_path):
@@ -102,7 +118,9 @@ def test_what_people_wrote_is_voted_on(database, another, tmp_path):
         ("", "CC BY 4.0"),
         ("Bo | b, https://example.org/other, cut | by hand", "CC BY-SA"),
     ]
-    assert {row[1:] for row in bank.rows()[2]} == {(REFERENCE, one.state.answer.text) for one in project.drafts}
+    assert {row[1:] for row in bank.rows()[2]} == {
+        (REFERENCE, one.state.answer.text) for one in project.drafts
+    }
     Ingest(bank.database).add_answers("m1", "m1.jsonl", {one.id: "No ball."})
     visitor = Visitor(bank.database, "eva")
     battle = visitor.serve()
@@ -139,7 +157,17 @@ def test_the_hubs_library_shows_the_pictures(database, tmp_path):
     assert list(loaded) == ["test"] and loaded["test"].num_rows == 2
     one, two = loaded["test"]
     assert list(one) == [
-        *("id", "family", "instruction", "images", "captions", "reference", "credits", "verified_by", "created")
+        *(
+            "id",
+            "family",
+            "instruction",
+            "images",
+            "captions",
+            "reference",
+            "credits",
+            "verified_by",
+            "created",
+        )
     ]
     draft = project.store.find(project.campaign, first)
     assert [image.size for image in one["images"]] == [(90, 80)] and len(two["images"]) == 2
@@ -147,12 +175,20 @@ def test_the_hubs_library_shows_the_pictures(database, tmp_path):
     with datasets.Image().decode_example({"path": str(kept), "bytes": None}) as image:
         assert one["images"][0].tobytes() == image.tobytes()
     assert one["credits"] == [
-        {"creator": "Ada", "source": "https://example.org/photo", "licence": "CC BY", "statement": ""}
+        {
+            "creator": "Ada",
+            "source": "https://example.org/photo",
+            "licence": "CC BY",
+            "statement": "",
+        }
     ]
     assert (one["reference"], one["captions"], one["verified_by"]) == (
         *(draft.state.answer.text, [CAPTION.format("1-0")], 1),
     )
-    assert one["created"] == draft.created_at.isoformat() and len(two["captions"]) == len(two["credits"]) == 2
+    assert (
+        one["created"] == draft.created_at.isoformat()
+        and len(two["captions"]) == len(two["credits"]) == 2
+    )
     assert not (tmp_path / "hub" / "imagefolder").exists(), "an item has two"
 
 
@@ -163,11 +199,15 @@ def test_items_of_one_image_are_a_folder_of_images_too(database, tmp_path):
     write(project), write(project)
     exports(project).write(project.campaign, "hub", tmp_path / "hub", words=WORDS)
     folder = str(tmp_path / "hub" / "imagefolder")
-    loaded = datasets.load_dataset("imagefolder", data_dir=folder, cache_dir=str(tmp_path / "cache"))
+    loaded = datasets.load_dataset(
+        "imagefolder", data_dir=folder, cache_dir=str(tmp_path / "cache")
+    )
     rows = list(loaded["test"])
     assert [row["image"].size for row in rows] == [(90, 80)] * 2
     assert {row["caption"] for row in rows} == {CAPTION.format(f"{n}-0") for n in (1, 2)}
-    assert {(row["creator"], row["licence"], row["verified_by"]) for row in rows} == {("Ada", "CC BY", 1)}
+    assert {(row["creator"], row["licence"], row["verified_by"]) for row in rows} == {
+        ("Ada", "CC BY", 1)
+    }
 
 
 def test_the_card_says_how_it_came_about(database, tmp_path):
@@ -178,7 +218,9 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
     for person in ("ann", "bob", "cem", "dot", "eva", "fay"):
         project.do(project.seat(person))
     assert project.drafts[0].state.step == "accepted"
-    exports(project).write(project.campaign, "hub", tmp_path / "hub", words=CardWords("no", "https://example.org/us"))
+    exports(project).write(
+        project.campaign, "hub", tmp_path / "hub", words=CardWords("no", "https://example.org/us")
+    )
     card = DatasetCard.load(tmp_path / "hub" / "README.md")
     assert card.data.to_dict() == {
         "license": "cc-by-sa-4.0",
@@ -186,7 +228,12 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
         "size_categories": ["n<1K"],
         "task_categories": ["visual-question-answering"],
         "pretty_name": "pets",
-        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": "data/test-*.parquet"}]}],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [{"split": "test", "path": "data/test-*.parquet"}],
+            }
+        ],
     }
     for told in (
         "1 item with 1 image:",
@@ -214,7 +261,9 @@ def test_sealed_texts_leave_when_they_are_asked_for_alone(database, tmp_path, fo
     project = Project.on(database, tmp_path, visibility="sealed")
     write(project)
     state = project.drafts[0].state
-    sealed = [text.encode() for text in (*state.captions, state.answer.text, "a word of the author's own")]
+    sealed = [
+        text.encode() for text in (*state.captions, state.answer.text, "a word of the author's own")
+    ]
     for texts, name in ((False, "without"), (True, "with")):
         exports(project).write(project.campaign, form, tmp_path / name, texts, WORDS)
         files = [path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()]
@@ -222,7 +271,10 @@ def test_sealed_texts_leave_when_they_are_asked_for_alone(database, tmp_path, fo
         there = [any(text in data for data in files) for text in sealed]
         assert there == [texts, texts, False], name
     if form == "hub":
-        assert "Withheld fields: captions and reference, against" in (tmp_path / "without" / "README.md").read_text()
+        assert (
+            "Withheld fields: captions and reference, against"
+            in (tmp_path / "without" / "README.md").read_text()
+        )
 
 
 def test_a_sealed_dataset_comes_into_the_bank_without_a_contestant(database, another, tmp_path):
@@ -245,12 +297,23 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
     assert len((tmp_path / "out" / "items.jsonl").read_text().splitlines()) == 1
     assert len(list((tmp_path / "out" / "images").iterdir())) == 1, "nor its picture"
     exported = exports(project).write(project.campaign, "visit", tmp_path / "visit")
-    assert left_out(exported).startswith("Left out: 1 taken out, or with a fault that the table cannot say, 1 not")
+    assert left_out(exported).startswith(
+        "Left out: 1 taken out, or with a fault that the table cannot say, 1 not"
+    )
     project.projects.reject(project.campaign, 1, "caption", "its verifier erred")
-    for form, why in (("bank", "2 rejected"), ("visit", "2 taken out, or with a fault that the table cannot say")):
-        with pytest.raises(ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."):
+    for form, why in (
+        ("bank", "2 rejected"),
+        ("visit", "2 taken out, or with a fault that the table cannot say"),
+    ):
+        with pytest.raises(
+            ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."
+        ):
             exports(project).write(project.campaign, form, tmp_path / "none")
-    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"out", "visit", "pictures"}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {
+        "out",
+        "visit",
+        "pictures",
+    }
 
 
 def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
@@ -268,8 +331,9 @@ def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
     for form in ("bank", "hub"):
         with pytest.raises(ExportError) as caught:
             out.write(project, form, tmp_path / form, words=WORDS)
-        assert "Left out: 37 rejected, 63 with a picture that is not kept here. Pictures of items 1, " in str(
-            caught.value
+        assert (
+            "Left out: 37 rejected, 63 with a picture that is not kept here. Pictures of items 1, "
+            in str(caught.value)
         )
         assert "items visit FILE --fetch-images" in str(caught.value)
 
@@ -301,7 +365,10 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     project = Project.on(database, tmp_path)
     first = write(project)
     out = exports(project)
-    for words, told in ((CardWords("english", "ada@example.org"), "--language is"), (CardWords("en", ""), "--contact")):
+    for words, told in (
+        (CardWords("english", "ada@example.org"), "--language is"),
+        (CardWords("en", ""), "--contact"),
+    ):
         with pytest.raises(CardError, match=told):
             out.write(project.campaign, "hub", tmp_path / "out", words=words)
     (tmp_path / "full").mkdir()
@@ -312,14 +379,18 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     data = kept.read_bytes()
     kept.unlink()
     for form in ("bank", "hub", "visit"):
-        with pytest.raises(ExportError, match=f"pets, item {first}, pictures: {kept.name} is not among the kept"):
+        with pytest.raises(
+            ExportError, match=f"pets, item {first}, pictures: {kept.name} is not among the kept"
+        ):
             out.write(project.campaign, form, tmp_path / "out", words=WORDS)
         assert not (tmp_path / "out").exists()
     kept.write_bytes(data)
     twin = project.drafts[0]
     values = [event.value for event in twin.events]
     project.store.bring(project.campaign, [("twin", "animals", values)])
-    with pytest.raises(ExportError, match=rf"pets, items {first} and 2, instruction: .* reject pets 2 --fault"):
+    with pytest.raises(
+        ExportError, match=rf"pets, items {first} and 2, instruction: .* reject pets 2 --fault"
+    ):
         out.write(project.campaign, "bank", tmp_path / "out")
     project.store.append(2, Reject(fault="instruction"))
     assert out.write(project.campaign, "bank", tmp_path / "out").items == 1
@@ -329,16 +400,26 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
 def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     project = Project.on(database, tmp_path, visibility="sealed")
     write(project)
-    with pytest.raises(ExportError, match="pets is sealed, and VisIT-Bench's table is its captions and answers"):
+    with pytest.raises(
+        ExportError, match="pets is sealed, and VisIT-Bench's table is its captions and answers"
+    ):
         exports(project).write(project.campaign, "visit", tmp_path / "out")
-    assert exports(project).write(project.campaign, "visit", tmp_path / "out", texts=True).items == 1
+    assert (
+        exports(project).write(project.campaign, "visit", tmp_path / "out", texts=True).items == 1
+    )
 
 
 @pytest.mark.parametrize(
     "change, told",
     [
-        ({"images": [{"bytes": None, "path": "https://example.org/x.png"}]}, "expected images with their bytes"),
-        ({"images": [{"bytes": b"<html>", "path": "x.png"}]}, "names the image 'x.png': This file is a web page"),
+        (
+            {"images": [{"bytes": None, "path": "https://example.org/x.png"}]},
+            "expected images with their bytes",
+        ),
+        (
+            {"images": [{"bytes": b"<html>", "path": "x.png"}]},
+            "names the image 'x.png': This file is a web page",
+        ),
         ({"credits": []}, "expected a list of 1 credits"),
         ({"captions": ["one", "two"]}, "holds 2 captions for 1 images"),
         ({"instruction": "a\0b"}, "NUL"),
@@ -353,7 +434,9 @@ def test_a_dataset_that_cannot_be_read_is_told_with_its_row(database, tmp_path, 
     exports(project).write(project.campaign, "hub", tmp_path / "hub", words=WORDS)
     (path,) = (tmp_path / "hub" / "data").iterdir()
     table = parquet.read_table(path)
-    parquet.write_table(pyarrow.Table.from_pylist([table.to_pylist()[0] | change], table.schema), path)
+    parquet.write_table(
+        pyarrow.Table.from_pylist([table.to_pylist()[0] | change], table.schema), path
+    )
     bank = OtherBank(database, tmp_path / "other")
     with pytest.raises(RowsError, match=r"test-00000-of-00001\.parquet, row 1") as caught:
         bank.bring(tmp_path / "hub")
@@ -368,9 +451,15 @@ def test_rights_are_one_for_all_images_or_one_each(database, tmp_path):
     file = tmp_path / "out" / "items.jsonl"
     row = json.loads(file.read_text())
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0"]}))
-    with pytest.raises(RowsError, match="row 1, column 'licence': holds 1 texts for 2 images; give one text, or one"):
+    with pytest.raises(
+        RowsError,
+        match="row 1, column 'licence': holds 1 texts for 2 images; give one text, or one",
+    ):
         bank.bring(tmp_path / "out")
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0", "PD"]}))
     bank.bring(tmp_path / "out")
     (item,) = bank.items.bank().items.values()
-    assert [(image.credit, image.licence) for image in item.images] == [("All", "CC0"), ("All", "PD")]
+    assert [(image.credit, image.licence) for image in item.images] == [
+        ("All", "CC0"),
+        ("All", "PD"),
+    ]

@@ -49,7 +49,11 @@ def test_a_project_is_made_of_a_toml_file_and_its_examples_pictures_are_kept(dat
         (b"sealed", b"secret", "visibility is 'secret'"),
         (b"CC BY-SA 4.0", b"mine", "licence is 'mine'"),
         (b'name = "animals"', b'name = " "', "the name of a family"),
-        (b"[[families]]", b'[[families]]\nname = "animals"\n[[families]]', "two families are named 'animals'"),
+        (
+            b"[[families]]",
+            b'[[families]]\nname = "animals"\n[[families]]',
+            "two families are named 'animals'",
+        ),
         (b"hint", b"tip", "'tip' is not known"),
     ],
 )
@@ -69,7 +73,9 @@ def test_a_project_without_families_is_none():
 
 
 @pytest.mark.parametrize("onto", ["sqlite", "postgresql"])
-def test_after_a_wipe_drafts_go_on_with_their_pictures_sealed_texts_too(database, another, tmp_path, onto):
+def test_after_a_wipe_drafts_go_on_with_their_pictures_sealed_texts_too(
+    database, another, tmp_path, onto
+):
     project = Project.on(database, tmp_path / "old", visibility="sealed")
     for person in ("ann", "bob"):
         project.do(project.seat(person))
@@ -96,7 +102,9 @@ def test_who_is_forgotten_stays_nobody_in_the_log(database, tmp_path):
     erasure.forget(bob.voter, "ada")
     (draft,) = project.drafts
     assert ann.voter not in draft.acted and len(draft.acted) == 1 and draft.state.step == "caption"
-    assert project.store.draw(project.seat("cem")).draft == draft.id, "the claim went with its holder"
+    assert project.store.draw(project.seat("cem")).draft == draft.id, (
+        "the claim went with its holder"
+    )
 
 
 def test_no_public_file_has_a_word_of_a_draft(database, tmp_path):

@@ -37,8 +37,20 @@ def state(*values: AnyValue, verifiers: int = 1) -> DraftState:
 
 
 def test_every_step_follows_from_the_one_before():
-    ways = [(), (ASKED,), (ASKED, TOLD), (ASKED, TOLD, SAID), (ASKED, TOLD, SAID, judged("correct"))]
-    assert [state(*way).step for way in ways] == ["instruction", "caption", "answer", "verify", "accepted"]
+    ways = [
+        (),
+        (ASKED,),
+        (ASKED, TOLD),
+        (ASKED, TOLD, SAID),
+        (ASKED, TOLD, SAID, judged("correct")),
+    ]
+    assert [state(*way).step for way in ways] == [
+        "instruction",
+        "caption",
+        "answer",
+        "verify",
+        "accepted",
+    ]
 
 
 @pytest.mark.parametrize("fault", ["harm", "picture", "instruction", "not told"])
@@ -53,7 +65,11 @@ def test_a_fault_in_the_caption_returns_once():
     again = (*way, Captions(texts=("a grey wolf",)), DraftAnswer(text="A wolf."))
     assert (state(*again).captions, state(*again).step) == (("a grey wolf",), "verify")
     last = state(*again, judged("caption"))
-    assert (last.step, last.fault, last.judgements) == ("rejected", "caption", ("caption", "caption"))
+    assert (last.step, last.fault, last.judgements) == (
+        "rejected",
+        "caption",
+        ("caption", "caption"),
+    )
 
 
 def test_a_fault_in_the_answer_returns_once_for_each_caption_and_a_person_writes_then():
@@ -70,7 +86,9 @@ def test_after_a_failure_of_the_model_a_person_writes():
     assert state(*way).is_for_model("m") and not state(*way).is_for_model("")
     failed = state(*way, Failure(model="m", why="the server's content filter stopped the answer"))
     assert failed.step == "answer" and not failed.is_for_model("m")
-    assert state(*way, Failure(model="m", why="refused"), SAID, judged("correct")).step == "accepted"
+    assert (
+        state(*way, Failure(model="m", why="refused"), SAID, judged("correct")).step == "accepted"
+    )
 
 
 def test_of_three_verifiers_most_decide_and_of_as_many_the_gravest():
@@ -91,7 +109,9 @@ def test_an_item_that_is_answered_blindly_needs_no_picture():
 
 
 def test_an_operator_takes_an_accepted_item_out():
-    found = state(ASKED, TOLD, SAID, judged("correct"), Reject(fault="picture", note="licence withdrawn"))
+    found = state(
+        ASKED, TOLD, SAID, judged("correct"), Reject(fault="picture", note="licence withdrawn")
+    )
     assert (found.step, found.fault) == ("rejected", "picture")
 
 
@@ -111,15 +131,25 @@ VALUES = st.one_of(
 def test_events_that_do_not_fit_change_nothing_and_no_order_breaks_the_rules(values, verifiers):
     fitting: list[AnyValue] = []
     for value in values:
-        before, after = state(*fitting, verifiers=verifiers), state(*fitting, value, verifiers=verifiers)
+        before, after = (
+            state(*fitting, verifiers=verifiers),
+            state(*fitting, value, verifiers=verifiers),
+        )
         if after != before:
             fitting.append(value)
             assert before.is_open, "what is decided stays"
     end = state(*values, verifiers=verifiers)
     assert end == state(*fitting, verifiers=verifiers)
-    assert end.rounds <= MOST_ROUNDS and end.answers <= MOST_ROUNDS and len(end.judgements) <= MOST_ROUNDS**2
+    assert (
+        end.rounds <= MOST_ROUNDS
+        and end.answers <= MOST_ROUNDS
+        and len(end.judgements) <= MOST_ROUNDS**2
+    )
     assert len(end.verdicts) <= verifiers
     if end.step == "accepted":
-        assert len(end.verdicts) == verifiers and majority([one.said for one in end.verdicts]) == "correct"
+        assert (
+            len(end.verdicts) == verifiers
+            and majority([one.said for one in end.verdicts]) == "correct"
+        )
         assert end.instruction and end.captions and end.answer
     assert (end.step == "rejected") == (end.fault is not None)

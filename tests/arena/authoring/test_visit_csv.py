@@ -40,7 +40,9 @@ def test_the_public_table_comes_in_with_table_2s_column_and_goes_out_as_it_was(d
     assert rows["correct"].single.n == 0 and rows["correct"].single.value is None
     correct = rows["correct"].overall
     assert (round(correct.low, 4), round(correct.high, 4)) == (0.5322, 0.7182), "Wilson's"
-    assert {(row.wanted, row.accepted + row.rejected) for row in family_rows(drafts, project.spec)} == {(10, 10)}
+    assert {
+        (row.wanted, row.accepted + row.rejected) for row in family_rows(drafts, project.spec)
+    } == {(10, 10)}
     with table.open(encoding="utf-8", newline="") as file:
         read = list(csv.DictReader(file))
     assert list(read[0]) == list(VISIT_COLUMNS)
@@ -59,7 +61,9 @@ def test_an_import_that_dies_before_the_project_ends_leaves_none_open(database, 
             bring(database, table)
     finally:
         event.remove(Engine, "before_cursor_execute", die)
-    assert not CampaignStore(database, KINDS).has("visit"), "a seat of an open one could be given a draft"
+    assert not CampaignStore(database, KINDS).has("visit"), (
+        "a seat of an open one could be given a draft"
+    )
     project, new = bring(database, table)
     assert (new, project.why_ended) == (100, "its items came finished")
 
@@ -83,16 +87,24 @@ def changed(table: Path, folder: Path, **cells: str) -> Path:
 @pytest.mark.parametrize(
     "cells, told",
     [
-        ({"human_ratings_gpt4_correct": "yes"}, "column 'human_ratings_gpt4_correct': expected True or False"),
+        (
+            {"human_ratings_gpt4_correct": "yes"},
+            "column 'human_ratings_gpt4_correct': expected True or False",
+        ),
         ({"human_ratings_problem_in_caption": "True"}, "expected True in at most one of it"),
-        ({"is_multiple_images": "False"}, "column 'is_multiple_images': is False, and images has 2"),
+        (
+            {"is_multiple_images": "False"},
+            "column 'is_multiple_images': is False, and images has 2",
+        ),
         ({"images": "[]"}, "column 'images': expected a list"),
         ({"images_dense_captions": '["one"]'}, "expected a list of 2 captions"),
         ({"gpt4_prediction": ""}, "column 'gpt4_prediction': is empty"),
         ({"reference_output": "gone"}, "column 'reference_output': expected this column"),
     ],
 )
-def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(database, table, tmp_path, cells, told):
+def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(
+    database, table, tmp_path, cells, told
+):
     with pytest.raises(RowsError, match=r"changed\.csv, row 2, ") as caught:
         bring(database, changed(table, tmp_path, **cells))
     assert told in str(caught.value)
@@ -101,7 +113,10 @@ def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(d
 
 def test_a_table_that_makes_no_project_is_named(database, table, tmp_path):
     path = changed(table, tmp_path, instruction_category="f" * 201)
-    with pytest.raises(CampaignError, match=f"{path.name} makes no project 'visit': name is 'fff.*of 1 to 200 letters"):
+    with pytest.raises(
+        CampaignError,
+        match=f"{path.name} makes no project 'visit': name is 'fff.*of 1 to 200 letters",
+    ):
         bring(database, path)
 
 

@@ -9,7 +9,14 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from arena.authoring.checks import DraftError, check_caption, names_answer, similar_pictures, similar_texts, tokens
+from arena.authoring.checks import (
+    DraftError,
+    check_caption,
+    names_answer,
+    similar_pictures,
+    similar_texts,
+    tokens,
+)
 from arena.authoring.events import Credit
 from arena.authoring.store import MOST_BROUGHT
 from arena.authoring.work import DECODES, OfferedPicture, credit_of
@@ -47,15 +54,29 @@ def test_a_pictures_place_does_not_come_with_it(project, ann):
     "credit, told",
     [
         (Credit(source=FREE.source, creator="Ada"), "Picture 1 has no licence"),
-        (Credit(source=FREE.source, creator="Ada", licence="CC BY-NC"), "Picture 1 is under CC BY-NC"),
-        (Credit(source=FREE.source, creator="Ada", licence="CC BY-ND"), "Picture 1 is under CC BY-ND"),
+        (
+            Credit(source=FREE.source, creator="Ada", licence="CC BY-NC"),
+            "Picture 1 is under CC BY-NC",
+        ),
+        (
+            Credit(source=FREE.source, creator="Ada", licence="CC BY-ND"),
+            "Picture 1 is under CC BY-ND",
+        ),
         (Credit(creator="Ada", licence="CC BY"), "Picture 1 has no link to its source"),
-        (Credit(source="javascript:alert(1)", creator="Ada", licence="CC BY"), "Picture 1 has no link"),
+        (
+            Credit(source="javascript:alert(1)", creator="Ada", licence="CC BY"),
+            "Picture 1 has no link",
+        ),
         (Credit(source=FREE.source, licence="CC BY-SA"), "Picture 1 has no creator"),
-        (Credit(source=FREE.source, creator="A" * 501, licence="CC BY"), "too long; 500 characters"),
+        (
+            Credit(source=FREE.source, creator="A" * 501, licence="CC BY"),
+            "too long; 500 characters",
+        ),
     ],
 )
-def test_a_picture_whose_rights_are_not_told_is_refused_and_nothing_is_lost(project, ann, credit, told):
+def test_a_picture_whose_rights_are_not_told_is_refused_and_nothing_is_lost(
+    project, ann, credit, told
+):
     seat, token = ann
     offered = project.offer(seat, token, 1, credit)
     with pytest.raises(DraftError, match=told):
@@ -69,7 +90,10 @@ def test_who_needs_no_creator_is_not_asked_for_one(project, ann, licence):
     seat, token = ann
     credit = Credit(source="" if licence == "own" else FREE.source, licence=licence)
     offered = project.offer(seat, token, 1, credit)
-    assert project.writing.instruction(seat, token, "What is it?", [offered]).pictures[0].credit == credit
+    assert (
+        project.writing.instruction(seat, token, "What is it?", [offered]).pictures[0].credit
+        == credit
+    )
 
 
 def test_a_project_may_take_unfree_pictures(database, tmp_path):
@@ -77,7 +101,9 @@ def test_a_project_may_take_unfree_pictures(database, tmp_path):
     seat = project.seat("ann")
     token = project.writing.next(seat).claim.token
     credit = Credit(source=FREE.source, creator="Ada", licence="CC BY-NC-ND")
-    assert project.writing.instruction(seat, token, "What is it?", [project.offer(seat, token, 1, credit)])
+    assert project.writing.instruction(
+        seat, token, "What is it?", [project.offer(seat, token, 1, credit)]
+    )
 
 
 def test_what_is_no_picture_or_no_picture_of_this_person_is_told_in_a_sentence(project, ann):
@@ -105,7 +131,10 @@ async def _nowhere(_host: str) -> list[str]:
 def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
     seat, token = ann
     project.writing._fetcher = Fetcher(resolve=_nowhere)
-    for link, told in (("https://inner.example/cat.jpg", "not on the public internet"), ("ftp://a.b/c", "only https")):
+    for link, told in (
+        ("https://inner.example/cat.jpg", "not on the public internet"),
+        ("ftp://a.b/c", "only https"),
+    ):
         with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
             project.writing.fetch_picture(seat, token, link)
 
@@ -126,7 +155,9 @@ def test_few_links_are_asked_at_once(project, ann):
     project.writing._fetcher = Host()
     for _ in range(2):  # what was fetched holds nothing
         project.writing.fetch_picture(seat, token, "https://slow.example/a.jpg")
-        assert told == ["Other links are being asked for their pictures. Try again in half a minute."]
+        assert told == [
+            "Other links are being asked for their pictures. Try again in half a minute."
+        ]
         told.clear()
 
 
@@ -177,22 +208,35 @@ def test_few_pictures_are_decoded_at_once(project, ann, monkeypatch):
 
     monkeypatch.setattr("arena.authoring.work.read_picture", decode)
     with ThreadPoolExecutor(DECODES + 2) as threads:
-        uploads = [threads.submit(project.writing.upload_picture, seat, token, photo(n)) for n in range(DECODES + 2)]
-    assert len({upload.result().sha256 for upload in uploads}) == DECODES + 2 and len(seen) == DECODES
+        uploads = [
+            threads.submit(project.writing.upload_picture, seat, token, photo(n))
+            for n in range(DECODES + 2)
+        ]
+    assert (
+        len({upload.result().sha256 for upload in uploads}) == DECODES + 2 and len(seen) == DECODES
+    )
 
 
 def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(project, ann):
     seat, token = ann
     offered = project.offer(seat, token, 1)
-    project.writing.write(seat, token, project.writing.instruction(seat, token, "Which dog is it, and why?", [offered]))
+    project.writing.write(
+        seat,
+        token,
+        project.writing.instruction(seat, token, "Which dog is it, and why?", [offered]),
+    )
     project.store.draw(project.seat("bob"))
     cem = project.seat("cem")
     token = project.writing.next(cem).claim.token
     again = [project.offer(cem, token, 1), project.offer(cem, token, 7)]
-    found = project.writing.instruction(cem, token, "Which dog is it and why is it?", again, answer="A dog: which?")
+    found = project.writing.instruction(
+        cem, token, "Which dog is it and why is it?", again, answer="A dog: which?"
+    )
     assert len(found.warnings) == 2 and "Picture 1 looks like one of item 1" in found.warnings[0]
     assert found.warnings[1].endswith("another item: Which dog is it, and why?")
-    told = project.writing.instruction(cem, token, "Is the small dog brown or black?", again[1:], answer="brown")
+    told = project.writing.instruction(
+        cem, token, "Is the small dog brown or black?", again[1:], answer="brown"
+    )
     assert [one[:33] for one in told.warnings] == ["The instruction has all the words"]
     project.writing.write(cem, token, told)
     stored = next(draft for draft in project.drafts if cem.voter in draft.acted)
@@ -207,13 +251,19 @@ def test_pictures_that_look_alike_are_near_and_others_are_not():
     alike, other = read_picture(out.getvalue()), read_picture(photo(2))
     hashes = [difference_hash(picture) for picture in (one, alike, other)]
     assert similar_pictures(hashes[:1], {5: [hashes[1]], 6: [hashes[2]]}) == {1: [5]}
-    assert similar_pictures(["0" * 16], {1: [f"{2**6 - 1:016x}"], 2: [f"{2**7 - 1:016x}"]}) == {1: [1]}
+    assert similar_pictures(["0" * 16], {1: [f"{2**6 - 1:016x}"], 2: [f"{2**7 - 1:016x}"]}) == {
+        1: [1]
+    }
 
 
 def test_instructions_are_alike_from_four_fifths_of_their_words_on():
-    assert similar_texts("one two three four", ["four three two one five"]) == ["four three two one five"]
+    assert similar_texts("one two three four", ["four three two one five"]) == [
+        "four three two one five"
+    ]
     assert similar_texts("one two three four", ["one two three"]) == []
-    assert names_answer("Is it a red ball?", "Red ball.") and not names_answer("What is it?", "red ball")
+    assert names_answer("Is it a red ball?", "Red ball.") and not names_answer(
+        "What is it?", "red ball"
+    )
     assert not names_answer("What is it?", "") and tokens("狗 a dog") == ["狗", "a", "dog"]
 
 
@@ -221,7 +271,9 @@ def test_a_caption_says_what_can_be_seen(project, ann):
     seat, token = ann
     answer = " ".join(f"word{number}" for number in range(20))
     offered = [project.offer(seat, token, seed) for seed in (1, 2)]
-    project.writing.write(seat, token, project.writing.instruction(seat, token, "What is it?", offered, answer))
+    project.writing.write(
+        seat, token, project.writing.instruction(seat, token, "What is it?", offered, answer)
+    )
     bob = project.seat("bob")
     token = project.writing.next(bob).claim.token
     whole = CAPTION.format(1)
@@ -234,11 +286,15 @@ def test_a_caption_says_what_can_be_seen(project, ann):
     ):
         with pytest.raises(DraftError, match=told):
             project.writing.caption(bob, token, texts)
-    project.writing.caption(bob, token, [whole, "一只棕色的狗站在草地上,旁边有红色的球和白色的低栅栏"])
+    project.writing.caption(
+        bob, token, [whole, "一只棕色的狗站在草地上,旁边有红色的球和白色的低栅栏"]
+    )
     assert project.drafts[0].state.step == "answer"
 
 
-@pytest.mark.parametrize("caption", ["สุนัขสีน้ำตาลยืนอยู่บนสนามหญ้า", "ឆ្កែពណ៌ត្នោតឈរនៅលើស្មៅ", "赤いボールのそばに立つ茶色い犬"])
+@pytest.mark.parametrize(
+    "caption", ["สุนัขสีน้ำตาลยืนอยู่บนสนามหญ้า", "ឆ្កែពណ៌ត្នោតឈរនៅលើស្មៅ", "赤いボールのそばに立つ茶色い犬"]
+)
 def test_captions_of_scripts_without_blanks_are_long_enough(caption):
     assert check_caption(1, caption, "") == caption
 
@@ -267,8 +323,15 @@ def test_a_verdict_is_one_of_those_that_are_offered(project):
 
 
 def test_a_form_gives_a_credit_and_no_unknown_licence():
-    form = {"source": " https://a.example/b ", "creator": "Ada", "licence": "CC BY", "statement": "cropped"}
-    assert credit_of(form) == Credit(source="https://a.example/b", creator="Ada", licence="CC BY", statement="cropped")
+    form = {
+        "source": " https://a.example/b ",
+        "creator": "Ada",
+        "licence": "CC BY",
+        "statement": "cropped",
+    }
+    assert credit_of(form) == Credit(
+        source="https://a.example/b", creator="Ada", licence="CC BY", statement="cropped"
+    )
     assert credit_of({**form, "licence": "WTFPL"}).licence is None and credit_of({}).licence is None
 
 
@@ -276,5 +339,7 @@ def test_a_picture_that_is_not_offered_is_not_of_the_item(project, ann):
     seat, token = ann
     project.offer(seat, token, 1)
     kept = project.offer(seat, token, 2)
-    found = project.writing.instruction(seat, token, "What is it?", [OfferedPicture(kept.sha256, FREE)])
+    found = project.writing.instruction(
+        seat, token, "What is it?", [OfferedPicture(kept.sha256, FREE)]
+    )
     assert [picture.sha256 for picture in found.pictures] == [kept.sha256]

@@ -47,7 +47,9 @@ STARTING = 0.15
 TERMS = "t" * 3000
 """Longer than what is left of a page, so that a vote needs room on the disk."""
 
-STORED = "SELECT b.token || '.' || v.attempt, v.choice FROM vote v JOIN battle b ON b.id = v.battle_id"
+STORED = (
+    "SELECT b.token || '.' || v.attempt, v.choice FROM vote v JOIN battle b ON b.id = v.battle_id"
+)
 UNDONE = "SELECT b.token FROM undo u JOIN battle b ON b.id = u.battle_id"
 REVEALED = "SELECT b.token FROM reveal r JOIN battle b ON b.id = r.battle_id"
 COUNTED = """
@@ -58,8 +60,13 @@ COUNTED = """
     LEFT JOIN undo u ON u.battle_id = b.id WHERE v.attempt = 2 OR u.battle_id IS NULL"""
 
 WIN_ROWS = "SELECT source_id, multi, family_id, winner, loser, n FROM wins WHERE n <> 0"
-UNDONE_VOTES = "SELECT count(*) FROM vote v JOIN undo u ON u.battle_id = v.battle_id WHERE v.attempt = 1"
-SNAPSHOT: dict[str, dict[str, str]] = {"sqlite": {}, "postgresql": {"isolation_level": "REPEATABLE READ"}}
+UNDONE_VOTES = (
+    "SELECT count(*) FROM vote v JOIN undo u ON u.battle_id = v.battle_id WHERE v.attempt = 1"
+)
+SNAPSHOT: dict[str, dict[str, str]] = {
+    "sqlite": {},
+    "postgresql": {"isolation_level": "REPEATABLE READ"},
+}
 
 
 @dataclass
@@ -124,9 +131,13 @@ class Told:
             elif mark.startswith("fault"):
                 self.faults[f"{mark.partition(':')[2]} at {ask.what}"] += 1
             elif ask.what == "vote":
-                {"?": self.asked, "!": self.votes, "-": self.refused}[mark].add((ask.token, ask.choice))
+                {"?": self.asked, "!": self.votes, "-": self.refused}[mark].add(
+                    (ask.token, ask.choice)
+                )
             elif mark == "!":
-                {"undo": self.undos, "reveal": self.reveals}[ask.what].add(ask.token.rpartition(".")[0])
+                {"undo": self.undos, "reveal": self.reveals}[ask.what].add(
+                    ask.token.rpartition(".")[0]
+                )
 
     def wait_for_more(self, votes: int = 1, excuses: int = 0) -> None:
         """Wait until so many more votes are acknowledged and calls excused, at most two minutes."""
@@ -149,9 +160,14 @@ class Told:
     def check(self, url: str) -> Count:
         """Look into the database, without the arena's code, and compare; others may be voting meanwhile."""
         self.look()
-        votes, undos, reveals, refused = (set(told) for told in (self.votes, self.undos, self.reveals, self.refused))
+        votes, undos, reveals, refused = (
+            set(told) for told in (self.votes, self.undos, self.reveals, self.refused)
+        )
         engine = create_engine(url)
-        with engine.connect().execution_options(**SNAPSHOT[engine.dialect.name]) as database, database.begin():
+        with (
+            engine.connect().execution_options(**SNAPSHOT[engine.dialect.name]) as database,
+            database.begin(),
+        ):
             if engine.dialect.name == "sqlite":
                 assert database.execute(text("PRAGMA integrity_check")).all() == [("ok",)]
                 assert database.execute(text("PRAGMA foreign_key_check")).all() == []
@@ -166,7 +182,9 @@ class Told:
         stored = set(rows)
         recount = Counter(tuple(row[1:]) for row in counted)
         once = Counter(row[0] for row in counted)
-        false_refusals = {(token, choice) for token, choice in refused & stored if token[:-2] not in undone}
+        false_refusals = {
+            (token, choice) for token, choice in refused & stored if token[:-2] not in undone
+        }
         self.lost |= (votes - stored) | {(token, "undo") for token in undos - undone}
         self.lost |= {(token, "reveal") for token in reveals - revealed}
         return Count(
@@ -190,14 +208,24 @@ class Told:
 class Killer:
     """A fork server of voting processes on one database, and what their voters were told."""
 
-    def __init__(self, folder: Path, url: str, kind: str = "store", told: Told | None = None) -> None:
+    def __init__(
+        self, folder: Path, url: str, kind: str = "store", told: Told | None = None
+    ) -> None:
         self.url = url
         self.told = told or Told()
         self.told.folders.append(folder)
         self._folder = folder
         self._child: int | None = None
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.voting_process", str(folder), str(VOTERS), kind, url],
+            [
+                sys.executable,
+                "-m",
+                "tests.support.voting_process",
+                str(folder),
+                str(VOTERS),
+                kind,
+                url,
+            ],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -391,7 +419,10 @@ def test_kills_of_the_database_server_lose_no_vote(kills, tmp_path):
     """All its processes at once, as it writes; it comes up again by itself, and so do the voters."""
     folder = tempfile.mkdtemp(prefix="stereoscope-postgresql-")
     server = pgserver.get_server(folder, cleanup_mode="delete")
-    url, told = new_postgresql_database(server.get_uri()), Told(excused=frozenset(["DatabaseError"]))
+    url, told = (
+        new_postgresql_database(server.get_uri()),
+        Told(excused=frozenset(["DatabaseError"])),
+    )
     fill(url)
     with two_killers(tmp_path, url, told) as both:
         for one in both:
@@ -464,7 +495,10 @@ def test_a_disk_that_refuses_is_told_and_passes(times, tmp_path):
     for number in range(times):
         for kind in ("full", "read-only", "locked"):
             people = [Person(database, f"{kind}-{number}-{one}") for one in range(24)]
-            asks = [Ask("vote", str(person.id), person.serve().token, random.choice("ab")) for person in people]
+            asks = [
+                Ask("vote", str(person.id), person.serve().token, random.choice("ab"))
+                for person in people
+            ]
             with ThreadPoolExecutor(8) as pool:
                 with trouble(database, kind):
                     taken = list(pool.map(vote, people, asks))
@@ -483,7 +517,9 @@ def test_a_disk_that_refuses_is_told_and_passes(times, tmp_path):
 class Visitor:
     """A voter's two tabs in a browser that outlives the server: what got no answer is asked again after the restart."""
 
-    def __init__(self, name: str, server: AppServer, told: Told, up: threading.Event, over: threading.Event) -> None:
+    def __init__(
+        self, name: str, server: AppServer, told: Told, up: threading.Event, over: threading.Event
+    ) -> None:
         self._luck = random.Random()
         self._name = name
         self._told = told
@@ -509,7 +545,10 @@ class Visitor:
 
     def _choose(self, token: str) -> None:
         """Choose once, or at once in both tabs, the same or the other."""
-        clicks = [Ask("vote", self._name, token, self._luck.choice("ab")) for _ in range(self._luck.choice((1, 1, 2)))]
+        clicks = [
+            Ask("vote", self._name, token, self._luck.choice("ab"))
+            for _ in range(self._luck.choice((1, 1, 2)))
+        ]
         other = [threading.Thread(target=self._ask, args=(ask, 1)) for ask in clicks[1:]]
         for thread in other:
             thread.start()
@@ -522,7 +561,9 @@ class Visitor:
         self._told.note("?", ask)
         events = {"vote": f"on_choose_{ask.choice}", "undo": "on_undo", "reveal": "on_reveal"}
         answer = self._certain(lambda: self._tabs[tab].call(events[ask.what], ask.token), ask)
-        acknowledged = answer is not None and (ask.what != "reveal" or 'data-phase="revealed"' in answer["status"])
+        acknowledged = answer is not None and (
+            ask.what != "reveal" or 'data-phase="revealed"' in answer["status"]
+        )
         if acknowledged:
             self._told.note("!", ask)
         return acknowledged
@@ -538,7 +579,8 @@ class Visitor:
                 time.sleep(0.05)
             except EventError as error:
                 known = any(
-                    words in str(error) for words in ("already chose", "taken back", "take back", "Choose A or B")
+                    words in str(error)
+                    for words in ("already chose", "taken back", "take back", "Choose A or B")
                 )
                 if ask:
                     self._told.note("-" if known else f"fault:{error}", ask)
@@ -553,7 +595,9 @@ def test_kills_of_the_server_lose_no_vote_and_count_none_twice(kills, start_serv
     server = start_server(DEMO_BANK="off")
     url = f"sqlite:///{server.data_dir / 'arena.db'}"
     database = Database(url)
-    Ingest(database).add_items("test", "folder", drafts(items=100, models=tuple(f"m{n}" for n in range(8))))
+    Ingest(database).add_items(
+        "test", "folder", drafts(items=100, models=tuple(f"m{n}" for n in range(8)))
+    )
     database.close()
     told, up, over = Told(), threading.Event(), threading.Event()
     up.set()

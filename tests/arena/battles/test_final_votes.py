@@ -43,15 +43,26 @@ class Open(NamedTuple):
     addresses: tuple[str, ...]
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)]
+)
 def arena(request, tmp_path_factory) -> Iterator[Open]:
     """One server on SQLite, two on PostgreSQL, with two models that answer live."""
     folder = tmp_path_factory.mktemp("open")
-    with OpenAIServer(says({"one": "It is red.", "two": "A red square."}), models=("one", "two")) as models:
-        environ = {"MODELS": catalogue(folder, *(card(f"Model {name}", name, models) for name in models.models))}
+    with OpenAIServer(
+        says({"one": "It is red.", "two": "A red square."}), models=("one", "two")
+    ) as models:
+        environ = {
+            "MODELS": catalogue(
+                folder, *(card(f"Model {name}", name, models) for name in models.models)
+            )
+        }
         number = 1
         if request.param == "postgresql":
-            environ["DATABASE_URL"], number = new_postgresql_database(request.getfixturevalue("postgresql")), 2
+            environ["DATABASE_URL"], number = (
+                new_postgresql_database(request.getfixturevalue("postgresql")),
+                2,
+            )
         servers = [AppServer(folder / "data", **environ) for _ in range(number)]
         yield Open(tuple(server.address for server in servers))
         for server in servers:
@@ -76,7 +87,9 @@ def public(arena: Open) -> dict[str, object]:
 
 
 def _answer(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
-    headers = {name: value for name, value in answer.headers.items() if name not in ("date", "set-cookie")}
+    headers = {
+        name: value for name, value in answer.headers.items() if name not in ("date", "set-cookie")
+    }
     return answer.status_code, headers, answer.content
 
 
@@ -174,7 +187,9 @@ def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_sec
     let_pass(bank, UNDO_SECONDS + UNDO_GRACE_SECONDS)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
         visitor.undo(battle)
-    assert sum(visitor.store.pair_votes().values()) == 0 and board.board(SINGLE).votes == 0  # the quick one first
+    assert (
+        sum(visitor.store.pair_votes().values()) == 0 and board.board(SINGLE).votes == 0
+    )  # the quick one first
     let_pass(bank, FINAL_SECONDS - UNDO_SECONDS - UNDO_GRACE_SECONDS)
     assert board.board(SINGLE).votes == 1 and sum(visitor.store.pair_votes().values()) == 1
     board.close()

@@ -25,7 +25,9 @@ ANY = BattleRequest()
 def sampler(database) -> PairSampler:
     Ingest(database).add_items("test", "folder", drafts(items=24, models=tuple("abcdefgh")))
     store = BattleStore(database, VoteLimits(voter_day=2))
-    return PairSampler(store, ItemBank(database), UnsignedLinks(database, 1), "off", VoteLimits(voter_day=2))
+    return PairSampler(
+        store, ItemBank(database), UnsignedLinks(database, 1), "off", VoteLimits(voter_day=2)
+    )
 
 
 @pytest.fixture
@@ -65,7 +67,9 @@ def test_what_no_worker_saw_is_freed_after_a_day(database, sampler, visitor):
     for ahead in (sampler.hold, sampler.next_battle):
         held = sampler.hold(visitor.id, ANY, seat)
         with database.write() as connection:
-            connection.execute(update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1)))
+            connection.execute(
+                update(HELD).values(held_at=now() - timedelta(seconds=HELD_SECONDS + 1))
+            )
         assert ahead(visitor.id, ANY, seat).token.partition(".")[0] != held.token
 
 
@@ -77,12 +81,16 @@ def test_in_the_open_arena_waiting_chooses_nothing_either(database, sampler, vis
     assert sampler.next_battle(visitor.id, ANY).token == f"{held.token}.1"
 
 
-def test_nothing_is_held_beside_an_unfinished_battle_or_over_the_days_limit(database, sampler, visitor):
+def test_nothing_is_held_beside_an_unfinished_battle_or_over_the_days_limit(
+    database, sampler, visitor
+):
     for _ in range(2):
         served = sampler.next_battle(visitor.id, ANY)
         assert sampler.hold(visitor.id, ANY) is None
         visitor.vote(served)
-        assert sampler.hold(visitor.id, ANY) is None, "a choice that can be taken back is unfinished too"
+        assert sampler.hold(visitor.id, ANY) is None, (
+            "a choice that can be taken back is unfinished too"
+        )
         visitor.reveal(served)
     with pytest.raises(LimitError, match="last battle for today"):
         sampler.hold(visitor.id, ANY)
@@ -121,15 +129,24 @@ def test_a_campaigns_tuple_that_was_filled_meanwhile_is_not_shown(database, samp
 def test_looking_ahead_in_one_family_after_the_other_chooses_nothing(sampler, visitor):
     first = sampler.hold(visitor.id, ANY).token
     families = ("Counting", "Color", "Directions", None)
-    assert {sampler.hold(visitor.id, BattleRequest(family=family)).token for family in families * 3} == {first}
+    assert {
+        sampler.hold(visitor.id, BattleRequest(family=family)).token for family in families * 3
+    } == {first}
 
 
-def test_looking_ahead_by_turns_under_a_campaigns_link_and_without_chooses_nothing(database, sampler, visitor):
-    seats = [UnsignedLinks(database, 1).seat(visitor.id, name, "w1", "5") for name in ("pilot", "made.up")]
+def test_looking_ahead_by_turns_under_a_campaigns_link_and_without_chooses_nothing(
+    database, sampler, visitor
+):
+    seats = [
+        UnsignedLinks(database, 1).seat(visitor.id, name, "w1", "5")
+        for name in ("pilot", "made.up")
+    ]
     for first in (None, seats[0]):
         with database.write() as connection:
             connection.execute(delete(HELD))
-        looks = [sampler.hold(visitor.id, ANY, seat) for _ in range(4) for seat in (first, *seats, None)]
+        looks = [
+            sampler.hold(visitor.id, ANY, seat) for _ in range(4) for seat in (first, *seats, None)
+        ]
         assert len({held.token for held in looks if held}) == 1
 
 

@@ -14,7 +14,9 @@ def test_without_login_every_cookie_is_lent_to_and_its_network_pays_too(database
     code = lending.to_cookie("ada", NETWORK)
     assert code and NETWORK not in code
     assert lending.to_cookie("eve", NETWORK) == code
-    assert Lending(database, login=False).to_cookie("kim", NETWORK) == code, "another server says the same"
+    assert Lending(database, login=False).to_cookie("kim", NETWORK) == code, (
+        "another server says the same"
+    )
     assert lending.to_cookie("kim", "8.8.4.0/24") != code
     assert lending.to_cookie("ada", None) is None, "a private address is no network"
 

@@ -68,10 +68,14 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     names, won = (told.names, told.choice)
     assert (won, told.alike, told.people, told.reference is None) == ("a", 1, 1, REFERENCE in names)
     assert told.texts == tuple(f"{name} says 0" for name in names)
-    assert told.verdict == f"One person has compared the two here, and chose {names.a} over {names.b}."
+    assert (
+        told.verdict == f"One person has compared the two here, and chose {names.a} over {names.b}."
+    )
     finished(second, "b" if second.serve_on(1).answer_a == mine.answer_a else "a")
     finished(third, "a" if third.serve_on(1).answer_a == mine.answer_a else "b")
-    assert outcomes.finished(str(mine.id)).verdict == f"2 of 3 people chose {names.a} over {names.b}."
+    assert (
+        outcomes.finished(str(mine.id)).verdict == f"2 of 3 people chose {names.a} over {names.b}."
+    )
     for number in ("0", "99", "-1", "1 ", "x", "٣", "9" * 40, ""):
         assert outcomes.finished(number) is None
 
@@ -85,5 +89,7 @@ def test_no_attention_test_and_no_withdrawn_answer_is_told(database):
         connection.execute(update(SOURCE).values(kind="folder"))
     assert Outcomes(database).finished(str(battle.id)) is not None, "so that this test can fail"
     with database.write() as connection:
-        connection.execute(update(ANSWER).where(ANSWER.c.id == battle.answer_b).values(withdrawn_at=now()))
+        connection.execute(
+            update(ANSWER).where(ANSWER.c.id == battle.answer_b).values(withdrawn_at=now())
+        )
     assert Outcomes(database).finished(str(battle.id)) is None

@@ -42,12 +42,16 @@ class Arena:
         self.live = LiveStore(database, limits)
         self.live.register_models(["m1", "m2", "m3"])
 
-    def serve_battle(self, cookie: str, network: str | None = None, asked_for: BattleRequest = ANY) -> Battle:
+    def serve_battle(
+        self, cookie: str, network: str | None = None, asked_for: BattleRequest = ANY
+    ) -> Battle:
         battle = self.sampler.next_battle(self.store.voter(cookie), asked_for, network=network)
         assert isinstance(battle, Battle)
         return battle
 
-    def vote(self, cookie: str, network: str | None = None, asked_for: BattleRequest = BattleRequest()) -> Battle:  # noqa: B008
+    def vote(
+        self, cookie: str, network: str | None = None, asked_for: BattleRequest = BattleRequest()
+    ) -> Battle:  # noqa: B008
         """Deal a battle, choose and reveal."""
         battle, voter = self.serve_battle(cookie, network, asked_for), self.store.voter(cookie)
         self.store.vote(voter, battle.token, "a", "terms")
@@ -57,7 +61,9 @@ class Arena:
         """Begin a live battle of m1 and m2 and let both answer."""
         opening = Opening("What is it?", 1, item, network=network)
         battle = self.live.begin(self.store.voter(cookie), opening)
-        self.live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), stopped=False, named=False))
+        self.live.answer(
+            battle.id, Answered(Names("m1", "m2"), Names("x", "y"), stopped=False, named=False)
+        )
 
     def yesterday(self) -> None:
         """Let a day pass: what was dealt, was dealt yesterday."""
@@ -71,7 +77,9 @@ class Arena:
         """The voters of each network."""
         pools: dict[str, list[int]] = {}
         with self.database.read() as connection:
-            for voter, network in connection.execute(select(VOTER_NETWORK).order_by(VOTER_NETWORK.c.voter_id)):
+            for voter, network in connection.execute(
+                select(VOTER_NETWORK).order_by(VOTER_NETWORK.c.voter_id)
+            ):
                 assert len(network) == 64
                 pools.setdefault(network, []).append(voter)
         return sorted(pools.values())
@@ -87,7 +95,9 @@ def arena(request, database) -> Arena:
 
 
 def limited(**limits: int):
-    return pytest.mark.parametrize("arena", [VoteLimits(**{**vars(MANY), **limits})], indirect=True, ids=["limited"])
+    return pytest.mark.parametrize(
+        "arena", [VoteLimits(**{**vars(MANY), **limits})], indirect=True, ids=["limited"]
+    )
 
 
 @limited(voter_day=3)
@@ -95,7 +105,9 @@ def test_a_voters_day_ends_before_another_battle_is_served(arena):
     for _ in range(2):
         arena.vote("anna")
     third = arena.serve_battle("anna")
-    assert arena.serve_battle("anna").token == third.token  # the open one comes back: it was dealt before
+    assert (
+        arena.serve_battle("anna").token == third.token
+    )  # the open one comes back: it was dealt before
     arena.store.vote(arena.store.voter("anna"), third.token, "a", "terms")
     arena.store.reveal(arena.store.voter("anna"), third.token)
     for _ in range(2):
@@ -162,11 +174,15 @@ def test_networks_are_kept_as_codes_of_one_day(arena):
     network = "198.51.100.0/24"
     arena.serve_battle("anna", network)
     before = arena.networks()
-    assert not any("198" in code and "/" in code for code in before) and all(len(code) == 64 for code in before)
+    assert not any("198" in code and "/" in code for code in before) and all(
+        len(code) == 64 for code in before
+    )
     arena.yesterday()
     arena.serve_battle("ben", network)
     after = arena.networks()
-    assert len(after) == 1 and not before.keys() & after.keys()  # another key, and the old codes are gone
+    assert (
+        len(after) == 1 and not before.keys() & after.keys()
+    )  # another key, and the old codes are gone
     arena.yesterday()
     Quotas(arena.database, MANY).forget_networks()
     assert arena.networks() == {}
@@ -200,7 +216,9 @@ def test_many_at_one_time_get_no_more_than_the_limit(arena):
         voter = arena.store.voter(f"bot {number}")
         barrier.wait()
         try:
-            dealt.append(servers[number % 2].next_battle(voter, BattleRequest(), network="198.51.100.0/24"))
+            dealt.append(
+                servers[number % 2].next_battle(voter, BattleRequest(), network="198.51.100.0/24")
+            )
         except LimitError as error:
             refused.append(error)
 
@@ -271,7 +289,9 @@ def test_a_bot_gets_what_its_network_may_have_and_no_more(arena):
     coin, got = random.Random(5), 0
     networks = Networks(hops=1)
     for number in range(100):
-        forged = ", ".join(f"{coin.randrange(1, 223)}.{coin.randrange(256)}.1.1" for _ in range(coin.randrange(4)))
+        forged = ", ".join(
+            f"{coin.randrange(1, 223)}.{coin.randrange(256)}.1.1" for _ in range(coin.randrange(4))
+        )
         network = networks.of(request("10.16.0.1", f"{forged}, 8.8.8.{coin.randrange(256)}"))
         try:
             arena.serve_battle(f"cookie {number}", network)
@@ -295,14 +315,21 @@ def test_a_private_address_tells_no_network():
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.text(st.characters(codec="latin-1", exclude_characters="\r\n"), max_size=30), max_size=4))
+@given(
+    st.lists(
+        st.text(st.characters(codec="latin-1", exclude_characters="\r\n"), max_size=30), max_size=4
+    )
+)
 def test_no_header_changes_the_network(lines):
     """What our own proxy adds on the right is all that is looked at."""
     forged = [line.encode("latin-1") for line in lines]
     raw = [(b"x-forwarded-for", line) for line in forged] + [(b"x-forwarded-for", b"8.8.8.8")]
     told = SimpleNamespace(client=SimpleNamespace(host="10.0.0.1"), headers=Headers(raw=raw))
     assert Networks(hops=1).of(told) == "8.8.8.0/24"
-    assert Networks().of(SimpleNamespace(client=SimpleNamespace(host="9.9.9.9"), headers=told.headers)) == "9.9.9.0/24"
+    assert (
+        Networks().of(SimpleNamespace(client=SimpleNamespace(host="9.9.9.9"), headers=told.headers))
+        == "9.9.9.0/24"
+    )
 
 
 def test_the_page_says_that_the_day_is_over(start_server):
@@ -325,7 +352,13 @@ def _rooms(arena: Arena):
     """A second server on the same database."""
     limits = VoteLimits(**{**vars(MANY), "network_day": 7})
     database = arena.database
-    return BattleStore(database, limits), ItemBank(database), UnsignedLinks(database, 5), "auto", limits
+    return (
+        BattleStore(database, limits),
+        ItemBank(database),
+        UnsignedLinks(database, 5),
+        "auto",
+        limits,
+    )
 
 
 def _all(work, count: int) -> None:

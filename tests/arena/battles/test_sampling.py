@@ -13,7 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from arena.battles.sampling import BattleRequest, NoBattle, PairGrid, PairSampler, draw, pair_chances
+from arena.battles.sampling import (
+    BattleRequest,
+    NoBattle,
+    PairGrid,
+    PairSampler,
+    draw,
+    pair_chances,
+)
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE
 from arena.battles.unsigned_links import UnsignedLinks
@@ -28,19 +35,31 @@ ANY = BattleRequest()
 DRAWS = 5_000
 
 
-def sampler(database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()) -> PairSampler:
+def sampler(
+    database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()
+) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return PairSampler(BattleStore(database), ItemBank(database, hosts), UnsignedLinks(database, 5), demo_bank)
+    return PairSampler(
+        BattleStore(database), ItemBank(database, hosts), UnsignedLinks(database, 5), demo_bank
+    )
 
 
-def served(database: Database, cookie: str = "one", asked_for: BattleRequest = ANY, **options) -> Battle:
-    battle = sampler(database, **options).next_battle(BattleStore(database).voter(cookie), asked_for)
+def served(
+    database: Database, cookie: str = "one", asked_for: BattleRequest = ANY, **options
+) -> Battle:
+    battle = sampler(database, **options).next_battle(
+        BattleStore(database).voter(cookie), asked_for
+    )
     assert isinstance(battle, Battle), battle
     return battle
 
 
-def none(database: Database, asked_for: BattleRequest = ANY, cookie: str = "one", **options) -> NoBattle:
-    battle = sampler(database, **options).next_battle(BattleStore(database).voter(cookie), asked_for)
+def none(
+    database: Database, asked_for: BattleRequest = ANY, cookie: str = "one", **options
+) -> NoBattle:
+    battle = sampler(database, **options).next_battle(
+        BattleStore(database).voter(cookie), asked_for
+    )
     assert isinstance(battle, NoBattle), battle
     return battle
 
@@ -53,7 +72,11 @@ def decide(database: Database, battle: Battle, cookie: str = "one", choice="a") 
 
 
 def pair_of(database: Database, battle: Battle) -> tuple[int, int]:
-    models = {c.answer: c.model for item in ItemBank(database).bank().items.values() for c in item.contestants}
+    models = {
+        c.answer: c.model
+        for item in ItemBank(database).bank().items.values()
+        for c in item.contestants
+    }
     low, high = sorted((models[battle.answer_a], models[battle.answer_b]))
     return low, high
 
@@ -62,7 +85,15 @@ def items(number: int = 6, models: int = 4) -> list[Item]:
     """Return items with models 1 to `models`; an answer's number is item * 100 + model."""
     codes = range(1, models + 1)
     return [
-        Item(item, f"{item:016x}", 1, "Counting", "?", (), tuple(Contestant(code, item * 100 + code) for code in codes))
+        Item(
+            item,
+            f"{item:016x}",
+            1,
+            "Counting",
+            "?",
+            (),
+            tuple(Contestant(code, item * 100 + code) for code in codes),
+        )
         for item in range(1, number + 1)
     ]
 
@@ -70,7 +101,9 @@ def items(number: int = 6, models: int = 4) -> list[Item]:
 def is_even(counts: Counter, expected: int) -> bool:
     """Tell whether counts fit the uniform distribution: chi-square at most its mean and five standard deviations."""
     mean = counts.total() / expected
-    chi_square = sum((counts[key] - mean) ** 2 / mean for key in counts) + mean * (expected - len(counts))
+    chi_square = sum((counts[key] - mean) ** 2 / mean for key in counts) + mean * (
+        expected - len(counts)
+    )
     return chi_square <= (expected - 1) + 5 * (2 * (expected - 1)) ** 0.5
 
 
@@ -85,7 +118,9 @@ def test_sides_items_and_pairs_are_fair():
     assert is_even(Counter(one.item for one in drawn), 6)
     assert is_even(Counter(frozenset((one.model_a, one.model_b)) for one in drawn), 6)
     for pair in combinations(range(1, 5), 2):
-        assert is_even(Counter(one.model_a for one in drawn if {one.model_a, one.model_b} == set(pair)), 2)
+        assert is_even(
+            Counter(one.model_a for one in drawn if {one.model_a, one.model_b} == set(pair)), 2
+        )
 
 
 def test_each_side_shows_the_answer_of_its_model_to_the_item():
@@ -94,7 +129,10 @@ def test_each_side_shows_the_answer_of_its_model_to_the_item():
         one = draw(PairGrid(items()), {}, frozenset(), coin)
         assert one
         assert one.model_a != one.model_b
-        assert (one.answer_a, one.answer_b) == (one.item * 100 + one.model_a, one.item * 100 + one.model_b)
+        assert (one.answer_a, one.answer_b) == (
+            one.item * 100 + one.model_a,
+            one.item * 100 + one.model_b,
+        )
 
 
 @given(st.lists(st.integers(0, 10**6) | st.integers(0, 3), min_size=1, max_size=60))
@@ -104,22 +142,32 @@ def test_no_pair_can_be_foretold_and_fewer_votes_make_a_pair_likelier(votes):
     chances, pairs = pair_chances(votes), len(votes)
     assert sum(chances) == pytest.approx(1)
     assert all(1 / (4 * pairs) <= chance <= 2 / pairs for chance in chances) or pairs == 1
-    for (fewer, likelier), (more, chance) in combinations(sorted(zip(votes, chances, strict=True)), 2):
+    for (fewer, likelier), (more, chance) in combinations(
+        sorted(zip(votes, chances, strict=True)), 2
+    ):
         assert likelier > chance if fewer < more else likelier == chance
 
 
 def test_a_draw_tells_the_probability_that_it_had():
     """Of four models one lacks an answer, the voter has had a third of what there is, and votes are uneven."""
-    lacking = [replace(item, contestants=item.contestants[: 3 if item.id < 3 else 4]) for item in items()]
+    lacking = [
+        replace(item, contestants=item.contestants[: 3 if item.id < 3 else 4]) for item in items()
+    ]
     votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
     taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
     coin = random.Random(8)
-    drawn = [one for _ in range(DRAWS) if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))]
+    drawn = [
+        one
+        for _ in range(DRAWS)
+        if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))
+    ]
     told = {(one.item, *sorted((one.model_a, one.model_b))): one.probability for one in drawn}
     counts = Counter((one.item, *sorted((one.model_a, one.model_b))) for one in drawn)
     assert sum(told.values()) == pytest.approx(1)
     assert not any(key[1:] == (2, 4) for key in told)
-    chi_square = sum((counts[key] - DRAWS * chance) ** 2 / (DRAWS * chance) for key, chance in told.items())
+    chi_square = sum(
+        (counts[key] - DRAWS * chance) ** 2 / (DRAWS * chance) for key, chance in told.items()
+    )
     assert chi_square <= (len(told) - 1) + 5 * (2 * (len(told) - 1)) ** 0.5
 
 
@@ -140,7 +188,10 @@ def test_fewer_than_two_models_draw_nothing(models):
 
 def test_models_that_share_no_item_are_no_pair():
     one, other = items(2, 2)
-    apart = [replace(one, contestants=one.contestants[:1]), replace(other, contestants=other.contestants[1:])]
+    apart = [
+        replace(one, contestants=one.contestants[:1]),
+        replace(other, contestants=other.contestants[1:]),
+    ]
     assert draw(PairGrid(apart), {}, frozenset(), random.Random(6)) is None
 
 
@@ -155,10 +206,14 @@ def test_votes_spread_over_the_pairs_and_each_battle_keeps_its_probability(bank)
     item = next(iter(ItemBank(bank).bank().items.values()))
     served(bank, "who picks", BattleRequest(item=item.key))
     with bank.read() as connection:
-        rows = connection.execute(select(BATTLE.c.draw, BATTLE.c.draw_probability).order_by(BATTLE.c.id)).all()
+        rows = connection.execute(
+            select(BATTLE.c.draw, BATTLE.c.draw_probability).order_by(BATTLE.c.id)
+        ).all()
     assert rows[-1] == ("picked", None)
     assert {row.draw for row in rows[:-1]} == {"lot"}
-    assert rows[0].draw_probability == pytest.approx(1 / 18), "three pairs and six items, none with votes"
+    assert rows[0].draw_probability == pytest.approx(1 / 18), (
+        "three pairs and six items, none with votes"
+    )
     assert all(1 / 12 / 6 <= row.draw_probability <= 2 / 3 / 6 for row in rows[:-1])
 
 
@@ -179,7 +234,9 @@ def test_a_link_gives_its_item_even_beside_an_open_battle(bank):
     other = next(item for item in ItemBank(bank).bank().items.values() if item.id != first.item)
     linked = served(bank, asked_for=BattleRequest(item=other.key))
     assert linked.item == other.id
-    assert served(bank, asked_for=BattleRequest(item=other.key)) == linked, "the link gives the same battle again"
+    assert served(bank, asked_for=BattleRequest(item=other.key)) == linked, (
+        "the link gives the same battle again"
+    )
     assert served(bank) == first, "without the link the older open battle comes back"
 
 
@@ -246,7 +303,12 @@ def test_one_model_or_none_says_so(database, models):
 
 def remote_draft(host: str = "images.example.org") -> ItemDraft:
     url = f"https://{host}/1.png"
-    return ItemDraft("What is this?", "Counting", (ImageDraft(url, "1.png", url=url),), {"m1": "one", "m2": "two"})
+    return ItemDraft(
+        "What is this?",
+        "Counting",
+        (ImageDraft(url, "1.png", url=url),),
+        {"m1": "one", "m2": "two"},
+    )
 
 
 def test_missing_images_say_so_until_their_host_is_allowed(database):
@@ -259,7 +321,11 @@ def test_missing_images_say_so_until_their_host_is_allowed(database):
 def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
     """The page could not show it: the operator no longer allows the host of its images."""
     Ingest(database).add_items("test", "visit", [remote_draft(), *drafts(items=1)])
-    item = next(item for item in sampler(database, hosts=("images.example.org",)).shown_items() if item.images[0].url)
+    item = next(
+        item
+        for item in sampler(database, hosts=("images.example.org",)).shown_items()
+        if item.images[0].url
+    )
     battle = served(database, asked_for=BattleRequest(item=item.key), hosts=("images.example.org",))
     assert served(database).item != battle.item
     assert served(database, hosts=("images.example.org",)) == battle, "it waits for its images"
@@ -279,7 +345,9 @@ def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
         ("off", True, {"folder"}),
     ],
 )
-def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(database, demo_bank, others, kinds):
+def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(
+    database, demo_bank, others, kinds
+):
     Ingest(database).add_items("demo bank", "demo", drafts(items=3))
     if others:
         Ingest(database).add_items("mine", "folder", drafts(items=6)[3:])

@@ -89,7 +89,10 @@ def test_sides_and_winner_follow_the_draw(visitor):
     (vote,) = rows(visitor.database, VOTE)
     assert (vote.winner, vote.loser) == (other.model, one.model)
     assert visitor.store.names(visitor.id, battle.token) == ("m2", "m1")
-    assert ItemBank(visitor.database).answer_texts((battle.answer_a, battle.answer_b)) == ("m2 says 0", "m1 says 0")
+    assert ItemBank(visitor.database).answer_texts((battle.answer_a, battle.answer_b)) == (
+        "m2 says 0",
+        "m1 says 0",
+    )
 
 
 @pytest.mark.locks_or_dialect
@@ -97,7 +100,9 @@ def test_a_withdrawn_answer_ends_open_battles_on_it_and_keeps_votes(database):
     ingest = Ingest(database)
     ingest.add_items("test", "folder", drafts(items=1, models=("m1",)))
     ingest.add_answers("m2", "m2.csv", {1: "m2 says"})
-    voted, revealed, waiting = (Visitor(database, name) for name in ("voted", "revealed", "waiting"))
+    voted, revealed, waiting = (
+        Visitor(database, name) for name in ("voted", "revealed", "waiting")
+    )
     open_battle = waiting.serve()
     chosen = voted.vote(voted.serve())
     revealed.decide()
@@ -136,7 +141,22 @@ def test_a_vote_keeps_its_terms_and_time(visitor):
     assert before <= vote.voted_at <= now()
 
 
-FORGED = ["", ".", ".1", "x.1", "x", None, [], {}, 7, 1e999, "x" * 10_000, "x" * 10_000 + ".1", "ü.1", "\ud800.1"]
+FORGED = [
+    "",
+    ".",
+    ".1",
+    "x.1",
+    "x",
+    None,
+    [],
+    {},
+    7,
+    1e999,
+    "x" * 10_000,
+    "x" * 10_000 + ".1",
+    "ü.1",
+    "\ud800.1",
+]
 FORGED += ["\0", "\0.1", "a\0b.1", "' OR 1=1 --.1", "%.1", "🙂", True, b"x.1", ("a", "b")]
 CALLS: dict[str, Callable[[BattleStore, int, Any], object]] = {
     "vote": lambda store, voter, token: store.vote(voter, token, "a", TERMS),
@@ -152,8 +172,19 @@ CALLS: dict[str, Callable[[BattleStore, int, Any], object]] = {
 def test_forged_tokens_are_unknown_battles(visitor):
     battle = visitor.serve()
     name = battle.token.removesuffix(".1")
-    near = [f"{name}.2", f"{name}.3", f"{name}.", name, f"{name}.01", f"{name}.1 ", f" {battle.token}", f"{name}.-1"]
-    for token, call in itertools.product([*FORGED, *near, battle.token.swapcase(), battle.id], CALLS.values()):
+    near = [
+        f"{name}.2",
+        f"{name}.3",
+        f"{name}.",
+        name,
+        f"{name}.01",
+        f"{name}.1 ",
+        f" {battle.token}",
+        f"{name}.-1",
+    ]
+    for token, call in itertools.product(
+        [*FORGED, *near, battle.token.swapcase(), battle.id], CALLS.values()
+    ):
         with pytest.raises(UnknownBattleError):
             call(visitor.store, visitor.id, token)
     assert counted(visitor.database) == {}
@@ -162,7 +193,11 @@ def test_forged_tokens_are_unknown_battles(visitor):
 
 @pytest.mark.parametrize("stage", ["serve", "vote", "decide"])
 def test_someone_elses_token_reads_like_a_forged_one(visitor, stage):
-    battle = {"serve": visitor.serve, "vote": lambda: visitor.vote(visitor.serve()), "decide": visitor.decide}[stage]()
+    battle = {
+        "serve": visitor.serve,
+        "vote": lambda: visitor.vote(visitor.serve()),
+        "decide": visitor.decide,
+    }[stage]()
     thief = Visitor(visitor.database, "thief")
     before = visitor.store.find(visitor.id, battle.token)
     for call in CALLS.values():
@@ -176,7 +211,21 @@ def test_someone_elses_token_reads_like_a_forged_one(visitor, stage):
 
 def test_a_choice_is_a_or_b(visitor):
     battle = visitor.serve()
-    for choice in ("A", "c", "", None, 1, True, [], ["a"], {"a": 1}, 1e999, "a ", "a\0", "x" * 10_000):
+    for choice in (
+        "A",
+        "c",
+        "",
+        None,
+        1,
+        True,
+        [],
+        ["a"],
+        {"a": 1},
+        1e999,
+        "a ",
+        "a\0",
+        "x" * 10_000,
+    ):
         with pytest.raises(ChoiceError, match="must be one of: a, b"):
             visitor.vote(battle, choice)
     assert visitor.serve() == battle
@@ -242,7 +291,9 @@ def test_an_undo_after_the_reveal_is_refused(visitor):
     assert counted(visitor.database) == {battle.id: "a"}
 
 
-@pytest.mark.parametrize(("seconds", "allowed"), [(0, True), (3.2, True), (6, False), (3600, False)])
+@pytest.mark.parametrize(
+    ("seconds", "allowed"), [(0, True), (3.2, True), (6, False), (3600, False)]
+)
 def test_an_undo_has_three_seconds_and_the_network_two(visitor, seconds, allowed):
     battle = visitor.vote(visitor.serve())
     let_pass(visitor.database, seconds)
@@ -288,7 +339,9 @@ def test_a_skip_needs_one_of_three_reasons(visitor):
     assert visitor.serve() == battle
 
 
-@pytest.mark.parametrize(("decided", "allowed"), [(0, 5), (24, 6), pytest.param(54, 13, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("decided", "allowed"), [(0, 5), (24, 6), pytest.param(54, 13, marks=pytest.mark.soak)]
+)
 def test_a_voter_may_skip_five_battles_or_a_fifth_of_the_day(database, decided, allowed):
     Ingest(database).add_items("test", "folder", drafts(items=24))
     visitor = Visitor(database, "one")
@@ -371,6 +424,8 @@ def test_a_voters_battles_are_found_by_voter(bank):
     if not bank.is_sqlite:
         pytest.skip("PostgreSQL plans by the numbers of rows")
     with bank.read() as connection:
-        query = str(unfinished(1, None, None).compile(connection, compile_kwargs={"literal_binds": True}))
+        query = str(
+            unfinished(1, None, None).compile(connection, compile_kwargs={"literal_binds": True})
+        )
         plan = [row[3] for row in connection.execute(text(f"EXPLAIN QUERY PLAN {query}"))]
     assert "voter_id=?" in plan[0]

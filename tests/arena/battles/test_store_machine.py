@@ -79,7 +79,11 @@ class StoreMachine(RuleBasedStateMachine):
     def _pick(self, place: int, mine: bool, stale: bool) -> tuple[Expected, int, int]:
         """Return one of the latest battles, the voter who acts and the attempt that the token names."""
         battle = self.battles[-1 - place % len(self.battles)]
-        return battle, battle.voter if mine else 1 - battle.voter, 3 - battle.attempt if stale else battle.attempt
+        return (
+            battle,
+            battle.voter if mine else 1 - battle.voter,
+            3 - battle.attempt if stale else battle.attempt,
+        )
 
     def _refusal(self, battle: Expected, voter: int, attempt: int) -> type[Exception] | None:
         foreign = battle.voter != voter
@@ -119,12 +123,18 @@ class StoreMachine(RuleBasedStateMachine):
         battle, voter, attempt = self._pick(place, mine, stale)
         token = f"{battle.served.token[:-1]}{attempt}"
         refusal = self._refusal(battle, voter, attempt)
-        late = battle.skipped or (attempt == 1 and battle.undone) or battle.choices.get(attempt, choice) != choice
+        late = (
+            battle.skipped
+            or (attempt == 1 and battle.undone)
+            or battle.choices.get(attempt, choice) != choice
+        )
         if refusal is None and late:
             refusal = ChoiceError
         if refusal is None:
             battle.choices[attempt] = choice
-        self._try(refusal, lambda: self.store.vote(self.voters[voter], token, choice, TERMS), battle)
+        self._try(
+            refusal, lambda: self.store.vote(self.voters[voter], token, choice, TERMS), battle
+        )
 
     @precondition(lambda self: self.battles)
     @rule(place=PLACE, mine=MINE, stale=STALE)
@@ -176,7 +186,9 @@ class StoreMachine(RuleBasedStateMachine):
             refusal = ChoiceError
         if refusal is None:
             battle.skipped = True
-        self._try(refusal, lambda: self.store.skip(self.voters[voter], token, "cannot judge"), battle)
+        self._try(
+            refusal, lambda: self.store.skip(self.voters[voter], token, "cannot judge"), battle
+        )
 
     @precondition(lambda self: self.battles)
     @rule(place=PLACE, mine=MINE, stale=STALE)
@@ -196,10 +208,13 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_counted_votes_are_the_models(self) -> None:
-        expected = {battle.served.id: battle.choice for battle in self.battles if battle.choice is not None}
+        expected = {
+            battle.served.id: battle.choice for battle in self.battles if battle.choice is not None
+        }
         with self.database.read() as connection:
             counted = {
-                row[0]: row[1] for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
+                row[0]: row[1]
+                for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
             }
             assert counted == expected
             assert connection.scalar(select(func.count()).select_from(VOTE)) == sum(
@@ -209,7 +224,11 @@ class StoreMachine(RuleBasedStateMachine):
                 battle.undone for battle in self.battles
             )
         for number, voter in enumerate(self.voters):
-            mine = [battle for battle in self.battles if battle.voter == number and battle.choice is not None]
+            mine = [
+                battle
+                for battle in self.battles
+                if battle.voter == number and battle.choice is not None
+            ]
             assert self.store.votes_of(voter) == len(mine)
 
     @invariant()
@@ -225,17 +244,26 @@ class StoreMachine(RuleBasedStateMachine):
             votes = {tuple(row[:5]): row[5] for row in connection.execute(recount)}
             count = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
             assert count == votes
-            final = connection.execute(BANK.final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)).all()
+            final = connection.execute(
+                BANK.final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)
+            ).all()
         chosen = [battle for battle in self.battles if battle.choice is not None]
         assert {row.battle_id for row in final} == {
             battle.served.id for battle in chosen if battle.revealed or battle.attempt == 2
         }
         pairs = Counter((min(row.winner, row.loser), max(row.winner, row.loser)) for row in final)
-        assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {**pairs}
+        assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {
+            **pairs
+        }
 
 
 def examples(number: int) -> settings:
-    return settings(max_examples=number, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(
+        max_examples=number,
+        stateful_step_count=50,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 class TestStoreMachine(StoreMachine.TestCase):

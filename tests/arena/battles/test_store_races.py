@@ -65,7 +65,10 @@ def test_fifty_first_visits_with_one_cookie_make_one_voter(visitor):
 def test_undo_and_reveal_at_once_never_both_happen(visitor):
     for _ in range(6):
         battle = visitor.vote(visitor.serve())
-        at_once(lambda number, battle=battle: (visitor.undo if number % 2 else visitor.reveal)(battle), 8)
+        at_once(
+            lambda number, battle=battle: (visitor.undo if number % 2 else visitor.reveal)(battle),
+            8,
+        )
         now_at = visitor.store.find(visitor.id, battle.token)
         undone = {row.battle_id for row in rows(visitor.database, UNDO)}
         revealed = {row.battle_id for row in rows(visitor.database, REVEAL)}
@@ -78,7 +81,9 @@ def test_undo_and_reveal_at_once_never_both_happen(visitor):
 def test_vote_and_skip_at_once_never_both_happen(visitor):
     for _ in range(5):
         battle = visitor.serve()
-        at_once(lambda number, battle=battle: (visitor.vote if number % 2 else visitor.skip)(battle), 8)
+        at_once(
+            lambda number, battle=battle: (visitor.vote if number % 2 else visitor.skip)(battle), 8
+        )
         skipped = {row.battle_id for row in rows(visitor.database, SKIP)}
         assert (battle.id in skipped) != (battle.id in counted(visitor.database))
         if battle.id not in skipped:
@@ -136,7 +141,9 @@ def test_the_database_refuses_a_vote_that_breaks_the_rules(visitor):
     before = counted(visitor.database)
     for rule in BROKEN_RULES:
         changes = {"battle_id": "voted"} | rule
-        changes = {name: places[value].id if value in places else value for name, value in changes.items()}
+        changes = {
+            name: places[value].id if value in places else value for name, value in changes.items()
+        }
         with pytest.raises(DatabaseError, match="Not stored"):
             put(visitor.database, VOTE, vote_row(visitor, places["voted"], **changes))
         assert counted(visitor.database) == before, rule
@@ -151,7 +158,9 @@ def test_the_database_takes_the_second_attempt_that_names_its_undo(visitor):
 def test_a_battle_has_one_undo_one_reveal_one_skip(visitor):
     battle = visitor.serve()
     for table in (UNDO, REVEAL, SKIP):
-        row = {column.name: now() if column.name.endswith("_at") else "offensive" for column in table.c}
+        row = {
+            column.name: now() if column.name.endswith("_at") else "offensive" for column in table.c
+        }
         put(visitor.database, table, {**row, "battle_id": battle.id})
         with pytest.raises(DatabaseError):
             put(visitor.database, table, {**row, "battle_id": battle.id})
@@ -168,7 +177,14 @@ def test_a_voter_meets_an_item_and_pair_once_whatever_the_sides(visitor):
 
 
 def test_one_worker_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(visitor):
-    seat = {"campaign": "c", "worker": "w", "voter_id": visitor.id, "wanted": 1, "code": "X", "since": now()}
+    seat = {
+        "campaign": "c",
+        "worker": "w",
+        "voter_id": visitor.id,
+        "wanted": 1,
+        "code": "X",
+        "since": now(),
+    }
     put(visitor.database, SEAT, seat)
     other = Visitor(visitor.database, "other").id
     for refused in ({"voter_id": other}, {"worker": "v"}):

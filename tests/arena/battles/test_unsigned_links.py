@@ -25,7 +25,9 @@ from tests.support.servers import drafts
 class Worker:
     """A crowd worker who opened the campaign's link in a browser."""
 
-    def __init__(self, database: Database, name: str, voters_per_pair: int = 2, wanted: str = "50") -> None:
+    def __init__(
+        self, database: Database, name: str, voters_per_pair: int = 2, wanted: str = "50"
+    ) -> None:
         self.store, self.campaigns = BattleStore(database), UnsignedLinks(database, voters_per_pair)
         self.sampler = PairSampler(self.store, ItemBank(database), self.campaigns, "auto")
         self.voter = self.store.voter(f"cookie of {name}")
@@ -92,7 +94,9 @@ def voters_of(database: Database) -> dict[Seen, int]:
 
 def grow_old(database: Database, battle: Battle, by: timedelta) -> None:
     with database.write() as connection:
-        connection.execute(update(BATTLE).where(BATTLE.c.id == battle.id).values(served_at=now() - by))
+        connection.execute(
+            update(BATTLE).where(BATTLE.c.id == battle.id).values(served_at=now() - by)
+        )
 
 
 def at_once(work, threads: int) -> list:
@@ -300,7 +304,9 @@ def test_codes_are_unguessable_and_differ(bank):
 def test_the_link_opened_again_gives_the_same_seat(bank):
     worker = Worker(bank, "w1", wanted="7")
     assert worker.campaigns.seat(worker.voter, "spring", "w1", "7") == worker.seat
-    assert worker.campaigns.seat(worker.voter, "spring", "w1", "1000") == worker.seat, "n stays what it was"
+    assert worker.campaigns.seat(worker.voter, "spring", "w1", "1000") == worker.seat, (
+        "n stays what it was"
+    )
 
 
 def test_a_voter_begins_three_campaigns_a_day_and_goes_on_in_each(bank):
@@ -399,5 +405,7 @@ def test_a_bad_link_says_what_is_wrong(bank):
 
 def test_the_names_that_platforms_give_are_taken(bank):
     for worker in ("5f3a9c0b1d", "name@example.org", "A.b-c_d+e:f", "Żółw7", "x" * 64):
-        seat = UnsignedLinks(bank, 2).seat(BattleStore(bank).voter(worker), "spring", worker, "1000")
+        seat = UnsignedLinks(bank, 2).seat(
+            BattleStore(bank).voter(worker), "spring", worker, "1000"
+        )
         assert (seat.campaign, seat.wanted) == ("spring", 1000)

@@ -62,7 +62,9 @@ def vote_rows(bank) -> list[VoteRequest]:
 @pytest.mark.locks_or_dialect
 def test_votes_that_come_together_are_all_stored_and_answered(bank, vote_rows):
     answers = cast(BattleStore(bank), vote_rows)
-    assert [(battle.token, battle.choice) for battle in answers] == [(one.token, one.choice) for one in vote_rows]
+    assert [(battle.token, battle.choice) for battle in answers] == [
+        (one.token, one.choice) for one in vote_rows
+    ]
     assert {battle.phase for battle in answers} == {Phase.VOTED}
     assert len(rows(bank, VOTE)) == len(counted(bank)) == VOTERS
 
@@ -83,8 +85,15 @@ def test_each_refusal_goes_to_its_own_voter_and_the_others_are_stored(bank, vote
     twice = vote_rows[7]._replace(choice="ab"[vote_rows[7].choice == "a"])
     answers = cast(BattleStore(bank), [*vote_rows, twice])
     wrong = [number for number, answer in enumerate(answers) if isinstance(answer, Exception)]
-    assert wrong in ([3, 4, 5, VOTERS], [3, 4, 5, 7])  # of two choices in one battle, the first to come stands
-    assert [type(answers[number]) for number in wrong[:3]] == [UnknownBattleError, ChoiceError, UnknownBattleError]
+    assert wrong in (
+        [3, 4, 5, VOTERS],
+        [3, 4, 5, 7],
+    )  # of two choices in one battle, the first to come stands
+    assert [type(answers[number]) for number in wrong[:3]] == [
+        UnknownBattleError,
+        ChoiceError,
+        UnknownBattleError,
+    ]
     assert len(rows(bank, VOTE)) == len(counted(bank)) == VOTERS - 3
 
 
@@ -101,7 +110,9 @@ def test_what_could_not_be_stored_is_told_to_all(bank, vote_rows):
     if not bank.is_sqlite:
         pytest.skip("PostgreSQL gathers no votes here")
     with closing(sqlite3.connect(bank.url.database)) as other:
-        other.execute("CREATE TRIGGER full BEFORE INSERT ON vote BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON vote BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
+        )
         other.commit()
         answers = cast(BattleStore(bank), vote_rows)
         assert {type(answer) for answer in answers} == {DatabaseError}

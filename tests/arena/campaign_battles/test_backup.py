@@ -30,10 +30,15 @@ class Arena:
     """A server's campaigns in a database."""
 
     def __init__(self, database: Database) -> None:
-        self.campaigns, self.seats = CampaignStore(database, {TASK: BattleSpec}), SeatStore(database)
+        self.campaigns, self.seats = (
+            CampaignStore(database, {TASK: BattleSpec}),
+            SeatStore(database),
+        )
         self.exam, self.items = Qualification(database), ItemBank(database)
         self.store = BattleStore(database)
-        self.work = BattleWork(database, self.store, self.items, CampaignStates(database, self.items, self.campaigns))
+        self.work = BattleWork(
+            database, self.store, self.items, CampaignStates(database, self.items, self.campaigns)
+        )
 
     def campaign(self) -> Campaign:
         return self.campaigns.get("spring")
@@ -81,7 +86,9 @@ def test_a_worker_goes_on_under_the_same_link_after_a_wipe(database, another, tm
     assert (found.code, found.is_qualified, found.arrived_at) == (seat.code, True, seat.arrived_at)
     assert after.exam.has_passed(found) and after.work.given(found).votes == 4
     had |= {after.vote(found) for _ in range(2)}
-    assert len(had) == 6 and after.work.battle(found, None) is None, "no tuple twice, and no more than the quota"
+    assert len(had) == 6 and after.work.battle(found, None) is None, (
+        "no tuple twice, and no more than the quota"
+    )
     ended = after.seats.find(after.campaign(), other.token)
     assert ended and ended.end_code == "C1"
     assert after.seats.participants(campaign) == {"anna": "AWAITING REVIEW"}

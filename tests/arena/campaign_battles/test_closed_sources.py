@@ -41,7 +41,9 @@ def voted(database: Database, name: str) -> Battle:
     """A final vote of a visitor."""
     store, items = BattleStore(database), ItemBank(database)
     voter = store.voter(f"cookie of {name}")
-    battle = PairSampler(store, items, UnsignedLinks(database, 2), "auto").next_battle(voter, BattleRequest())
+    battle = PairSampler(store, items, UnsignedLinks(database, 2), "auto").next_battle(
+        voter, BattleRequest()
+    )
     assert isinstance(battle, Battle)
     store.vote(voter, battle.token, "a", "1")
     return store.reveal(voter, battle.token)
@@ -54,7 +56,10 @@ def exported(database: Database, folder: Path) -> int:
 
 
 def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database, tmp_path):
-    campaigns, outcomes = CampaignStore(database, {TASK: BattleSpec}), Outcomes(database, closed_sources)
+    campaigns, outcomes = (
+        CampaignStore(database, {TASK: BattleSpec}),
+        Outcomes(database, closed_sources),
+    )
     leaderboard = Leaderboard(database)
     battle = voted(database, "one")
     source = ItemBank(database).bank().items[battle.item].source
@@ -89,5 +94,7 @@ def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
     assert [one.others for one in told] == [0] * 24
     assert all("is told when the campaign has ended" in others_line(one, ENGLISH) for one in told)
     campaigns.end(campaign, "for this test")
-    told = [outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)]
+    told = [
+        outcomes.of(voter, battle).others for voter, battle in zip(voters, battles, strict=True)
+    ]
     assert sum(told) > 0

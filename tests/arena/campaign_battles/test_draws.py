@@ -31,9 +31,15 @@ from tests.support.visitors import rows
 DESIGNS = ("balanced", "settle", "fixed")
 
 
-def all_tuples(battles: Battles, models: tuple[str, ...] = ("m1", "m2", "m3")) -> list[dict[str, str]]:
+def all_tuples(
+    battles: Battles, models: tuple[str, ...] = ("m1", "m2", "m3")
+) -> list[dict[str, str]]:
     pairs = [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
-    keys = [item.key for item in battles.items.bank().items.values() if len(item.contestants) == len(models)]
+    keys = [
+        item.key
+        for item in battles.items.bank().items.values()
+        if len(item.contestants) == len(models)
+    ]
     return [{"item": key, "model_a": one, "model_b": other} for key in keys for one, other in pairs]
 
 
@@ -68,7 +74,9 @@ def replay(database: Database, layout: list, models: int) -> dict:
 def test_the_published_layout_is_replayed_and_nobody_judges_a_tuple_twice(database, share):
     """VisIT-Bench: 5,011 votes on about 1,010 tuples, with Table 3's matches of each model, which sum to 10,022."""
     votes = table_3()
-    votes = votes.take(np.random.default_rng(5).permutation(len(votes))[: round(share * len(votes))])
+    votes = votes.take(
+        np.random.default_rng(5).permutation(len(votes))[: round(share * len(votes))]
+    )
     layout = published_layout(votes)
     found = replay(database, layout, len(SINGLE))
     asked: dict[tuple, int] = {}
@@ -81,7 +89,8 @@ def test_the_published_layout_is_replayed_and_nobody_judges_a_tuple_twice(databa
         matches[[low - 1, high - 1]] += len(voters)
     names = [model.name for model in Battles(database).items.models()]
     assert {name: count for name, count in zip(names, matches.tolist(), strict=True)} == {
-        f"m{model}": int((votes.a == model).sum() + (votes.b == model).sum()) for model in range(len(SINGLE))
+        f"m{model}": int((votes.a == model).sum() + (votes.b == model).sum())
+        for model in range(len(SINGLE))
     }
     if share == 1:
         assert sum(len(voters) == 5 for voters in found.values()) >= 973
@@ -105,7 +114,9 @@ def test_racing_seats_of_two_servers_are_served_no_tuple_too_often(servers, bank
     campaign = designed(servers[0], design, per_tuple=2)
     at_once(6, lambda one: servers[one % 2].do(servers[one % 2].seat(campaign, f"w{one}")))
     late = 0
-    while servers[0].again(campaign).ended_at is None and late < 4:  # who raced may have had every item that is left
+    while (
+        servers[0].again(campaign).ended_at is None and late < 4
+    ):  # who raced may have had every item that is left
         servers[0].do(servers[0].seat(campaign, f"late-{late}"))
         late += 1
     found: dict[tuple, int] = {}
@@ -169,7 +180,9 @@ def one_tuple(database) -> Battles:
 
 
 @pytest.mark.locks_or_dialect
-def test_an_abandoned_battle_is_freed_after_its_minutes_and_a_late_choice_in_it_is_refused(one_tuple):
+def test_an_abandoned_battle_is_freed_after_its_minutes_and_a_late_choice_in_it_is_refused(
+    one_tuple,
+):
     campaign = one_tuple.campaign()
     left, other = one_tuple.seat(campaign, "left"), one_tuple.seat(campaign, "other")
     battle = one_tuple.next(left)
@@ -308,14 +321,23 @@ def worse(battles: Battles):
 
 @pytest.mark.parametrize("why", ["failed", "flagged", "withdrew"])
 def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
-    campaign = checked.campaign(checks={"share": 0.5, "fail": 2}, seat={"votes": 6, "minutes": 20, "pay": 1})
+    campaign = checked.campaign(
+        checks={"share": 0.5, "fail": 2}, seat={"votes": 6, "minutes": 20, "pay": 1}
+    )
     bad = checked.seat(campaign, "bad")
-    checked.do(bad, worse(checked) if why == "failed" else lambda battle: checked.better(battle, ("m1", "m2", "m3")))
+    checked.do(
+        bad,
+        worse(checked)
+        if why == "failed"
+        else lambda battle: checked.better(battle, ("m1", "m2", "m3")),
+    )
     assert checked.work.given(bad).failed_checks == (3 if why == "failed" else 0)
     if why == "flagged":
         with checked.database.write() as connection:
             flag = {"voter_id": bad.voter, "strength": 1.0, "raised_at": now()}
-            connection.execute(VOTER_FLAG.insert(), [{**flag, "reason": one} for one in ("HASTY", "ONE_SIDED")])
+            connection.execute(
+                VOTER_FLAG.insert(), [{**flag, "reason": one} for one in ("HASTY", "ONE_SIDED")]
+            )
     if why == "withdrew":
         checked.seats.note(bad, "withdrew")
     state = checked.states.of(campaign)

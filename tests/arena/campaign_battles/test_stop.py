@@ -83,7 +83,11 @@ def test_a_campaign_ends_when_its_intervals_are_narrow():
     for width, ended in ((found.half_width + 0.1, True), (found.half_width - 0.1, False)):
         spec = spec_of(stop={"votes": 10**6, "width": width})
         why = stop_reached(spec, layout, np.zeros_like(wanted), found)
-        assert why == (f"the mean half width is {found.half_width:.1f} points after 5,011 votes" if ended else "")
+        assert why == (
+            f"the mean half width is {found.half_width:.1f} points after 5,011 votes"
+            if ended
+            else ""
+        )
         assert stop_reached(spec, layout, np.zeros_like(wanted), None) == ""
 
 
@@ -130,7 +134,12 @@ def test_an_end_that_cannot_be_stored_is_logged(duel, caplog):
 
 
 def spec_of(**changes) -> BattleSpec:
-    values = {"name": "pilot", "source": "test", "stop": {"votes": 10}, "seat": {"votes": 2, "minutes": 5, "pay": 1}}
+    values = {
+        "name": "pilot",
+        "source": "test",
+        "stop": {"votes": 10},
+        "seat": {"votes": 2, "minutes": 5, "pay": 1},
+    }
     return read_spec(BattleSpec, {**values, **changes})
 
 
@@ -138,7 +147,10 @@ def spec_of(**changes) -> BattleSpec:
     "changes, told",
     [
         ({"design": "fixed"}, "there are no tuples"),
-        ({"tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]}, "they belong to design = 'fixed'"),
+        (
+            {"tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
+            "they belong to design = 'fixed'",
+        ),
         ({"design": "clever"}, "design"),
         ({"name": "a b"}, "name"),
         ({"seat": {"votes": 0, "minutes": 5, "pay": 1}}, "votes is '0'"),
@@ -159,7 +171,10 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"families": ["Opera"]}, "families: 'Opera' is none of this source's"),
         ({"models": ["m1", "m9"]}, "models: 'm9' is none of this source's"),
         ({"models": ["m1"]}, "answers of 1 of these models; a battle takes two"),
-        ({"design": "fixed", "tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]}, "the item of tuple 1"),
+        (
+            {"design": "fixed", "tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
+            "the item of tuple 1",
+        ),
     ],
 )
 def test_a_layout_that_the_bank_lacks_says_what_is_there(bank, changes, told):

@@ -47,13 +47,21 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
         "Links: python -m arena campaign links pilot --workers FILE",
     ]
     people = written(tmp_path, "people.txt", "w1\n\nw2\nw1\n")
-    code, out, _ = campaign(capsys, "links", "pilot", "--workers", people, "--address", "https://arena.example.org/")
+    code, out, _ = campaign(
+        capsys, "links", "pilot", "--workers", people, "--address", "https://arena.example.org/"
+    )
     made = read(out)
     assert code == 0 and [row["worker"] for row in made] == ["w1", "w2"], "each once"
-    assert all(row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made)
-    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw 1\n"))
+    assert all(
+        row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made
+    )
+    code, out, err = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw 1\n")
+    )
     assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ") and "not 'w 1'" in err
-    code, out, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n"))
+    code, out, err = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n")
+    )
     assert (code, out, err) == (
         2,
         "",
@@ -65,23 +73,34 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
 
 def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path):
     one = PaidCampaign(arena)
-    _, out, _ = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n"))
+    _, out, _ = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n")
+    )
     query = dict(parse_qsl(urlsplit(read(out)[0]["link"]).query))
     made = one.campaign
     assert arrival(made.key, made.spec, query, made.created_at).person == "w1"
 
 
 def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
-    _, out, _ = campaign(capsys, "new", written(tmp_path, "c.toml", TOML + PROLIFIC), "--address", "https://a.org")
+    _, out, _ = campaign(
+        capsys, "new", written(tmp_path, "c.toml", TOML + PROLIFIC), "--address", "https://a.org"
+    )
     link = out.splitlines()[-1]
-    assert link.startswith("https://a.org/c/pilot?") and link.endswith("SESSION_ID={{%SESSION_ID%}}")
+    assert link.startswith("https://a.org/c/pilot?") and link.endswith(
+        "SESSION_ID={{%SESSION_ID%}}"
+    )
     assert campaign(capsys, "links", "pilot", "--address", "https://a.org")[1].strip() == link
-    code, _, err = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n"))
+    code, _, err = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n")
+    )
     assert code == 2 and "pilot has one link for all its workers; leave out --workers" in err
 
 
 def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):
-    for text, told in ((TOML.replace("test", "none"), "there are: test"), (TOML * 2, "The file is no TOML")):
+    for text, told in (
+        (TOML.replace("test", "none"), "there are: test"),
+        (TOML * 2, "The file is no TOML"),
+    ):
         code, out, err = campaign(capsys, "new", written(tmp_path, "c.toml", text))
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert err.startswith("c.toml: ") and told in err
@@ -108,8 +127,15 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
         ("never came", "ask to return"),
     ]
     assert rows["5f01"]["code"] == "C1DONE" and rows["5f02"]["code"] == ""
-    assert {row["person"] for row in read(campaign(capsys, "votes", "pilot")[1])} == {"5f01", "5f02"}
-    assert [row["person"] for row in read(campaign(capsys, "quality", "pilot")[1])] == ["all workers", "5f01", "5f02"]
+    assert {row["person"] for row in read(campaign(capsys, "votes", "pilot")[1])} == {
+        "5f01",
+        "5f02",
+    }
+    assert [row["person"] for row in read(campaign(capsys, "quality", "pilot")[1])] == [
+        "all workers",
+        "5f01",
+        "5f02",
+    ]
     assert "pilot has ended" in campaign(capsys, "end", "pilot")[1]
     assert "pilot (prolific), ended: an operator ended it;" in campaign(capsys, "list")[1]
     for word in ("sheet", "quality", "votes", "end", "links"):
@@ -122,11 +148,18 @@ def test_the_report_of_unsigned_links_is_as_before(arena, capsys):
     seat = UnsignedLinks(arena, 5).seat(visitor.id, "spring", "w1", "3")
     for words in (("spring",), ("unsigned", "spring")):
         (row,) = read(campaign(capsys, *words)[1])
-        assert (row["worker"], row["votes"], row["wanted"], row["complete"]) == ("w1", "0", "3", "no")
+        assert (row["worker"], row["votes"], row["wanted"], row["complete"]) == (
+            "w1",
+            "0",
+            "3",
+            "no",
+        )
         assert row["code"] == seat.code
 
 
 def test_a_mistyped_command_is_told_beside_its_empty_table(arena, capsys):
     code, out, err = campaign(capsys, "qualty")
     assert (code, out) == (0, "worker,votes,wanted,complete,code,since\n")
-    assert err == "Nobody has opened an unsigned link of 'qualty'; for all commands: campaign --help\n"
+    assert (
+        err == "Nobody has opened an unsigned link of 'qualty'; for all commands: campaign --help\n"
+    )

@@ -53,15 +53,30 @@ def test_a_space_and_its_private_dataset_are_made(hub):
     assert space.variables == {"MIRROR": "ada/arena-votes"}
     assert set(space.files) == set(deploy.shipped(ROOT))
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
-    for name in ("HF_TOKEN", "OPERATORS", "TRUSTED_HOPS", "OPENAI_API_KEY", "DATABASE_URL", "ZeroGPU"):
+    for name in (
+        "HF_TOKEN",
+        "OPERATORS",
+        "TRUSTED_HOPS",
+        "OPENAI_API_KEY",
+        "DATABASE_URL",
+        "ZeroGPU",
+    ):
         assert name in done.out
 
 
 def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     names = deploy.shipped(ROOT)
-    needed = {"app.py", "README.md", "requirements.txt", "arena/web/page.css", "arena/web/templates/parts.html"}
+    needed = {
+        "app.py",
+        "README.md",
+        "requirements.txt",
+        "arena/web/page.css",
+        "arena/web/templates/parts.html",
+    }
     assert {*needed, "scoring/prompts/mm_vet.txt"} - {*names} == set()
-    assert not [name for name in names if re.match(r"tests/|perf/|\.|.*__pycache__|.*\.pyc|Makefile", name)]
+    assert not [
+        name for name in names if re.match(r"tests/|perf/|\.|.*__pycache__|.*\.pyc|Makefile", name)
+    ]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
@@ -73,14 +88,18 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
     )
     environ = {**os.environ, "AT": str(tmp_path / "data")}
     line = [sys.executable, "-c", program]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=280, env=environ)
+    done = subprocess.run(
+        line, cwd=tmp_path, capture_output=True, text=True, timeout=280, env=environ
+    )
     assert done.stdout.strip() == f"made {tmp_path / 'app.py'}", done.stderr
 
 
 def test_what_pages_and_readme_open_is_shipped_whatever_its_kind():
     """Each file that git knows in the shipped folders, and each picture and document that the README links."""
     folders = ["arena", "scoring", "docs"]
-    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     linked = re.findall(r"\]\((docs/[\w./-]+)\)", (ROOT / "README.md").read_text("utf-8"))
     assert linked and {*listed.stdout.split(), *linked} - {*deploy.shipped(ROOT)} == set()
 
@@ -125,7 +144,8 @@ def test_requests_that_fail_are_sent_again(hub, kind):
     send_again(waits.append)
     hub.faults.asked_wait = "0"
     hub.faults.planned = {
-        f" /api/{part}": [kind] for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
+        f" /api/{part}": [kind]
+        for part in ("spaces", "repos", "datasets", "spaces/ada/arena/commit")
     }
     assert write(hub).files["app.py"] == (ROOT / "app.py").read_bytes()
     assert set(hub.spaces["ada/arena"].files) == set(deploy.shipped(ROOT))
@@ -140,7 +160,9 @@ def test_a_dry_run_asks_nobody():
     assert "Nothing is sent" in done.out and "HF_TOKEN" in done.out
 
 
-@pytest.mark.parametrize("name", ["arena", "ada/", "ada/a b", "https://hf.co/spaces/ada/arena", "../x", "a/b/c"])
+@pytest.mark.parametrize(
+    "name", ["arena", "ada/", "ada/a b", "https://hf.co/spaces/ada/arena", "../x", "a/b/c"]
+)
 def test_a_name_is_checked_before_anything_is_asked(name):
     done = run("arena", "deploy", "--space", name)
     assert done.code == 2 and "must be USER/NAME, as in ada/arena" in done.err
@@ -164,7 +186,8 @@ def test_a_public_dataset_is_refused_before_the_space_is_made(hub):
 def test_a_free_account_is_told_what_it_may_have(status, hub):
     hub.no_spaces = status
     with pytest.raises(
-        deploy.DeployError, match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one"
+        deploy.DeployError,
+        match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one",
     ):
         write(hub)
     hub.spaces["ada/arena"] = Space(files={".gitattributes": b"", "README.md": b"made on the site"})
@@ -172,7 +195,8 @@ def test_a_free_account_is_told_what_it_may_have(status, hub):
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(401, "does not know this token"), (418, "answered 418; please try again")]
+    ("status", "words"),
+    [(401, "does not know this token"), (418, "answered 418; please try again")],
 )
 def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
     hub.status = status
@@ -193,7 +217,10 @@ def test_no_hub_is_one_line():
     """The client tries for half a minute."""
     done = command("--space", "ada/arena")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "The Hub cannot be reached (ConnectError); please try again, what was done is kept\n"
+    assert (
+        done.err
+        == "The Hub cannot be reached (ConnectError); please try again, what was done is kept\n"
+    )
 
 
 def test_the_front_matter_is_what_a_space_needs():
@@ -201,7 +228,11 @@ def test_the_front_matter_is_what_a_space_needs():
     pins = (ROOT / "requirements.txt").read_text("utf-8")
     least, below = re.search(r"^gradio>=([\d.]+),<([\d.]+)$", pins, re.MULTILINE).groups()
     version = [int(part) for part in card["sdk_version"].split(".")]
-    assert [int(part) for part in least.split(".")] <= version < [int(part) for part in below.split(".")]
+    assert (
+        [int(part) for part in least.split(".")]
+        <= version
+        < [int(part) for part in below.split(".")]
+    )
     assert (card["sdk"], card["python_version"], card["app_file"]) == ("gradio", "3.12", "app.py")
 
 
@@ -215,7 +246,9 @@ class Step(NamedTuple):
 
 def steps() -> list[Step]:
     """Return the instructions of the Dockerfile, continued lines joined."""
-    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
+    text = re.sub(
+        r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"), flags=re.MULTILINE
+    ).replace("\\\n", " ")
     return [Step(*line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
 
 
@@ -225,11 +258,19 @@ def of(word: str) -> list[str]:
 
 def test_the_image_runs_the_app_as_nobody_in_particular():
     words = [step.word for step in steps()]
-    assert set(words) <= {*"FROM ARG WORKDIR COPY RUN USER ENV VOLUME EXPOSE HEALTHCHECK CMD".split()}
-    assert words[0] == "FROM" and re.fullmatch(r"python:3\.12-slim@sha256:[0-9a-f]{64}", *of("FROM"))
-    assert words.index("USER") > max(place for place, word in enumerate(words) if word in ("RUN", "COPY"))
+    assert set(words) <= {
+        *"FROM ARG WORKDIR COPY RUN USER ENV VOLUME EXPOSE HEALTHCHECK CMD".split()
+    }
+    assert words[0] == "FROM" and re.fullmatch(
+        r"python:3\.12-slim@sha256:[0-9a-f]{64}", *of("FROM")
+    )
+    assert words.index("USER") > max(
+        place for place, word in enumerate(words) if word in ("RUN", "COPY")
+    )
     assert of("USER") == ["stereoscope"] and "useradd" in of("RUN")[-1]
-    assert json.loads(of("CMD")[0]) == ["python", "app.py"], "no shell stands between SIGTERM and the app"
+    assert json.loads(of("CMD")[0]) == ["python", "app.py"], (
+        "no shell stands between SIGTERM and the app"
+    )
     environ = dict(part.split("=") for part in of("ENV")[0].split())
     assert of("VOLUME") == [environ["DATA_DIR"]] and of("EXPOSE") == [environ["PORT"]]
     chosen = Settings.from_env(environ)
@@ -239,19 +280,29 @@ def test_the_image_runs_the_app_as_nobody_in_particular():
 def test_the_image_holds_what_a_space_holds():
     copied = {name for line in of("COPY") for name in line.split()[:-1]}
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    assert [line for line in ignored if not line.startswith("#")][0] == "*", "what is not named stays outside"
+    assert [line for line in ignored if not line.startswith("#")][0] == "*", (
+        "what is not named stays outside"
+    )
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
     assert {name.split("/")[0] for name in deploy.shipped(ROOT)} == copied
 
 
 def test_the_image_installs_the_requirements():
     locked, install, compiled = map(shlex.split, of("RUN")[:3])
-    assert compiled == ["python", "-c", "import app"], "it starts from compiled modules and templates"
-    assert locked[:2] == ["pip", "install"] and locked[-3:] == ["--require-hashes", "-r", "requirements.lock"]
+    assert compiled == ["python", "-c", "import app"], (
+        "it starts from compiled modules and templates"
+    )
+    assert locked[:2] == ["pip", "install"] and locked[-3:] == [
+        "--require-hashes",
+        "-r",
+        "requirements.lock",
+    ]
     assert install[:2] == ["pip", "install"] and install[-2:] == ["-r", "requirements.txt"]
     line = [sys.executable, "-m", *install, "--dry-run", "--no-deps", "--no-index", "--quiet"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, f"the words of the command are pip's, and what it asks for is what runs here: {done}"
+    assert done.returncode == 0, (
+        f"the words of the command are pip's, and what it asks for is what runs here: {done}"
+    )
 
 
 def test_the_image_says_when_it_is_ready():
@@ -272,7 +323,10 @@ def test_the_image_says_when_it_is_ready():
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         environ = {**os.environ, "PORT": str(server.server_port)}
         codes = [
-            subprocess.run([sys.executable, *probe[1:]], env=environ, capture_output=True).returncode for _ in "12"
+            subprocess.run(
+                [sys.executable, *probe[1:]], env=environ, capture_output=True
+            ).returncode
+            for _ in "12"
         ]
         server.shutdown()
     assert asked == ["/readyz"] * 2 and codes[0] == 0 and codes[1] != 0

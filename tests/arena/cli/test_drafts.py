@@ -53,7 +53,9 @@ def written(database: Database, folder, items: int = 1) -> Project:
     """The project of the file, with items that four people wrote."""
     store, pictures = DraftStore(database), PictureStore(folder / "pictures")
     campaign = CampaignStore(database, KINDS).get("pets")
-    project = Project(database, folder, campaign, Writing(store, pictures), None, SeatStore(database))
+    project = Project(
+        database, folder, campaign, Writing(store, pictures), None, SeatStore(database)
+    )
     for person in ("ann", "bob", "cem", "dot"):
         for _ in range(items):
             assert project.do(project.seat(person))
@@ -69,7 +71,15 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
         "Links: python -m arena campaign links pets --workers FILE",
     ]
     (tmp_path / "people.txt").write_text("ann\nbob\n")
-    _, out, _ = arena("campaign", "links", "pets", "--workers", tmp_path / "people.txt", "--address", "https://a.org")
+    _, out, _ = arena(
+        "campaign",
+        "links",
+        "pets",
+        "--workers",
+        tmp_path / "people.txt",
+        "--address",
+        "https://a.org",
+    )
     assert [row["worker"] for row in csv.DictReader(io.StringIO(out))] == [
         "ann",
         "bob",
@@ -92,9 +102,14 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
 def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, arena, tmp_path):
     arena("drafts", "new", tmp_path / "pets.toml")
     written(database, tmp_path)
-    assert arena("campaign", "list")[1] == "pets (plain), running; 1 of 10 items accepted; workers: 4 working\n"
+    assert (
+        arena("campaign", "list")[1]
+        == "pets (plain), running; 1 of 10 items accepted; workers: 4 working\n"
+    )
     rows = list(csv.DictReader(io.StringIO(arena("campaign", "sheet", "pets")[1])))
-    assert [(row["person"], row["votes"]) for row in rows] == [(name, "1") for name in ("ann", "bob", "cem", "dot")]
+    assert [(row["person"], row["votes"]) for row in rows] == [
+        (name, "1") for name in ("ann", "bob", "cem", "dot")
+    ]
     for word in ("quality", "votes"):
         told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
@@ -111,7 +126,9 @@ def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
 def test_an_item_is_taken_out(database, arena, tmp_path):
     arena("drafts", "new", tmp_path / "pets.toml")
     written(database, tmp_path)
-    code, out, _ = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn")
+    code, out, _ = arena(
+        "drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn"
+    )
     assert code == 0 and out.startswith("Item 1 of pets is taken out. If it is in the bank")
     code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "again")
     assert (code, err) == (2, "There is no item 1 in pets that can be taken out.\n")
@@ -140,18 +157,32 @@ def test_sealed_texts_are_never_sent_to_a_public_dataset(database, arena, tmp_pa
 
 def test_the_public_table_comes_in_and_goes_out(database, arena, tmp_path, data):
     table = data / "visit-bench" / "visit_bench_multi_images.csv"
-    assert arena("drafts", "import", "visit", table)[1] == "visit-bench: 100 new items; 63 of all are accepted.\n"
-    assert arena("drafts", "import", "visit", table)[1] == "visit-bench: 0 new items; 63 of all are accepted.\n"
-    code, out, _ = arena("drafts", "export", "visit-bench", "--as", "visit", "--out", tmp_path / "out")
+    assert (
+        arena("drafts", "import", "visit", table)[1]
+        == "visit-bench: 100 new items; 63 of all are accepted.\n"
+    )
+    assert (
+        arena("drafts", "import", "visit", table)[1]
+        == "visit-bench: 0 new items; 63 of all are accepted.\n"
+    )
+    code, out, _ = arena(
+        "drafts", "export", "visit-bench", "--as", "visit", "--out", tmp_path / "out"
+    )
     assert code == 0 and out == f"visit-bench: 100 items written to {tmp_path / 'out'}.\n"
-    assert "correct,63.0% (53.2% to 71.8%) of 100,–,63.0%" in arena("drafts", "board", "visit-bench")[1]
+    assert (
+        "correct,63.0% (53.2% to 71.8%) of 100,–,63.0%"
+        in arena("drafts", "board", "visit-bench")[1]
+    )
 
 
 def test_what_cannot_be_done_is_one_line(database, arena, tmp_path):
     for words, told in (
         (("new", tmp_path / "none.toml"), "none.toml"),
         (("board", "pets"), "There is no campaign named 'pets'; there are: none yet"),
-        (("export", "pets", "--as", "bank", "--out", tmp_path / "out"), "There is no campaign named 'pets'"),
+        (
+            ("export", "pets", "--as", "bank", "--out", tmp_path / "out"),
+            "There is no campaign named 'pets'",
+        ),
         (("import", "visit", tmp_path / "none.csv"), "none.csv"),
     ):
         code, out, err = arena("drafts", *words)

@@ -21,7 +21,9 @@ def test_a_plan_names_votes_workers_hours_and_money(capsys):
     code, out, _ = plan(capsys, "--models", "7", "--items", "574", "--half-width", "30", *known)
     head, one, five, words, *_ = out.splitlines()
     assert code == 0
-    assert re.split(r" {2,}", head.strip()) == "per tuple,votes,tuples,workers,hours,money,half width".split(",")
+    assert re.split(
+        r" {2,}", head.strip()
+    ) == "per tuple,votes,tuples,workers,hours,money,half width".split(",")
     each, votes, tuples, workers, hours, money, width = one.replace(",", "").split()
     assert (each, votes, width, int(workers)) == ("1", tuples, "±30.0", -(-int(votes) // 20))
     assert int(money) == pytest.approx(int(hours) * 18, abs=18)
@@ -30,7 +32,9 @@ def test_a_plan_names_votes_workers_hours_and_money(capsys):
 
 
 def test_a_plan_says_what_cannot_be_reached_or_is_missing(capsys):
-    code, out, _ = plan(capsys, "--models", "8", "--items", "20", "--half-width", "5", "--each", "1")
+    code, out, _ = plan(
+        capsys, "--models", "8", "--items", "20", "--half-width", "5", "--each", "1"
+    )
     assert code == 0 and "not enough: more items are needed" in out
     code, out, err = plan(capsys, "--models", "8", "--items", "20")
     assert (code, out) == (2, "") and "wanted half width, or the smallest gap" in err
@@ -43,7 +47,10 @@ def test_own_votes_tell_how_they_hang_together(capsys, tmp_path):
     votes = []
     for item in range(20):
         first, last = ("a", "b") if item % 4 < 2 else ("b", "a")
-        votes += [Vote("x", "y", winner, f"item {item}") for winner in (first, first, last if item % 2 else first)]
+        votes += [
+            Vote("x", "y", winner, f"item {item}")
+            for winner in (first, first, last if item % 2 else first)
+        ]
     path = tmp_path / "votes.jsonl"
     write(Battles(None, *columns_of(votes), rows=({},) * len(votes)), path, "stereoscope")
     shape = ("--models", "4", "--items", "574", "--gap", "60")

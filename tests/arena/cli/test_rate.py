@@ -23,9 +23,7 @@ from arena.ratings.report import BoardRow, RatingOrder, board_csv, plots, rating
 from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parents[3]
-COLUMNS = (
-    "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high battles wins losses ties".split()
-)
+COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high battles wins losses ties".split()
 ELO, SPREAD, BT = COLUMNS[1:2], COLUMNS[2:5], COLUMNS[5:8]
 SEED = 20231104
 
@@ -75,7 +73,9 @@ def test_the_board_holds_the_published_elo_the_likelihood_s_maximum_and_plain_co
     rows = frame(3000, 7)
     board = rate(put(tmp_path / "votes.csv", rows), "--prior", "0", "--bootstrap", "20")
     expected = published_elo(rows)
-    assert {model: float(row["elo"]) for model, row in board.items()} == pytest.approx(expected, abs=1e-9)
+    assert {model: float(row["elo"]) for model, row in board.items()} == pytest.approx(
+        expected, abs=1e-9
+    )
     ratings = {model: float(row["bt"]) for model, row in board.items()}
     assert np.mean(list(ratings.values())) == pytest.approx(1000, abs=1e-9)
     share = {"model_a": 1.0, "model_b": 0.0}
@@ -88,13 +88,19 @@ def test_the_board_holds_the_published_elo_the_likelihood_s_maximum_and_plain_co
     for model, row in board.items():
         won = sum((row["model_a"], row["winner"]) == (model, "model_a") for row in rows)
         won += sum((row["model_b"], row["winner"]) == (model, "model_b") for row in rows)
-        tied = sum(model in (row["model_a"], row["model_b"]) and row["winner"] in ("tie", "both_bad") for row in rows)
+        tied = sum(
+            model in (row["model_a"], row["model_b"]) and row["winner"] in ("tie", "both_bad")
+            for row in rows
+        )
         met = sum(model in (row["model_a"], row["model_b"]) for row in rows)
         assert [int(row[column]) for column in COLUMNS[-4:]] == [met, won, met - won - tied, tied]
         assert float(row["bt_low"]) < float(row["bt"]) < float(row["bt_high"])
         assert float(row["elo_low"]) <= float(row["elo_median"]) <= float(row["elo_high"])
         assert int(row["rank_low"]) <= int(row["rank_high"]) <= 7 and 1 <= int(row["rank"]) <= 7
-    assert list(board) == sorted(board, key=ratings.__getitem__, reverse=True) and list(board)[0] == "m6"
+    assert (
+        list(board) == sorted(board, key=ratings.__getitem__, reverse=True)
+        and list(board)[0] == "m6"
+    )
 
 
 def test_rounds_and_methods_that_are_not_ordered_leave_their_columns_blank(tmp_path):
@@ -110,7 +116,12 @@ def test_rounds_and_methods_that_are_not_ordered_leave_their_columns_blank(tmp_p
             assert [column for column in COLUMNS if row[column] == ""] == blank
     elo = rate(path, "--method", "elo", "--bootstrap", "9")
     medians = [float(row["elo_median"]) for row in elo.values()]
-    assert medians == sorted(medians, reverse=True) and [row["rank"] for row in elo.values()] == ["1", "2", "3", "4"]
+    assert medians == sorted(medians, reverse=True) and [row["rank"] for row in elo.values()] == [
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
 
 
 def test_a_seed_gives_the_same_board_again_and_another_seed_another_spread(tmp_path):
@@ -118,7 +129,10 @@ def test_a_seed_gives_the_same_board_again_and_another_seed_another_spread(tmp_p
     boards = [rate(path, "--bootstrap", "25", "--seed", seed) for seed in ("1", "1", "2")]
     assert boards[0] == boards[1]
     assert boards[0]["m0"]["elo_median"] != boards[2]["m0"]["elo_median"]
-    assert boards[0]["m0"]["elo"] == boards[2]["m0"]["elo"] and boards[0]["m0"]["bt"] == boards[2]["m0"]["bt"]
+    assert (
+        boards[0]["m0"]["elo"] == boards[2]["m0"]["elo"]
+        and boards[0]["m0"]["bt"] == boards[2]["m0"]["bt"]
+    )
 
 
 def test_both_bad_counts_half_or_not_at_all_and_says_so(tmp_path, capsys):
@@ -130,7 +144,9 @@ def test_both_bad_counts_half_or_not_at_all_and_says_so(tmp_path, capsys):
     out = rate(path, "--bootstrap", "0", "--both-bad", "out")
     assert f'votes for "both bad", left out: {bad}' in capsys.readouterr().out
     assert (
-        sum(int(row["battles"]) for row in half.values()) - sum(int(row["battles"]) for row in out.values()) == 2 * bad
+        sum(int(row["battles"]) for row in half.values())
+        - sum(int(row["battles"]) for row in out.values())
+        == 2 * bad
     )
     kept = put(tmp_path / "kept.csv", [row for row in rows if row["winner"] != "both_bad"])
     assert rate(kept, "--bootstrap", "0") == out
@@ -142,10 +158,17 @@ def test_clusters_widen_intervals_where_votes_repeat(tmp_path):
     for item in range(120):
         good = coin.random() < 0.6
         rows += [
-            {**SAMPLES["clean-battles"][0][0], "winner": "model_a" if good else "model_b", "judge": f"v{item % 10}"}
+            {
+                **SAMPLES["clean-battles"][0][0],
+                "winner": "model_a" if good else "model_b",
+                "judge": f"v{item % 10}",
+            }
         ] * 5
         words = [{"role": "user", "content": f"Item {item}"}]
-        rows[-5:] = [{**row, "conversation_a": words, "question_id": f"{item}-{n}"} for n, row in enumerate(rows[-5:])]
+        rows[-5:] = [
+            {**row, "conversation_a": words, "question_id": f"{item}-{n}"}
+            for n, row in enumerate(rows[-5:])
+        ]
     path = put(tmp_path / "votes.json", rows)
     width = {}
     for cluster in ("none", "item", "tuple", "voter"):
@@ -167,13 +190,17 @@ def test_without_items_the_intervals_say_what_they_are(tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "model_a,model_b,winner\n", "model_a,model_b,winner\nx,x,tie\n"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "model_a,model_b,winner\n", "model_a,model_b,winner\nx,x,tie\n"]
+)
 @pytest.mark.parametrize("method", ["elo", "bt", "all"])
 def test_a_file_without_a_battle_gives_a_clear_board(tmp_path, text, method):
     path = tmp_path / "votes.csv"
     path.write_text(text) if text != "[]" else (path := tmp_path / "votes.json").write_text(text)
     board = rate(path, "--method", method)
-    assert [list(row.values()) for row in board.values()] == ([["x", *[""] * 10, *["0"] * 4]] if "x" in text else [])
+    assert [list(row.values()) for row in board.values()] == (
+        [["x", *[""] * 10, *["0"] * 4]] if "x" in text else []
+    )
     assert (path.parent / "out" / "plots.html").exists() and record(path)["notices"]
 
 
@@ -188,14 +215,21 @@ def test_one_vote_gives_finite_flagged_numbers(tmp_path):
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(tmp_path, capsys):
-    rows = [{**row, "model_a": f"left {row['model_a']}", "model_b": f"left {row['model_b']}"} for row in frame(300, 4)]
+    rows = [
+        {**row, "model_a": f"left {row['model_a']}", "model_b": f"left {row['model_b']}"}
+        for row in frame(300, 4)
+    ]
     rows += [
-        {**row, "model_a": f"right {row['model_a']}", "model_b": f"right {row['model_b']}"} for row in frame(90, 3)
+        {**row, "model_a": f"right {row['model_a']}", "model_b": f"right {row['model_b']}"}
+        for row in frame(90, 3)
     ]
     path = put(tmp_path / "votes.csv", rows)
     for method in ("all", "elo"):
         board = rate(path, "--bootstrap", "30", "--method", method)
-        assert "2 groups of models cannot be compared, and each has ranks of its own" in capsys.readouterr().out
+        assert (
+            "2 groups of models cannot be compared, and each has ranks of its own"
+            in capsys.readouterr().out
+        )
         assert board["left m3"]["rank"] == board["right m2"]["rank"] == "1"
         assert [model.split()[0] for model in board] == ["left"] * 4 + ["right"] * 3
     assert [len(names) for names in record(path)["bradley_terry"]["components"]] == [4, 3]
@@ -214,7 +248,12 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
         "both_bad": "half",
     }
     assert told["file"]["format"] == "visit-bench" and len(told["file"]["sha256"]) == 64
-    assert (told["elo"]["k"], told["elo"]["scale"], told["elo"]["base"], told["elo"]["start"]) == (4, 400, 10, 1000)
+    assert (told["elo"]["k"], told["elo"]["scale"], told["elo"]["base"], told["elo"]["start"]) == (
+        4,
+        400,
+        10,
+        1000,
+    )
     assert told["elo"]["median_low_high"]["confidence_interval"] is False
     with (path.parent / "out" / "board.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -226,17 +265,29 @@ def test_every_format_can_be_rated(tmp_path, name):
     path = sample(name, tmp_path)
     board = rate(path, "--bootstrap", "10")
     votes = [vote for vote in read(path).votes() if vote.model_a != vote.model_b]
-    given = {(vote.conversation or place, vote.voter, vote.model_a, vote.model_b) for place, vote in enumerate(votes)}
+    given = {
+        (vote.conversation or place, vote.voter, vote.model_a, vote.model_b)
+        for place, vote in enumerate(votes)
+    }
     assert sum(int(row["battles"]) for row in board.values()) == 2 * len(given)
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["rate", "wrong.csv", "--out", "out"], "wrong.csv, row 3, column 'winner': expected one of"),
+        (
+            ["rate", "wrong.csv", "--out", "out"],
+            "wrong.csv, row 3, column 'winner': expected one of",
+        ),
         (["rate", "none.csv", "--out", "out"], "none.csv: cannot be opened"),
-        (["votes", "export", "tie.csv", "--format", "visit-bench", "--out", "v.csv"], "v.csv, row 2: "),
-        (["votes", "export", "tie.csv", "--out", "v.csv"], "stereoscope is written to files that end in"),
+        (
+            ["votes", "export", "tie.csv", "--format", "visit-bench", "--out", "v.csv"],
+            "v.csv, row 2: ",
+        ),
+        (
+            ["votes", "export", "tie.csv", "--out", "v.csv"],
+            "stereoscope is written to files that end in",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, monkeypatch, capsys, words, part):
@@ -270,7 +321,20 @@ def test_votes_go_into_our_format_with_all_they_came_with_and_back_as_they_were(
     assert "rows left out, of type 'share', no battle vote: 1" in capsys.readouterr().out
     assert main(["votes", "export", str(ours), "--format", "fastchat-log", "--out", str(back)]) == 0
     assert read(back) == read(back, "fastchat-log") and read(back).rows == read(path).rows
-    assert main(["votes", "export", str(ours), "--format", "three-columns", "--out", str(tmp_path / "t.csv")]) == 0
+    assert (
+        main(
+            [
+                "votes",
+                "export",
+                str(ours),
+                "--format",
+                "three-columns",
+                "--out",
+                str(tmp_path / "t.csv"),
+            ]
+        )
+        == 0
+    )
     assert "left out, since three-columns has no place for it, voter: 6" in capsys.readouterr().out
 
 
@@ -318,7 +382,9 @@ def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
 def test_a_model_without_a_number_is_not_drawn(tmp_path):
     """Without a prior, the votes alone do not rate a model that never lost."""
     rows = [("B", "C"), ("C", "B"), ("A", "B")]
-    path = put(tmp_path / "votes.csv", [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in rows])
+    path = put(
+        tmp_path / "votes.csv", [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in rows]
+    )
     report = rating_report(read(path), RatingOrder(prior=0, bootstrap=0))
     assert {row.model for row in report.rows if row.bt is None} == {"A"}
     ratings, chances, _ = plots(report)
@@ -334,21 +400,45 @@ def test_a_board_s_columns_are_those_that_were_promised():
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
     path = put(tmp_path / "votes.csv", frame(50, 3))
-    heavy = ("gradio", "sqlalchemy", "pandas", "pyarrow", "tqdm", "torch", "PIL", "httpx", "latex2mathml")
+    heavy = (
+        "gradio",
+        "sqlalchemy",
+        "pandas",
+        "pyarrow",
+        "tqdm",
+        "torch",
+        "PIL",
+        "httpx",
+        "latex2mathml",
+    )
     program = (
         f"import sys; from arena.__main__ import main; main(['rate', {str(path)!r}, '--out', {str(tmp_path / 'o')!r}]);"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.rstrip().endswith("[]"), done.stdout
 
 
 @pytest.mark.soak
 def test_a_board_of_100_000_votes_takes_less_than_800_ms_from_the_command_line(tmp_path):
     path = put(tmp_path / "votes.csv", frame(100_000, 100))
-    command = [sys.executable, "-m", "arena", "rate", str(path), "--bootstrap", "0", "--out", str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "arena",
+        "rate",
+        str(path),
+        "--bootstrap",
+        "0",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     times: list[float] = []
-    while len(times) < 20 and min(times, default=1) >= 0.8:  # other work on the machine may slow any one of them
+    while (
+        len(times) < 20 and min(times, default=1) >= 0.8
+    ):  # other work on the machine may slow any one of them
         begun = time.perf_counter()
         subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
         times.append(time.perf_counter() - begun)
@@ -366,7 +456,15 @@ def test_no_notice_says_more_than_is_so_without_a_prior(tmp_path, capsys):
         ("separated", "each has ranks of its own: A, B, C; D, E", "without a number"),
         ("one", "unbeaten, without a number for want of a prior: A", "ranks of its own"),
     ):
-        arguments = ["rate", str(tmp_path / f"{name}.csv"), "--prior", "0", "--bootstrap", "20", "--out"]
+        arguments = [
+            "rate",
+            str(tmp_path / f"{name}.csv"),
+            "--prior",
+            "0",
+            "--bootstrap",
+            "20",
+            "--out",
+        ]
         assert main([*arguments, str(tmp_path / name)]) == 0
         out = capsys.readouterr().out
         assert said in out and unsaid not in out
@@ -376,33 +474,74 @@ def test_a_rank_lies_within_its_own_range(tmp_path):
     """Also of one vote, of which every draw makes the same order."""
     rows = [f"m{one},m{two},{'model_a' if (one + two + turn) % 3 else 'tie'}"
             for turn in range(7) for one in range(6) for two in range(6) if one != two]  # fmt: skip
-    for name, lines in (("near", rows), ("one", ["A,B,model_a"]), ("ties", ["A,B,tie"] * 9 + ["B,C,tie"] * 9)):
+    for name, lines in (
+        ("near", rows),
+        ("one", ["A,B,model_a"]),
+        ("ties", ["A,B,tie"] * 9 + ["B,C,tie"] * 9),
+    ):
         (tmp_path / f"{name}.csv").write_text("\n".join(["model_a,model_b,winner", *lines]) + "\n")
-        assert main(["rate", str(tmp_path / f"{name}.csv"), "--bootstrap", "50", "--out", str(tmp_path / name)]) == 0
+        assert (
+            main(
+                [
+                    "rate",
+                    str(tmp_path / f"{name}.csv"),
+                    "--bootstrap",
+                    "50",
+                    "--out",
+                    str(tmp_path / name),
+                ]
+            )
+            == 0
+        )
         with (tmp_path / name / "board.csv").open(newline="") as file:
             board = list(csv.DictReader(file))
-        assert all(int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) for row in board)
+        assert all(
+            int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) for row in board
+        )
     assert [(row["rank_low"], row["rank_high"]) for row in board] == [("1", "3")] * 3
 
 
 def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
     """FastChat's buttons take a second choice on the same conversation; another voter's stands beside it."""
     first = Vote("x", "y", "a", conversation="c1", voter="ada")
-    votes = [first, first._replace(winner="b"), first._replace(voter="eve"), first._replace(winner="b")]
+    votes = [
+        first,
+        first._replace(winner="b"),
+        first._replace(voter="eve"),
+        first._replace(winner="b"),
+    ]
     votes += [first._replace(conversation="c2"), *[first._replace(voter=None)] * 2]
-    write(Battles(None, *columns_of(votes), rows=({},) * len(votes)), tmp_path / "votes.jsonl", "stereoscope")
+    write(
+        Battles(None, *columns_of(votes), rows=({},) * len(votes)),
+        tmp_path / "votes.jsonl",
+        "stereoscope",
+    )
     board = rate(tmp_path / "votes.jsonl", "--bootstrap", "0")
-    assert {model: (row["wins"], row["losses"]) for model, row in board.items()} == {"x": ("4", "1"), "y": ("1", "4")}
+    assert {model: (row["wins"], row["losses"]) for model, row in board.items()} == {
+        "x": ("4", "1"),
+        "y": ("1", "4"),
+    }
     said = capsys.readouterr().out
-    assert "the same conversation, of which the last counts: 2" in said and "the last one contradicts: 1" in said
+    assert (
+        "the same conversation, of which the last counts: 2" in said
+        and "the last one contradicts: 1" in said
+    )
 
 
 def test_where_no_item_is_told_the_question_is_one(tmp_path):
     """As in WildVision-Bench: many pairs of models answer one numbered question."""
     models = ["left", "middle", "right"]
     rows = [
-        {"question_id": f"q{number % 20}", "model_a": a, "model_b": b, "winner": "model_a", "judge": f"v{number}"}
-        for number, (a, b) in enumerate(itertools.islice(itertools.cycle(itertools.permutations(models, 2)), 240))
+        {
+            "question_id": f"q{number % 20}",
+            "model_a": a,
+            "model_b": b,
+            "winner": "model_a",
+            "judge": f"v{number}",
+        }
+        for number, (a, b) in enumerate(
+            itertools.islice(itertools.cycle(itertools.permutations(models, 2)), 240)
+        )
     ]
     path = put(tmp_path / "votes.json", rows)
     rate(path, "--bootstrap", "0")

@@ -38,7 +38,11 @@ def content(path: Path) -> list[dict]:
     text = path.read_text("utf-8")
     if path.suffix == ".csv":
         return list(csv.DictReader(text.splitlines(keepends=True)))
-    return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.split("\n") if line]
+    return (
+        json.loads(text)
+        if text.startswith("[")
+        else [json.loads(line) for line in text.split("\n") if line]
+    )
 
 
 def test_a_fastchat_log_gives_its_battle_votes_and_says_what_it_leaves_out(tmp_path):
@@ -51,7 +55,11 @@ def test_a_fastchat_log_gives_its_battle_votes_and_says_what_it_leaves_out(tmp_p
     assert battles.turns == (1, 2, 1, 1, 1, 1)
     assert battles.item[0] == item_key("How many?", [])
     assert battles.item[1] == item_key("What is \u2028 this? 🔭", [IMAGE])
-    assert (battles.voter[0], battles.time[0], battles.conversation[0]) == ("1.2.3.4", 1712345678.1234, "c1")
+    assert (battles.voter[0], battles.time[0], battles.conversation[0]) == (
+        "1.2.3.4",
+        1712345678.1234,
+        "c1",
+    )
     assert battles.notices == (
         "rows left out, of type 'chat', no battle vote: 1",
         "rows left out, of type 'upvote', no battle vote: 1",
@@ -85,7 +93,9 @@ def test_a_log_torn_in_its_middle_is_refused_with_the_row(tmp_path):
     assert (caught.value.file, caught.value.row) == ("conv.json", 2)
 
 
-@pytest.mark.parametrize("text", ["", " \n\n", "[]", "model_a,model_b,winner\n", '{"tstamp": 1, "ty'])
+@pytest.mark.parametrize(
+    "text", ["", " \n\n", "[]", "model_a,model_b,winner\n", '{"tstamp": 1, "ty']
+)
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
 def test_a_file_without_votes_is_read_with_a_report(tmp_path, text, suffix):
     path = tmp_path / f"conv{suffix}"
@@ -95,19 +105,28 @@ def test_a_file_without_votes_is_read_with_a_report(tmp_path, text, suffix):
             read(path)
         return
     battles = read(path)
-    assert len(battles) == 0 and battles.rows == () and battles.notices[-1] == f"conv{suffix} holds no votes"
+    assert (
+        len(battles) == 0
+        and battles.rows == ()
+        and battles.notices[-1] == f"conv{suffix} holds no votes"
+    )
 
 
 def test_a_log_of_chats_alone_holds_no_votes(tmp_path):
     battles = read(put(tmp_path / "conv.json", [CHAT, CHAT], lines=True))
-    assert battles.notices == ("rows left out, of type 'chat', no battle vote: 2", "conv.json holds no votes")
+    assert battles.notices == (
+        "rows left out, of type 'chat', no battle vote: 2",
+        "conv.json holds no votes",
+    )
 
 
 def test_the_kinds_of_tie_are_kept_apart_and_keep_their_spelling(tmp_path):
     battles = read(sample("clean-battles", tmp_path))
     assert battles.winner == ("a", "b", "tie", "both_bad", "both_bad")
     write(battles, tmp_path / "again.json", "clean-battles")
-    assert [row["winner"] for row in content(tmp_path / "again.json")] == [row["winner"] for row in CLEAN]
+    assert [row["winner"] for row in content(tmp_path / "again.json")] == [
+        row["winner"] for row in CLEAN
+    ]
 
 
 def test_clean_battles_and_their_kin_give_what_they_know(tmp_path):
@@ -117,9 +136,18 @@ def test_clean_battles_and_their_kin_give_what_they_know(tmp_path):
     assert battles.images == (None, 1, None, None, None)
     assert (battles.voter[0], battles.language[0]) == ("arena_user_7", "English")
     arena = read(put(tmp_path / "va.jsonl", VISION_ARENA))
-    assert (arena.format, arena.images, arena.item) == ("clean-battles", (1,), (item_key("Count.", [f"{IMAGE}.png"]),))
+    assert (arena.format, arena.images, arena.item) == (
+        "clean-battles",
+        (1,),
+        (item_key("Count.", [f"{IMAGE}.png"]),),
+    )
     wild = read(sample("wildvision", tmp_path))
-    assert (wild.format, wild.category[0], wild.images[0], wild.time[0]) == ("wildvision", "Daily", 1, 1712345678)
+    assert (wild.format, wild.category[0], wild.images[0], wild.time[0]) == (
+        "wildvision",
+        "Daily",
+        1,
+        1712345678,
+    )
     assert wild.item[0] == item_key("Count.", ["in.png"])
     simple = read(put(tmp_path / "simple.json", SIMPLE))
     assert simple.format == "clean-battles" and simple.item == (None,) * 5
@@ -127,14 +155,20 @@ def test_clean_battles_and_their_kin_give_what_they_know(tmp_path):
 
 def test_two_images_without_names_are_not_taken_for_one(tmp_path):
     rows = [{**row, "image": {"bytes": None, "path": None}} for row in WILDVISION]
-    assert read(put(tmp_path / "wild.jsonl", rows)).item == ("q0", "q2", "q3"), "their questions' numbers"
+    assert read(put(tmp_path / "wild.jsonl", rows)).item == ("q0", "q2", "q3"), (
+        "their questions' numbers"
+    )
 
 
 def test_visit_bench_votes_name_the_bank_s_items(tmp_path):
     battles = read(sample("visit-bench", tmp_path))
-    assert battles.winner == ("a", "b", "b") and battles.model_b == ("human_verified_reference",) * 3
+    assert (
+        battles.winner == ("a", "b", "b") and battles.model_b == ("human_verified_reference",) * 3
+    )
     key = item_key(VISIT[0]["instruction"], [VISIT[0]["image_url"]])
-    assert battles.item == (key,) * 3 and battles.images == (1,) * 3 and battles.voter == (None,) * 3
+    assert (
+        battles.item == (key,) * 3 and battles.images == (1,) * 3 and battles.voter == (None,) * 3
+    )
 
 
 def test_a_judges_result_that_its_reply_contradicts_is_no_vote(tmp_path):
@@ -143,7 +177,11 @@ def test_a_judges_result_that_its_reply_contradicts_is_no_vote(tmp_path):
     replies = ["Step 1.\n**Overall, Response A is better.**", "Overall, Response B is better."]
     right = {**row, "auto_evaluation_cot": replies, "auto_evaluation_result": ["A", "A"]}
     shown = {**right, "auto_evaluation_result": ["A", "B"]}
-    odd = {**shown, "B_model_in_cot": ["someone else", 7], "auto_evaluation_cot": [None, *replies[1:]]}
+    odd = {
+        **shown,
+        "B_model_in_cot": ["someone else", 7],
+        "auto_evaluation_cot": [None, *replies[1:]],
+    }
     rows = [right, shown, odd, {**shown, "B_model_in_cot": None}]
     path = put(tmp_path / "battles.jsonl", rows)
     battles = read(path)
@@ -161,15 +199,26 @@ def test_comparia_names_the_chosen_model(tmp_path):
     assert battles.time[0] == datetime(2024, 10, 20, 12, 34, 56, 789012, UTC).timestamp()
 
 
-@pytest.mark.parametrize("name", ["three-columns", "stereoscope", "comparia", "clean-battles", "visit-battles"])
+@pytest.mark.parametrize(
+    "name", ["three-columns", "stereoscope", "comparia", "clean-battles", "visit-battles"]
+)
 def test_blanks_around_a_models_name_make_no_second_model(tmp_path, name):
     path = sample(name, tmp_path)
     plain, rows = read(path), content(path)
     names = [*plain.model_a, *plain.model_b]
-    blank = [{column: f" {cell} " if cell in names else cell for column, cell in row.items()} for row in rows]
+    blank = [
+        {column: f" {cell} " if cell in names else cell for column, cell in row.items()}
+        for row in rows
+    ]
     battles = read(put(path, blank))
-    assert (battles.model_a, battles.model_b, battles.winner) == (plain.model_a, plain.model_b, plain.winner)
-    assert [line.row for line in battles.lines()] != [line.row for line in plain.lines()], "rows stay as they came"
+    assert (battles.model_a, battles.model_b, battles.winner) == (
+        plain.model_a,
+        plain.model_b,
+        plain.winner,
+    )
+    assert [line.row for line in battles.lines()] != [line.row for line in plain.lines()], (
+        "rows stay as they came"
+    )
 
 
 WRONG = [
@@ -192,7 +241,11 @@ WRONG = [
 @pytest.mark.parametrize(("name", "change"), WRONG)
 def test_an_unknown_winner_is_an_error_with_its_row(tmp_path, name, change):
     rows, suffix = SAMPLES[name]
-    path = put(tmp_path / f"votes{suffix}", [rows[1], {**rows[1], **change}, rows[1]], lines=name == "fastchat-log")
+    path = put(
+        tmp_path / f"votes{suffix}",
+        [rows[1], {**rows[1], **change}, rows[1]],
+        lines=name == "fastchat-log",
+    )
     row = 2 + (suffix == ".csv")
     if suffix == ".json" and name != "fastchat-log":
         row = path.read_text("utf-8").split("\n").index("  {", 2) + 1
@@ -244,7 +297,11 @@ def test_a_round_trip_loses_nothing(tmp_path, name):
 def test_a_round_trip_through_our_votes_loses_nothing(tmp_path, name, suffix):
     path = sample(name, tmp_path)
     battles = read(path)
-    ours, direct, back = tmp_path / f"ours{suffix}", tmp_path / f"direct{path.suffix}", tmp_path / f"back{path.suffix}"
+    ours, direct, back = (
+        tmp_path / f"ours{suffix}",
+        tmp_path / f"direct{path.suffix}",
+        tmp_path / f"back{path.suffix}",
+    )
     assert write(battles, ours) == ()
     imported = read(ours)
     assert imported.format == "stereoscope" and columns(imported) == columns(battles)
@@ -268,7 +325,10 @@ def test_the_three_columns_go_through_every_kind_of_file(tmp_path, suffix):
 
 def test_parquet_keeps_pictures_and_times(tmp_path):
     at = datetime(2024, 10, 20, 12, tzinfo=UTC)
-    rows = [{**COMPARIA[0], "timestamp": at, "picture": b"\x89PNG"}, {**COMPARIA[1], "timestamp": at, "picture": b"\0"}]
+    rows = [
+        {**COMPARIA[0], "timestamp": at, "picture": b"\x89PNG"},
+        {**COMPARIA[1], "timestamp": at, "picture": b"\0"},
+    ]
     votes = [Vote("model x", "model y", winner, time=at.timestamp()) for winner in ("a", "b")]
     battles = Battles("comparia", *columns_of(votes), rows=tuple(rows))
     write(battles, tmp_path / "votes.parquet", "comparia")
@@ -276,7 +336,9 @@ def test_parquet_keeps_pictures_and_times(tmp_path):
     assert again.rows == battles.rows and again.time == battles.time
     write(again, tmp_path / "ours.jsonl")
     assert (
-        json.loads(json.loads((tmp_path / "ours.jsonl").read_text().split("\n")[0])["origin_row"])["picture"]
+        json.loads(json.loads((tmp_path / "ours.jsonl").read_text().split("\n")[0])["origin_row"])[
+            "picture"
+        ]
         == "iVBORw=="
     )
 
@@ -303,10 +365,14 @@ def test_what_a_format_has_no_place_for_is_told(tmp_path):
     battles = read(sample("stereoscope", tmp_path))
     told = write(battles, tmp_path / "out.csv", "three-columns")
     lost = {"item", "voter", "time", "category", "turns", "images", "conversation", "blind"}
-    assert set(told) == {f"left out, since three-columns has no place for it, {column}: 1" for column in lost}
+    assert set(told) == {
+        f"left out, since three-columns has no place for it, {column}: 1" for column in lost
+    }
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12
+)
 NAMES = TEXTS.map(str.strip).filter(lambda text: text not in ("", "Model A", "Model B"))
 TIMES = st.integers(0, 4_000_000_000).map(float)
 
@@ -315,7 +381,9 @@ TIMES = st.integers(0, 4_000_000_000).map(float)
 def votes_of(draw, form) -> list[Vote]:
     """Draw votes that say no more than a format holds."""
     without_both_bad = dict.fromkeys(("comparia", "visit-battles"), ["a", "b", "tie"])
-    winners = {"visit-bench": ["a", "b"], **without_both_bad}.get(form.name, ["a", "b", "tie", "both_bad"])
+    winners = {"visit-bench": ["a", "b"], **without_both_bad}.get(
+        form.name, ["a", "b", "tie", "both_bad"]
+    )
     drawn = {
         "item": TEXTS,
         "voter": TEXTS,
@@ -328,13 +396,18 @@ def votes_of(draw, form) -> list[Vote]:
         "blind": st.booleans(),
         "judge": st.booleans(),
     }
-    held = {column: st.none() | values if column in form.holds else st.none() for column, values in drawn.items()}
+    held = {
+        column: st.none() | values if column in form.holds else st.none()
+        for column, values in drawn.items()
+    }
     if form.name == "fastchat-log":
         held["blind"] = st.booleans()
     if form.name == "visit-battles":
         held["judge"] = st.just(True)
     vote = st.builds(Vote, NAMES, NAMES, st.sampled_from(winners), **held)
-    return draw(st.lists(vote.filter(lambda vote: vote.model_a != vote.model_b), min_size=1, max_size=6))
+    return draw(
+        st.lists(vote.filter(lambda vote: vote.model_a != vote.model_b), min_size=1, max_size=6)
+    )
 
 
 WRITTEN = [(form, suffix) for form in FORMATS for suffix in form.suffixes]
@@ -357,7 +430,10 @@ def test_votes_from_elsewhere_come_back_from_every_file(tmp_path_factory, form, 
 
 
 def test_a_long_frame_is_read_as_row_by_row_and_its_wrong_row_is_found(tmp_path):
-    rows = [{"model_a": f"m{place}", "model_b": "n", "winner": THREE[place % 4]["winner"]} for place in range(10_001)]
+    rows = [
+        {"model_a": f"m{place}", "model_b": "n", "winner": THREE[place % 4]["winner"]}
+        for place in range(10_001)
+    ]
     path = put(tmp_path / "votes.csv", rows)
     battles = read(path)
     assert list(battles.rows) == rows

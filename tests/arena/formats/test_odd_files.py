@@ -29,7 +29,24 @@ from tests.support.vote_samples import (
     state,
 )
 
-ODD = [None, "", 5, -1, 1.5, 1e15, 1e300, True, [], {}, [None, None], [["x"]], ["a", "b"], [1, [2]], "nan", "inf"]
+ODD = [
+    None,
+    "",
+    5,
+    -1,
+    1.5,
+    1e15,
+    1e300,
+    True,
+    [],
+    {},
+    [None, None],
+    [["x"]],
+    ["a", "b"],
+    [1, [2]],
+    "nan",
+    "inf",
+]
 
 
 def made(*votes: Vote) -> Battles:
@@ -52,7 +69,9 @@ def test_a_cell_of_any_kind_is_read_or_refused_and_what_is_read_can_be_written(t
     rows = SAMPLES[name][0]
     first = max(rows, key=len)
     for column in first:
-        for row in [{**first, column: odd} for odd in ODD] + [{key: first[key] for key in first if key != column}]:
+        for row in [{**first, column: odd} for odd in ODD] + [
+            {key: first[key] for key in first if key != column}
+        ]:
             path = put(tmp_path / "votes.jsonl", [row])
             for form in FORMAT_NAMES:
                 try:
@@ -86,7 +105,10 @@ def test_a_file_under_the_wrong_format_is_an_error_of_one_line(tmp_path, capsys)
     near = put(tmp_path / "near.csv", THREE)
     assert main(["rate", str(near), "--format", "wildvision", "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("near.csv, row 2, column 'image': expected this column") and said.count("\n") == 1
+    assert (
+        said.startswith("near.csv, row 2, column 'image': expected this column")
+        and said.count("\n") == 1
+    )
 
 
 # Parquet
@@ -107,7 +129,11 @@ def test_what_only_parquet_has_goes_through_json_without_loss(tmp_path):
     assert battles.time == (1712345678.25,)
     assert write(battles, tmp_path / "ours.jsonl") == ()
     again = json.loads(json.loads((tmp_path / "ours.jsonl").read_text())["origin_row"])
-    assert again["day"] == "2024-10-20" and again["at"] == "2024-10-20T12:30:00+00:00" and again["hour"] == "12:30:05"
+    assert (
+        again["day"] == "2024-10-20"
+        and again["at"] == "2024-10-20T12:30:00+00:00"
+        and again["hour"] == "12:30:05"
+    )
     assert Decimal(again["price"]) == beside["price"] and again["took"] == "1 day, 0:00:00.000007"
     assert UUID(again["code"]) == beside["code"]
     write(battles, tmp_path / "again.parquet", "clean-battles")
@@ -119,12 +145,17 @@ def test_what_only_parquet_has_goes_through_json_without_loss(tmp_path):
 def test_a_day_is_a_time_of_comparia(tmp_path):
     rows = [{**COMPARIA[0], "timestamp": date(2024, 10, 20)}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
-    assert read(tmp_path / "votes.parquet").time == (datetime(2024, 10, 20, tzinfo=UTC).timestamp(),)
+    assert read(tmp_path / "votes.parquet").time == (
+        datetime(2024, 10, 20, tzinfo=UTC).timestamp(),
+    )
 
 
 def test_not_a_number_in_parquet_is_none_as_pandas_writes_it(tmp_path):
     nan = float("nan")
-    rows = [{**OURS[0], "time": nan, "scores": [{"of": 1.5}, {"of": nan}]}, {**OURS[1], "time": 5.0, "scores": []}]
+    rows = [
+        {**OURS[0], "time": nan, "scores": [{"of": 1.5}, {"of": nan}]},
+        {**OURS[1], "time": 5.0, "scores": []},
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
     battles = read(tmp_path / "votes.parquet")
     assert battles.time == (None, 5.0) and battles.rows[0]["scores"] == [{"of": 1.5}, {"of": None}]
@@ -134,7 +165,10 @@ def test_not_a_number_in_parquet_is_none_as_pandas_writes_it(tmp_path):
 
 @pytest.mark.parametrize("column", ["time", "scores"])
 def test_an_infinite_number_in_parquet_is_refused_with_its_row_and_column(tmp_path, column):
-    rows = [{**OURS[0], "time": 5.0, "scores": 1.0}, {**OURS[0], "time": 5.0, "scores": 1.0, column: float("-inf")}]
+    rows = [
+        {**OURS[0], "time": 5.0, "scores": 1.0},
+        {**OURS[0], "time": 5.0, "scores": 1.0, column: float("-inf")},
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
     error = refused(tmp_path / "votes.parquet")
     assert (error.row, error.column) == (2, column) and "finite" in error.problem
@@ -161,8 +195,23 @@ def test_a_time_that_is_none_is_refused_with_its_row(tmp_path, name, time):
 
 def test_a_time_beyond_the_calendar_is_refused_before_it_is_written(tmp_path, capsys):
     path = put(tmp_path / "hugetime.jsonl", [{**CLEAN[0], "tstamp": 1e15}])
-    assert main(["votes", "export", str(path), "--format", "comparia", "--out", str(tmp_path / "out.jsonl")]) == 2
-    assert capsys.readouterr().err.startswith("hugetime.jsonl, row 1, column 'tstamp': expected a time in the years")
+    assert (
+        main(
+            [
+                "votes",
+                "export",
+                str(path),
+                "--format",
+                "comparia",
+                "--out",
+                str(tmp_path / "out.jsonl"),
+            ]
+        )
+        == 2
+    )
+    assert capsys.readouterr().err.startswith(
+        "hugetime.jsonl, row 1, column 'tstamp': expected a time in the years"
+    )
     edge = [Vote("x", "y", "a", time=time) for time in (-62135510400.0, 253402214399.0)]
     write(made(*edge), tmp_path / "edge.jsonl", "comparia")
     assert list(read(tmp_path / "edge.jsonl").votes()) == edge
@@ -198,7 +247,9 @@ def test_a_torn_last_line_is_one_whatever_blank_lines_follow(tmp_path, end):
     for torn in range(1, len(whole)):
         path.write_text(f"{json.dumps(LOG[1])}\n{whole[:torn]}{end}")
         battles = read(path)
-        assert len(battles) == 1 and battles.notices == ("row 2, the last, is torn and was skipped",)
+        assert len(battles) == 1 and battles.notices == (
+            "row 2, the last, is torn and was skipped",
+        )
     path.write_text(f"{json.dumps(LOG[1])}\n{whole}{end}")
     assert len(read(path)) == 2 and not read(path).notices
 
@@ -215,7 +266,9 @@ def test_votes_below_a_long_blank_are_not_passed_over(tmp_path):
 
 
 def test_a_log_says_of_no_vote_that_it_was_blind_or_not_where_that_is_unknown(tmp_path):
-    votes = made(Vote("x", "y", "a"), Vote("x", "y", "b", blind=False), Vote("x", "y", "b", blind=True))
+    votes = made(
+        Vote("x", "y", "a"), Vote("x", "y", "b", blind=False), Vote("x", "y", "b", blind=True)
+    )
     (told,) = write(votes, tmp_path / "conv.json", "fastchat-log")
     assert told == (
         "left out, since fastchat-log has no place for it, that blind is unknown (written as with the names in view): 1"
@@ -223,7 +276,9 @@ def test_a_log_says_of_no_vote_that_it_was_blind_or_not_where_that_is_unknown(tm
 
 
 def test_fractions_of_a_second_that_wildvision_has_no_place_for_are_told(tmp_path):
-    votes = made(Vote("x", "y", "a", time=5.75), Vote("x", "y", "b", time=5.0), Vote("x", "y", "tie"))
+    votes = made(
+        Vote("x", "y", "a", time=5.75), Vote("x", "y", "b", time=5.0), Vote("x", "y", "tie")
+    )
     told = write(votes, tmp_path / "wild.jsonl", "wildvision")
     assert told == ("left out, since wildvision has no place for it, fractions of a second: 1",)
     assert read(tmp_path / "wild.jsonl").time == (5.0, 5.0, None)
@@ -233,7 +288,9 @@ def test_a_model_that_beat_itself_is_written_where_it_can_be_read_back(tmp_path)
     tie, won = Vote("x", "x", "tie"), Vote("x", "x", "b")
     write(made(tie), tmp_path / "votes.jsonl", "comparia")
     assert list(read(tmp_path / "votes.jsonl").votes()) == [tie]
-    with pytest.raises(RowsError, match="comparIA names the chosen model, and both are 'x'") as caught:
+    with pytest.raises(
+        RowsError, match="comparIA names the chosen model, and both are 'x'"
+    ) as caught:
         write(made(tie, won), tmp_path / "out.jsonl", "comparia")
     assert caught.value.row == 2 and not (tmp_path / "out.jsonl").exists()
 
@@ -243,20 +300,31 @@ def test_a_model_that_beat_itself_is_written_where_it_can_be_read_back(tmp_path)
 
 def test_a_vote_whose_page_named_null_is_left_out_as_fastchat_s_cleaner_does(tmp_path):
     for models in ([None, None], ["", None], [None, "model y"]):
-        battles = read(put(tmp_path / "conv.json", [LOG[1], {**LOG[1], "models": models}], lines=True))
-        assert len(battles) == 1 and battles.notices == ("rows left out, null for a name on the page: 1",)
+        battles = read(
+            put(tmp_path / "conv.json", [LOG[1], {**LOG[1], "models": models}], lines=True)
+        )
+        assert len(battles) == 1 and battles.notices == (
+            "rows left out, null for a name on the page: 1",
+        )
         assert len(battles.others) == 1
     for models in (["model x", ""], ["", "model y"]):
         nameless = [{**state("x", "?"), "model_name": None}] * 2
         for states in (LOG[1]["states"], nameless):
             row = {**LOG[1], "models": models, "states": states}
             battles = read(put(tmp_path / "conv.json", [LOG[1], row], lines=True))
-            assert battles.notices == ("rows left out, the names on the page are not those behind it: 1",)
+            assert battles.notices == (
+                "rows left out, the names on the page are not those behind it: 1",
+            )
 
 
 def test_a_vote_that_names_no_model_is_refused_with_its_row(tmp_path):
     nameless = {**LOG[1], "states": [{**state("x", "?"), "model_name": None}] * 2}
-    for row in (nameless, {**LOG[1], "models": "x"}, {**LOG[1], "models": ["x"]}, {**LOG[1], "models": [1, 2]}):
+    for row in (
+        nameless,
+        {**LOG[1], "models": "x"},
+        {**LOG[1], "models": ["x"]},
+        {**LOG[1], "models": [1, 2]},
+    ):
         error = refused(put(tmp_path / "conv.json", [CHAT, row], lines=True))
         assert (error.row, error.column) == (2, "models")
 
@@ -266,4 +334,7 @@ def test_a_name_has_at_most_200_characters(tmp_path, rows):
     longest = {**rows[1], "model_b": "n" * 200}
     assert read(put(tmp_path / "votes.jsonl", [rows[0], longest])).model_b[1] == "n" * 200
     error = refused(put(tmp_path / "votes.jsonl", [rows[0], {**rows[1], "model_b": "n" * 201}]))
-    assert (error.row, error.column) == (2, "model_b") and "at most 200 characters, found 201" in str(error)
+    assert (error.row, error.column) == (
+        2,
+        "model_b",
+    ) and "at most 200 characters, found 201" in str(error)

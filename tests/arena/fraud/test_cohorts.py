@@ -37,8 +37,12 @@ def in_crowd(database: Database, reason: Suspicion) -> set[int]:
 
 
 @pytest.mark.parametrize("taste", [pytest.param(0.0, marks=pytest.mark.soak), 1.0])
-@pytest.mark.parametrize(("days", "networks", "reason"), [(1, CROWD, Suspicion.COHORT), (DAYS, 10, Suspicion.NETWORK)])
-def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(taste, days, networks, reason):
+@pytest.mark.parametrize(
+    ("days", "networks", "reason"), [(1, CROWD, Suspicion.COHORT), (DAYS, 10, Suspicion.NETWORK)]
+)
+def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(
+    taste, days, networks, reason
+):
     whole, cohorts = crowded(np.random.default_rng(1), taste, days, networks)
     found = in_cohorts(whole, CROWD_MODELS, cohorts, NOBODY)
     riggers = [flag for flag in found if flag.voter >= FIRST_RIGGER]
@@ -47,7 +51,8 @@ def test_a_crowd_is_found_by_what_it_shares_and_few_honest_voters_with_it(taste,
 
 
 @pytest.mark.parametrize(
-    ("taste", "runs"), [(0.7, 2), *(pytest.param(one, 5, marks=pytest.mark.soak) for one in (0, 0.7))]
+    ("taste", "runs"),
+    [(0.7, 2), *(pytest.param(one, 5, marks=pytest.mark.soak) for one in (0, 0.7))],
 )
 def test_honest_days_and_networks_are_left_alone(taste, runs):
     voters = np.arange(500)
@@ -91,7 +96,9 @@ def rigged_bank(database: Database, crowd_days: int) -> None:
             winner, loser = sorted(dice.sample(("m1", "m2", "m3"), 2))
             if dice.random() < 1 / 3 or (voter >= HONEST and loser == "m3"):
                 winner, loser = loser, winner
-            votes.append(Planted(1 + number, winner, loser, left=dice.random() < 0.5, voter=voter, at=day))
+            votes.append(
+                Planted(1 + number, winner, loser, left=dice.random() < 0.5, voter=voter, at=day)
+            )
     plant(database, votes)
 
 
@@ -123,6 +130,8 @@ def test_guests_of_a_network_are_weighed_together_however_old_their_cookies_are(
     with bank.write() as connection:
         days = NetworkDays(bank)
         for voter in range(1, 1 + HONEST + CROWD):
-            days.note(connection, f"8.8.{voter % 60 if voter <= HONEST else 100 + voter % 10}.0/24", voter)
+            days.note(
+                connection, f"8.8.{voter % 60 if voter <= HONEST else 100 + voter % 10}.0/24", voter
+            )
     crowd = in_crowd(bank, Suspicion.NETWORK)
     assert len(crowd) > CROWD / 3 and min(crowd) > HONEST

@@ -42,12 +42,16 @@ class Arena:
         bank = ItemBank(database)
         self.models = {model.name: code for code, model in enumerate(bank.models(), 1)}
         self.answers = {
-            (item.id, one.model): one.answer for item in bank.bank().items.values() for one in item.contestants
+            (item.id, one.model): one.answer
+            for item in bank.bank().items.values()
+            for one in item.contestants
         }
         self.coin = random.Random(5)
 
     def person(self, number: int) -> int:
-        return self.people.log_in(Account(str(number), f"person {number}"), f"before {number}", f"login {number}")
+        return self.people.log_in(
+            Account(str(number), f"person {number}"), f"before {number}", f"login {number}"
+        )
 
     def vote(self, voter: int, item: int, winner: str, loser: str) -> None:
         left, right = self.coin.sample((winner, loser), 2)
@@ -64,7 +68,9 @@ class Arena:
             voter = self.person(number)
             for item in range(1, 1 + each):
                 better, worse = sorted(self.coin.sample(MODELS, 2))
-                self.vote(voter, item, *((better, worse) if self.coin.random() < 0.9 else (worse, better)))
+                self.vote(
+                    voter, item, *((better, worse) if self.coin.random() < 0.9 else (worse, better))
+                )
 
     def rig(self, guests: int, each: int) -> None:
         """Let new cookies choose the worst model against each."""
@@ -88,7 +94,8 @@ def shown(database: Database, key: BoardKey) -> list[tuple]:
     lines = leaderboard.board(key, PATIENCE).standings
     leaderboard.close()
     return [
-        (line.model, line.rank and line.rank.value, line.rating and line.rating.value, line.votes) for line in lines
+        (line.model, line.rank and line.rank.value, line.rating and line.rating.value, line.votes)
+        for line in lines
     ]
 
 
@@ -132,7 +139,9 @@ def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
     assert "Counted: 6 of 10 votes, those of logged-in voters" in told["counted"]
     assert "test, one picture, everyone: 10 votes" in told["everyone"]
     assert "Everyone: 10 of 10 votes, whoever cast them" in told["everyone"]
-    assert all(f"votes={votes}" in html for votes, html in told.items()), "downloads are of the same board"
+    assert all(f"votes={votes}" in html for votes, html in told.items()), (
+        "downloads are of the same board"
+    )
 
 
 def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):

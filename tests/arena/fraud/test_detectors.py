@@ -45,7 +45,9 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig, arenas)
         honest = drawn(rng, HONEST, first=0)
         whole = together(honest, rigged(rng, rig))
         out = flagged(whole)
-        assert np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max() <= 1, f"seed {seed}"
+        assert np.abs(places(whole.take(~np.isin(whole.voter, out))) - places(honest)).max() <= 1, (
+            f"seed {seed}"
+        )
         honest_out += int((out < FIRST_RIGGER).sum())
         caught += int((out >= FIRST_RIGGER).sum())
     assert honest_out <= MOST_HONEST * arenas * HONEST / EACH
@@ -67,7 +69,10 @@ def test_two_percent_of_riggers_move_no_model_by_more_than_one_rank(rig, arenas)
 )
 def test_a_taste_is_no_rigging(each, taste, arenas):
     """Without tastes in the null hypothesis 0.5% to 50% of these honest voters are flagged."""
-    out = [flagged(drawn(np.random.default_rng(seed), 10_000, 0, each, taste)) for seed in range(arenas)]
+    out = [
+        flagged(drawn(np.random.default_rng(seed), 10_000, 0, each, taste))
+        for seed in range(arenas)
+    ]
     assert sum(map(len, out)) <= MOST_HONEST * arenas * 10_000 / each
 
 
@@ -84,7 +89,9 @@ def test_a_choice_against_all_odds_is_weighed():
     sure = VoterChoices(a, b, np.ones(len(a), bool), np.arange(len(a)) // 10)
     odd = VoterChoices(np.full(30, 19), np.zeros(30, int), np.ones(30, bool), np.full(30, 10**6))
     worst = evidence(together(sure, odd), 20)[0]
-    assert worst.voter == 10**6 and ENOUGH < worst.strength < 400, "30 votes of log odds 30 are 391 powers of ten"
+    assert worst.voter == 10**6 and ENOUGH < worst.strength < 400, (
+        "30 votes of log odds 30 are 391 powers of ten"
+    )
     for against in (30, 60, 600):
         assert np.isfinite(odds_with_taste(odd, np.full(30, -float(against)), 1.0)).all()
 
@@ -102,7 +109,11 @@ def test_few_votes_of_others_measure_nobody():
     out = 0
     for seed in range(40):
         coins, a, b = np.random.default_rng(seed), *equal_pairs(seed, 150)
-        out += len(flagged(VoterChoices(a, b, coins.random(150) < 0.5, np.repeat([0, 1, 2], [100, 25, 25])), 12))
+        out += len(
+            flagged(
+                VoterChoices(a, b, coins.random(150) < 0.5, np.repeat([0, 1, 2], [100, 25, 25])), 12
+            )
+        )
     assert out <= 1
 
 
@@ -115,7 +126,9 @@ def equal_pairs(seed: int, votes: int) -> np.ndarray:
 def test_strengths_that_others_leave_open_are_learnt():
     """The log odds by integration over the strengths, which others know with a covariance."""
     choices = VoterChoices(np.zeros(8, int), np.ones(8, int), np.ones(8, bool), np.zeros(8, int))
-    known = np.array([[1.5, 0.5], [0.5, 1.5]])  # the difference of the two has variance 2, as of two tastes
+    known = np.array(
+        [[1.5, 0.5], [0.5, 1.5]]
+    )  # the difference of the two has variance 2, as of two tastes
     as_taste = odds_with_taste(choices, np.full(8, 0.3), 1.0)
     assert odds_with_taste(choices, np.full(8, 0.3), 0.0, known) == pytest.approx(as_taste)
     assert odds_with_taste(choices, np.full(8, 0.3), 0.6, 0.64 * known) == pytest.approx(as_taste)
@@ -134,7 +147,8 @@ def test_a_busy_voters_taste_is_known_at_last(monkeypatch):
 def test_tastes_are_measured_by_how_well_they_foretell():
     for taste in (0.0, 0.5, 1.0):
         told = [
-            taste_of_voters(drawn(np.random.default_rng(seed), HONEST, 0, taste=taste), STRENGTHS) for seed in range(2)
+            taste_of_voters(drawn(np.random.default_rng(seed), HONEST, 0, taste=taste), STRENGTHS)
+            for seed in range(2)
         ]
         assert np.mean(told) == pytest.approx(taste, abs=0.25)
     nobody = drawn(np.random.default_rng(0), EACH, 0).take(np.zeros(0, int))
@@ -162,12 +176,19 @@ def test_what_a_rigger_does_is_named():
     chosen = {
         Suspicion.LEFT: np.ones(most, bool),
         Suspicion.RIGHT: np.zeros(most, bool),
-        Suspicion.CONTRARIAN: rng.random(most) > 1 / (1 + np.exp(2 * (STRENGTHS[b] - STRENGTHS[a]))),
-        Suspicion.FOR: np.where(a == TARGET, True, np.where(b == TARGET, False, beats ^ (rng.random(most) < 0.4))),
-        Suspicion.AGAINST: np.where(a == TARGET, False, np.where(b == TARGET, True, beats ^ (rng.random(most) < 0.4))),
+        Suspicion.CONTRARIAN: rng.random(most)
+        > 1 / (1 + np.exp(2 * (STRENGTHS[b] - STRENGTHS[a]))),
+        Suspicion.FOR: np.where(
+            a == TARGET, True, np.where(b == TARGET, False, beats ^ (rng.random(most) < 0.4))
+        ),
+        Suspicion.AGAINST: np.where(
+            a == TARGET, False, np.where(b == TARGET, True, beats ^ (rng.random(most) < 0.4))
+        ),
     }
     for suspicion, chose_a in chosen.items():
-        worst = evidence(together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS)[0]
+        worst = evidence(
+            together(honest, VoterChoices(a, b, chose_a, np.full(most, 7000))), MODELS
+        )[0]
         assert (worst.voter, worst.reason) == (7000, suspicion)
         assert worst.model == (TARGET if suspicion in (Suspicion.FOR, Suspicion.AGAINST) else None)
 
@@ -176,7 +197,9 @@ def test_a_voter_is_measured_by_the_votes_of_others():
     """One who makes up most of the votes would otherwise be their own yardstick."""
     rng = np.random.default_rng(2)
     busy = drawn(rng, 4000, first=0)._replace(voter=np.zeros(4000, int))
-    busy = busy._replace(chose_a=np.where(busy.a == 0, True, np.where(busy.b == 0, False, busy.chose_a)))
+    busy = busy._replace(
+        chose_a=np.where(busy.a == 0, True, np.where(busy.b == 0, False, busy.chose_a))
+    )
     worst = evidence(together(busy, drawn(rng, 2000, first=1)), MODELS)[0]
     assert (worst.voter, worst.reason, worst.model) == (0, Suspicion.FOR, 0)
 
@@ -187,12 +210,18 @@ def test_the_step_leads_where_a_fit_without_the_voter_does(monkeypatch):
     """
     monkeypatch.setattr(detectors, "odds_with_taste", lambda _, odds, *__: odds)
     rng = np.random.default_rng(3)
-    rare = VoterChoices(np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998))
-    busy = drawn(rng, 1500, first=0)._replace(voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8)
+    rare = VoterChoices(
+        np.full(12, MODELS), np.full(12, MODELS - 1), np.ones(12, bool), np.full(12, 998)
+    )
+    busy = drawn(rng, 1500, first=0)._replace(
+        voter=np.full(1500, 999), chose_a=rng.random(1500) < 0.8
+    )
     whole = together(drawn(rng, 3000, first=0), rare, busy)
     found = {one.voter: one for one in evidence(whole, MODELS + 1)}
     for voter in np.unique(whole.voter).tolist():
-        assert found[voter].strength == pytest.approx(plain_strength(whole, whole.voter == voter), abs=3e-4)
+        assert found[voter].strength == pytest.approx(
+            plain_strength(whole, whole.voter == voter), abs=3e-4
+        )
     assert found[999].strength >= ENOUGH
 
 
@@ -204,12 +233,19 @@ def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
     strengths, chose_a = bradley_terry(wins).strengths, whole.chose_a[his]
     won, lost = won[his], lost[his]
     honest = 1 / (1 + np.exp(strengths[lost] - strengths[won]))
-    ways = [np.full(len(won), 0.5), 1 - honest, np.where(chose_a, 0.98, 0.02), np.where(chose_a, 0.02, 0.98)]
+    ways = [
+        np.full(len(won), 0.5),
+        1 - honest,
+        np.where(chose_a, 0.98, 0.02),
+        np.where(chose_a, 0.02, 0.98),
+    ]
     for model in np.unique([won, lost]):
         met = (won == model) | (lost == model)
         ways += [np.where(met, np.where(side == model, 0.98, 0.02), honest) for side in (won, lost)]
     logs = np.cumsum(np.log(np.array(ways) / honest), axis=1)
-    return max(0.0, float(np.max(np.logaddexp.reduce(logs, axis=0) - np.log(len(ways)))) / np.log(10))
+    return max(
+        0.0, float(np.max(np.logaddexp.reduce(logs, axis=0) - np.log(len(ways)))) / np.log(10)
+    )
 
 
 # Habits
@@ -217,7 +253,9 @@ def plain_strength(whole: VoterChoices, his: np.ndarray) -> float:
 
 def test_one_side_is_a_habit_beyond_what_coins_do():
     voter = np.repeat([1, 2, 3, 4], [10, 11, 100, 100])
-    chose_a = np.concatenate([np.ones(10), np.ones(11), np.arange(100) < 66, np.arange(100) < 67]).astype(bool)
+    chose_a = np.concatenate(
+        [np.ones(10), np.ones(11), np.arange(100) < 66, np.arange(100) < 67]
+    ).astype(bool)
     assert [(one.voter, one.reason) for one in one_sided(voter, chose_a)] == [
         (2, Suspicion.ONE_SIDED),
         (4, Suspicion.ONE_SIDED),
@@ -225,7 +263,9 @@ def test_one_side_is_a_habit_beyond_what_coins_do():
     assert one_sided(voter, ~chose_a) == one_sided(voter, chose_a), "either side"
     coins = np.random.default_rng(6)
     many = np.repeat(np.arange(10_000), 50)
-    assert len(one_sided(many, coins.random(len(many)) < 0.5)) <= 25, "one in a thousand, with some luck"
+    assert len(one_sided(many, coins.random(len(many)) < 0.5)) <= 25, (
+        "one in a thousand, with some luck"
+    )
 
 
 def test_haste_is_a_habit_in_more_than_half_of_ten_choices():
@@ -243,7 +283,12 @@ def test_who_fails_three_of_the_last_ten_check_items_does_not_pass():
 
 def test_no_habits_without_choices():
     nobody, none = np.zeros(0, int), np.zeros(0, bool)
-    assert one_sided(nobody, none) == hasty(nobody, np.zeros(0), nobody) == inattentive(nobody, none) == []
+    assert (
+        one_sided(nobody, none)
+        == hasty(nobody, np.zeros(0), nobody)
+        == inattentive(nobody, none)
+        == []
+    )
 
 
 def test_no_votes_and_one_vote():

@@ -11,7 +11,13 @@ from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
-from arena.fraud.eligibility import MOST_GUESTS, VoteEligibility, counting_voters, official_board, settle_official
+from arena.fraud.eligibility import (
+    MOST_GUESTS,
+    VoteEligibility,
+    counting_voters,
+    official_board,
+    settle_official,
+)
 from arena.items.ingest import Ingest
 from arena.settings import BoardVoters, CountSettings
 from tests.support.servers import drafts
@@ -95,7 +101,10 @@ def test_votes_stay_counted_after_the_logout(arena):
 
 def test_workers_of_the_named_campaigns_count(arena):
     campaigns = UnsignedLinks(arena.database, 5)
-    seats = {name: campaigns.seat(arena.store.voter(name), name, "w1", "5") for name in ("spring", "forged")}
+    seats = {
+        name: campaigns.seat(arena.store.voter(name), name, "w1", "5")
+        for name in ("spring", "forged")
+    }
     votes = {name: arena.vote(name, seat.id) for name, seat in seats.items()}
     guest = arena.vote("guest")
     assert arena.counted(CAMPAIGN) == arena.counted(COUNTED) == {votes["spring"]}
@@ -107,7 +116,12 @@ def test_workers_of_the_named_campaigns_count(arena):
 def test_live_votes_are_counted_by_the_same_rule(database):
     condition = counting_voters(LOGGED_IN, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at)
     with database.read() as connection:
-        assert connection.execute(select(func.count()).select_from(LIVE_VOTE).where(condition)).scalar_one() == 0
+        assert (
+            connection.execute(
+                select(func.count()).select_from(LIVE_VOTE).where(condition)
+            ).scalar_one()
+            == 0
+        )
     assert "live_vote.voter_id" in str(condition) and " vote." not in str(condition)
 
 

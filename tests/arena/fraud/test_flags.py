@@ -80,7 +80,10 @@ def clear(database: Database, votes: int = 200) -> None:
     """Plant votes that leave no doubt: m1 beats m2 beats m3, each vote of a voter of its own."""
     pairs = [("m1", "m2"), ("m2", "m3"), ("m1", "m3")]
     plant(database, [Planted(1 + n % 6, *pairs[n % 3], left=n % 2 == 0) for n in range(votes)])
-    plant(database, [Planted(1 + n % 6, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(votes // 10)])
+    plant(
+        database,
+        [Planted(1 + n % 6, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(votes // 10)],
+    )
 
 
 @pytest.fixture
@@ -111,14 +114,21 @@ def shown(leaderboard: Leaderboard, key: BoardKey = SINGLE) -> Board:
 # Rigging
 
 
-@pytest.mark.parametrize("rig", [RIGS[0], *(pytest.param(rig, marks=pytest.mark.soak) for rig in RIGS[1:])])
-def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board_that_counts(rig, tmp_path):
+@pytest.mark.parametrize(
+    "rig", [RIGS[0], *(pytest.param(rig, marks=pytest.mark.soak) for rig in RIGS[1:])]
+)
+def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board_that_counts(
+    rig, tmp_path
+):
     """Through the store and the boards; honest voters are planted, riggers come over the store."""
     rng = np.random.default_rng(11)
     honest, others = drawn(rng, HONEST, first=0), rigged(rng, rig)
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(EACH, NAMES))
-    won, lost = np.where(honest.chose_a, honest.a, honest.b), np.where(honest.chose_a, honest.b, honest.a)
+    won, lost = (
+        np.where(honest.chose_a, honest.a, honest.b),
+        np.where(honest.chose_a, honest.b, honest.a),
+    )
     columns = (won.tolist(), lost.tolist(), honest.chose_a.tolist(), honest.voter.tolist())
     plant(
         database,
@@ -134,12 +144,17 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     leaderboard = Leaderboard(database)
     board = leaderboard.board(SINGLE, PATIENCE)
     found = {line.model: place for place, line in enumerate(board.standings)}
-    assert max(abs(found[name] - place) for name, place in zip(NAMES, places(honest), strict=True)) <= 1
+    assert (
+        max(abs(found[name] - place) for name, place in zip(NAMES, places(honest), strict=True))
+        <= 1
+    )
     out = {row.voter for row in rows(database) if row.left_out}
     riggers = {voters.store.voter(f"rigger {number}") for number in range(2)}
     assert len(out - riggers) <= 0.01 * HONEST / EACH
     assert riggers <= out or rig == "one target"
-    assert board.left_out[:2] == (len(out), EACH * len(out)) and board.votes == len(honest.a) + 100 - EACH * len(out)
+    assert board.left_out[:2] == (len(out), EACH * len(out)) and board.votes == len(
+        honest.a
+    ) + 100 - EACH * len(out)
     assert leaderboard.board(WITH, PATIENCE).votes == len(honest.a) + 100
     if rig == "omnipresent":
         row = next(row for row in rows(database) if row.voter in riggers and row.left_out)
@@ -155,7 +170,9 @@ def test_flags_are_raised_and_nothing_is_deleted(bank, leaderboard):
     clear(bank)
     voter = Voters(bank).always_left("rigger")
     assert shown(leaderboard).votes == 220 and shown(leaderboard, WITH).votes == 250
-    row = next(row for row in rows(bank) if row.voter == voter and row.reason is not Suspicion.HASTY)
+    row = next(
+        row for row in rows(bank) if row.voter == voter and row.reason is not Suspicion.HASTY
+    )
     assert row.left_out and row.strength > 3 and row.raised_at.tzinfo
     assert flags(bank).keys() == {voter}
     with bank.read() as connection:
@@ -184,15 +201,21 @@ def test_a_look_is_taken_again_when_the_votes_have_grown(bank):
     flag_service = FlagService(bank, EVERYONE)
     flag_service.look()
     assert (flags(bank), version(bank)) == ({}, 0)
-    plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
+    plant(
+        bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)]
+    )
     flag_service.look()
     assert flags(bank) == {}, "12 votes more than 1,320 are too few to look"
-    plant(bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)])
+    plant(
+        bank, [Planted(1 + n, "m1", "m2", left=n % 2 == 0, voter=1, minutes=0) for n in range(12)]
+    )
     flag_service.look()
     assert len(flags(bank)) == 2 and version(bank) == 1
     before = rows(bank)
     FlagService(bank, EVERYONE).look()
-    assert (rows(bank), version(bank)) == (before, 1), "another server finds the same, and changes nothing"
+    assert (rows(bank), version(bank)) == (before, 1), (
+        "another server finds the same, and changes nothing"
+    )
 
 
 def test_a_flag_goes_when_its_reason_does(bank):
@@ -266,7 +289,10 @@ def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, le
     Voters(bank).always_left("rigger")
     without = shown(leaderboard)
     told = HTML.summary(paragraphs(without))
-    assert "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does." in told
+    assert (
+        "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does."
+        in told
+    )
     choice = leaderboard.choose("test", "single", voters="all")
     told = board_html(shown(leaderboard, choice.key), choice)
     assert "With 1 flagged voter (30 votes), whom the board leaves out by default." in told
@@ -320,11 +346,17 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
     worker = voters.store.voter("worker")
     UnsignedLinks(bank, 5).seat(worker, "spring", "w1", "20")
     for number in range(30):
-        voters.vote(worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15])
+        voters.vote(
+            worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15]
+        )
     for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
         FlagService(bank, who).look()
         with bank.read() as connection:
-            reasons = {row.reason for row in FlagService(bank, who).flagged(connection) if row.voter == worker}
+            reasons = {
+                row.reason
+                for row in FlagService(bank, who).flagged(connection)
+                if row.voter == worker
+            }
         assert bool(reasons - {Suspicion.HASTY, Suspicion.ONE_SIDED}) is flagged
 
 
@@ -348,7 +380,9 @@ def fail_checks(voters: Voters, cookie: str, failed: int, passed: int = 0, first
     voters.items = ItemBank(voters.database)
     voters.models = {model.name: code for code, model in enumerate(voters.items.models(), 1)}
     voter = voters.store.voter(cookie)
-    for number, item in enumerate(sorted(check_codes(voters.items))[first : first + failed + passed]):
+    for number, item in enumerate(
+        sorted(check_codes(voters.items))[first : first + failed + passed]
+    ):
         voters.vote(voter, item, RIGHT, UNRELATED, "b" if number < failed else "a")
     return voter
 
@@ -358,7 +392,10 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
     checks(database, 8)
     items, store = ItemBank(database), BattleStore(database)
-    sampler, of_check = PairSampler(store, items, UnsignedLinks(database, 5), "auto"), check_codes(items)
+    sampler, of_check = (
+        PairSampler(store, items, UnsignedLinks(database, 5), "auto"),
+        check_codes(items),
+    )
     dealt, sides = [], set()
     for visitor in range(5):
         voter = store.voter(f"visitor {visitor}")
@@ -374,7 +411,9 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     assert len(set(of_checks)) == len(of_checks)
     assert {True, False} <= sides
     assert not {item.id for item in sampler.shown_items()} & of_check
-    linked = sampler.next_battle(store.voter("by link"), BattleRequest(item=items.bank().items[1].key))
+    linked = sampler.next_battle(
+        store.voter("by link"), BattleRequest(item=items.bank().items[1].key)
+    )
     assert linked.item == 1
     database.close()
 
@@ -390,7 +429,9 @@ def test_no_board_counts_check_items(bank, leaderboard, tmp_path, monkeypatch, c
     assert RIGHT not in board_html(shown(leaderboard), leaderboard.choose("test", "single"))
     monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
-    assert main(["votes", "export", "--out", str(tmp_path / "votes.jsonl")]) == 0, "there is one source of votes"
+    assert main(["votes", "export", "--out", str(tmp_path / "votes.jsonl")]) == 0, (
+        "there is one source of votes"
+    )
     assert "votes: 220" in capsys.readouterr().out
 
 
@@ -398,7 +439,9 @@ def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("demo bank", "demo", drafts())
     checks(database)
-    sampler = PairSampler(BattleStore(database), ItemBank(database), UnsignedLinks(database, 5), "auto")
+    sampler = PairSampler(
+        BattleStore(database), ItemBank(database), UnsignedLinks(database, 5), "auto"
+    )
     assert len(sampler.shown_items()) == 6 and sampler.is_demo()
     database.close()
 
@@ -418,12 +461,20 @@ def test_who_fails_check_items_is_left_out(bank, leaderboard):
     ("answers", "said"),
     [
         ('{"right answer": "A cat.", "unrelated answer": "In 1848."}', None),
-        ('{"right answer": "A cat."}', "row 1, column 'answers': is no check item: expected two answers"),
-        ('{"right answer": "A cat.", "unrelated answer": " "}', "named 'right answer' and 'unrelated answer'"),
+        (
+            '{"right answer": "A cat."}',
+            "row 1, column 'answers': is no check item: expected two answers",
+        ),
+        (
+            '{"right answer": "A cat.", "unrelated answer": " "}',
+            "named 'right answer' and 'unrelated answer'",
+        ),
         ('{"right answer": "A", "unrelated answer": "B", "m1": "C"}', "is no check item"),
     ],
 )
-def test_a_folder_of_check_items_comes_in_by_the_command_line(answers, said, tmp_path, monkeypatch, capsys):
+def test_a_folder_of_check_items_comes_in_by_the_command_line(
+    answers, said, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
     folder = tmp_path / "attention"
     folder.mkdir()
@@ -434,6 +485,9 @@ def test_a_folder_of_check_items_comes_in_by_the_command_line(answers, said, tmp
     told = capsys.readouterr()
     if said is None:
         assert "1 new items" in told.out and main(["items", "list"]) == 0
-        assert "attention (check): 1 items shown, 1 with answers of two models" in capsys.readouterr().out
+        assert (
+            "attention (check): 1 items shown, 1 with answers of two models"
+            in capsys.readouterr().out
+        )
     else:
         assert said in told.err and "Traceback" not in told.err

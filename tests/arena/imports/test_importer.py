@@ -21,7 +21,13 @@ from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import FORMAT_NAMES, read, write
-from arena.imports.importer import PORTION, Imported, ImportedVotesError, ImportRequest, VoteImporter
+from arena.imports.importer import (
+    PORTION,
+    Imported,
+    ImportedVotesError,
+    ImportRequest,
+    VoteImporter,
+)
 from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
@@ -56,7 +62,14 @@ def battles(number: int, *, seed: int = 1, **said) -> Battles:
     for place in range(number):
         a, b = coin.sample(["m1", "m2", "x", "y"], 2)
         winner = coin.choice(["a", "a", "a", "b", "b", "tie", "both_bad"])
-        vote = Vote(a, b, winner, conversation=f"{seed} {place}", voter=f"v{place % 7}", item=f"i{place % 11}")
+        vote = Vote(
+            a,
+            b,
+            winner,
+            conversation=f"{seed} {place}",
+            voter=f"v{place % 7}",
+            item=f"i{place % 11}",
+        )
         made.append(vote._replace(**said))
     return votes_of(*made)
 
@@ -82,7 +95,10 @@ def leaderboard(bank) -> Iterator[Leaderboard]:
 
 def counted(database: Database) -> list[int]:
     with database.read() as connection:
-        return [connection.scalar(select(func.count()).select_from(table)) for table in (IMPORTED_ROW, IMPORTED_VOTE)]
+        return [
+            connection.scalar(select(func.count()).select_from(table))
+            for table in (IMPORTED_ROW, IMPORTED_VOTE)
+        ]
 
 
 def board_of(leaderboard: Leaderboard, source: str, **choice) -> Board:
@@ -118,7 +134,9 @@ def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_a
     assert imports.add(votes_of(same, same), order).votes == 2, "another file, so other votes"
     logged = same._replace(time=5.0)
     assert imports.add(votes_of(logged, logged), order).votes == 2
-    assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), "a log that grew"
+    assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), (
+        "a log that grew"
+    )
 
 
 def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):
@@ -143,7 +161,9 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
     with pytest.raises(DatabaseError, match="Not stored"):
         VoteImporter(bank).add(wrong, ImportRequest("cut"))
     assert counted(bank) == [PORTION + 50, PORTION + 50]
-    assert leaderboard.choose("cut (imported)", "single").source == "test", "there is no such source yet"
+    assert leaderboard.choose("cut (imported)", "single").source == "test", (
+        "there is no such source yet"
+    )
     with pytest.raises(DatabaseError, match="Not stored"):
         VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
@@ -175,8 +195,13 @@ def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffi
 def test_an_import_that_cannot_begin_leaves_nothing(bank, imports):
     """A row without a text, and a database that refuses the first rows: no source stands there without votes."""
     vote = Vote("m1", "m2", "a", conversation="1")
-    odd = Battles("stereoscope", *columns_of([vote] * 2), rows=(STEREOSCOPE.row(vote), {"cell": object()}))
-    for wrong, error in ((odd, TypeError), (votes_of(vote, vote._replace(winner="neither")), DatabaseError)):
+    odd = Battles(
+        "stereoscope", *columns_of([vote] * 2), rows=(STEREOSCOPE.row(vote), {"cell": object()})
+    )
+    for wrong, error in (
+        (odd, TypeError),
+        (votes_of(vote, vote._replace(winner="neither")), DatabaseError),
+    ):
         with pytest.raises(error):
             imports.add(wrong, ImportRequest("cut", judge=True))
         with bank.read() as connection:
@@ -201,8 +226,16 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
     demo = next(item.key for item in ItemBank(bank).bank().items.values() if item.source == 2)
     on_demo = battles(3, seed=3, item=demo)
     for wrong, order, part in (
-        (votes_of(*people.votes(), *judged.votes()), ImportRequest("both"), "a judge's with people's"),
-        (votes_of(*people.votes(), *on_demo.votes()), ImportRequest("both"), "those on demo items with others"),
+        (
+            votes_of(*people.votes(), *judged.votes()),
+            ImportRequest("both"),
+            "a judge's with people's",
+        ),
+        (
+            votes_of(*people.votes(), *on_demo.votes()),
+            ImportRequest("both"),
+            "those on demo items with others",
+        ),
         (battles(9, judge=True), ImportRequest("both"), "several judges"),
         (judged, ImportRequest("both", into_live=True), "never count beside live ones"),
         (on_demo, ImportRequest("both", into_live=True), "never count beside live ones"),
@@ -226,7 +259,10 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
     assert counted(bank) == [6, 6]
     imports.add(battles(3, seed=5, voter="gpt"), ImportRequest("judge", judge=True))
     with bank.read() as connection:
-        assert [one.label for one in imported_sources(connection)] == ["people (imported)", "judge (imported, judge)"]
+        assert [one.label for one in imported_sources(connection)] == [
+            "people (imported)",
+            "judge (imported, judge)",
+        ]
 
 
 # Boards
@@ -243,13 +279,19 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
     assert leaderboard.choose(None, "single").source == "test", "the arena's own come first"
     assert leaderboard.board(live).votes == 3, "nothing mixes"
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.statistics.crowd.voters, board.statistics.crowd.items) == (400, 7, 11)
+    assert (board.votes, board.statistics.crowd.voters, board.statistics.crowd.items) == (
+        400,
+        7,
+        11,
+    )
     places = {line.model: line for line in board.standings}
     names = sorted(places)
     code = {name: place for place, name in enumerate(names)}
     outcomes = {"a": Outcome.A, "b": Outcome.B, "tie": Outcome.TIE, "both_bad": Outcome.BOTH_BAD}
     a, b = ([code[name] for name in column] for column in (came.model_a, came.model_b))
-    columns = Votes(np.array(a), np.array(b), np.array([outcomes[one] for one in came.winner]), len(names))
+    columns = Votes(
+        np.array(a), np.array(b), np.array([outcomes[one] for one in came.winner]), len(names)
+    )
     fit = bradley_terry(win_matrix(columns))
     sides = list(zip(came.model_a, came.model_b, came.winner, strict=True))
     for name, line in places.items():
@@ -258,7 +300,10 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
         assert line.ties == sum(tied)
     decided = [one for one in came.winner if one in ("a", "b")]
     assert (board.left.hits, board.left.n) == (decided.count("a"), len(decided))
-    assert f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half" in told(board)
+    assert (
+        f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half"
+        in told(board)
+    )
     assert leaderboard.choose("elsewhere (imported)", "single").families == ("Counting",)
     family = board_of(leaderboard, "elsewhere (imported)", family="Counting")
     assert family.votes == 400 and leaderboard.family_ratings(family).keys() == {"Counting"}
@@ -277,7 +322,9 @@ def test_both_bad_counts_as_the_import_was_told(imports, leaderboard):
 
 
 @pytest.mark.locks_or_dialect
-def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(bank, imports, leaderboard):
+def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
+    bank, imports, leaderboard
+):
     items = list(ItemBank(bank).bank().items.values())
     Ingest(bank).add_items("test", "folder", drafts(9, images=2)[8:])
     multi = next(item for item in ItemBank(bank).bank().items.values() if item.multi)
@@ -304,7 +351,9 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     assert board_of(leaderboard, "test", images="multiple").votes == 1
     family = board_of(leaderboard, "test", family=items[0].family)
     assert family.votes == 24
-    assert board_of(leaderboard, "elsewhere (imported)").votes == 6, "the one with two images stands apart"
+    assert board_of(leaderboard, "elsewhere (imported)").votes == 6, (
+        "the one with two images stands apart"
+    )
     imports.add(came, ImportRequest("elsewhere"))
     board = board_of(leaderboard, "test")
     assert (board.votes, board.import_summary) == (20, None), "told otherwise, they no longer do"
@@ -341,7 +390,11 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
 
 def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboard):
     """Ten voters, half of them always for one model: a thousand votes tell little of the next ten."""
-    said = [Vote("m1", "m2", "a" if voter % 2 else "b", voter=f"v{voter}") for voter in range(10) for _ in range(50)]
+    said = [
+        Vote("m1", "m2", "a" if voter % 2 else "b", voter=f"v{voter}")
+        for voter in range(10)
+        for _ in range(50)
+    ]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
     rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
@@ -359,7 +412,9 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     imports.add(cast, ImportRequest("elsewhere"))
     rated = rating_report(cast, RatingOrder(bootstrap=0))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert sorted(board.statistics.reach) == pytest.approx(sorted((rated.bounds.high - rated.bounds.low) / 2))
+    assert sorted(board.statistics.reach) == pytest.approx(
+        sorted((rated.bounds.high - rated.bounds.low) / 2)
+    )
 
 
 def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):
@@ -381,7 +436,10 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
     board = board_of(leaderboard, "elsewhere (imported)")
     summary = board.import_summary
     assert (board.votes, summary.repeated, summary.both_bad_out, summary.alone) == (7, 3, 1, 2)
-    assert "3 votes were given again by their voter on the same conversation: the last counts." in told(board)
+    assert (
+        "3 votes were given again by their voter on the same conversation: the last counts."
+        in told(board)
+    )
     rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
     assert {row.model: (row.battles, row.bt) for row in rated.rows} == {
         line.model: (line.votes, pytest.approx(board.fit.ratings[board.counts.places[line.code]]))
@@ -390,24 +448,35 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
     again = votes_of(Vote("m1", "m2", "a", conversation="1", voter="v", time=3.0))
     imports.add(again, ImportRequest("elsewhere", both_bad="out"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    assert (board.votes, board.import_summary.repeated) == (7, 4), "the fourth choice came with a later file"
+    assert (board.votes, board.import_summary.repeated) == (7, 4), (
+        "the fourth choice came with a later file"
+    )
 
 
-def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(tmp_path, imports, bank, leaderboard):
+def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(
+    tmp_path, imports, bank, leaderboard
+):
     Ingest(bank).add_items("VisIT-Bench", "visit", drafts(8, ("LLaVA", REFERENCE))[7:])
     rows = [
-        Vote("LLaVA prediction", "human_verified_reference", winner, item="i", images=1) for winner in ("a", "b", "b")
+        Vote("LLaVA prediction", "human_verified_reference", winner, item="i", images=1)
+        for winner in ("a", "b", "b")
     ]
     write(Battles(None, *columns_of(rows), rows=({},) * 3), tmp_path / "votes.csv", "visit-bench")
     imports.add(read(tmp_path / "votes.csv"), ImportRequest("people of the paper"))
-    lines = {line.model: line for line in board_of(leaderboard, "people of the paper (imported)").standings}
+    lines = {
+        line.model: line
+        for line in board_of(leaderboard, "people of the paper (imported)").standings
+    }
     assert lines.keys() == {"LLaVA", REFERENCE}
     assert (lines["LLaVA"].win_rate.hits, lines["LLaVA"].win_rate.n) == (1, 3)
 
 
 def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):
     names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
-    imports.add(votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)), ImportRequest("odd names"))
+    imports.add(
+        votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)),
+        ImportRequest("odd names"),
+    )
     text = board_csv(board_of(leaderboard, "odd names (imported)"))
     assert {row["model"] for row in csv.DictReader(io.StringIO(text, newline=""))} == set(names)
     assert set(pandas.read_csv(io.StringIO(text, newline=""))["model"]) == set(names)
@@ -427,12 +496,18 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     assert run("votes", "import", path, "--source", "log", "--both-bad", "out") == 0
     said = capsys.readouterr().out
     assert "new: 6 votes and 4 other rows, rows already there: 0" in said
-    assert 'source: log, which counts on boards of their own only; "both bad" counts not at all' in said
+    assert (
+        'source: log, which counts on boards of their own only; "both bad" counts not at all'
+        in said
+    )
     assert run("votes", "export", "--source", "log", "--out", out) == 0
-    assert run("votes", "export", out, "--format", "fastchat-log", "--out", tmp_path / "back.json") == 0
-    assert [json.loads(line) for line in (tmp_path / "back.json").read_text("utf-8").split("\n") if line] == [
-        json.loads(line) for line in path.read_text("utf-8").split("\n") if line
-    ]
+    assert (
+        run("votes", "export", out, "--format", "fastchat-log", "--out", tmp_path / "back.json")
+        == 0
+    )
+    assert [
+        json.loads(line) for line in (tmp_path / "back.json").read_text("utf-8").split("\n") if line
+    ] == [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     assert run("votes", "export", "--out", out) == 2
     assert "there are: 'test', 'log'" in capsys.readouterr().err
     assert run("votes", "import", path, "--source", "test") == 2

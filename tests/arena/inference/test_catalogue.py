@@ -73,7 +73,14 @@ temperature = 0
 """,
     ).cards
     assert api == ModelCard(
-        *("Model A", "api", "vendor/model-a", "https://api.example.org/v1", Secret("sk-0123456789"), None),
+        *(
+            "Model A",
+            "api",
+            "vendor/model-a",
+            "https://api.example.org/v1",
+            Secret("sk-0123456789"),
+            None,
+        ),
         *(10, 4000, 1500, "Be short.", Generation(300, 0.7, 0.9, 1)),
         price=Price(0.15, 0.6),
         timeout=20.0,
@@ -91,7 +98,10 @@ temperature = 0
 
 def test_a_model_of_the_hub_has_its_commit(tmp_path):
     found = catalogue(tmp_path, HUB)
-    assert (found.card("X").model, found.card("X").revision) == ("owner/model", COMMIT) and not found.live
+    assert (found.card("X").model, found.card("X").revision) == (
+        "owner/model",
+        COMMIT,
+    ) and not found.live
     with pytest.raises(CatalogueError, match="'Y'; there are: 'X'"):
         found.card("Y")
 
@@ -113,7 +123,10 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         (API + "seed = -1", "seed is '-1'"),
         (API + 'live = "yes"', "live is 'yes'; it must be true or false"),
         (API + "prompt_price = 1", "completion_price is missing"),
-        (API.replace("https://api", "https://user:secret@api"), "the address must look like https://api"),
+        (
+            API.replace("https://api", "https://user:secret@api"),
+            "the address must look like https://api",
+        ),
         (API + 'key_from = "sk-abc"', "key_from must be the name of an environment variable"),
         (HUB.replace(COMMIT, "main"), "revision is 'main'; it must be the commit on the Hub"),
         (HUB.replace(f'revision = "{COMMIT}"', ""), "revision is missing"),
@@ -161,10 +174,14 @@ def test_models_are_made_once_and_closed(tmp_path):
 
 
 def test_the_bound_of_a_cost_is_a_bound():
-    card = ModelCard("X", "api", "m", price=Price(3.0, 15.0), images=2, image_tokens=1000, system="Be short.")
+    card = ModelCard(
+        "X", "api", "m", price=Price(3.0, 15.0), images=2, image_tokens=1000, system="Be short."
+    )
     turns = [Turn("user", "Was ist das? 😀", (b"", b""))]
     usage = most_usage(card, turns, Generation(max_tokens=100))
-    assert usage.prompt >= len("Be short.Was ist das? 😀".encode()) + 2000 and usage.completion == 100
+    assert (
+        usage.prompt >= len("Be short.Was ist das? 😀".encode()) + 2000 and usage.completion == 100
+    )
     assert usage.cost == usage.prompt * 3 + 100 * 15 == cost(card.price, usage.prompt, 100)
     assert text_tokens(card, turns) <= usage.prompt
     assert cost(Price(0.15, 0.6), 1, 1) == 1 and cost(None, 10**6, 10**6) == 0

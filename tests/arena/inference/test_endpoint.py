@@ -22,9 +22,24 @@ def test_a_public_server_is_named_by_its_host(address, host):
 @pytest.mark.parametrize(
     "address",
     [
-        *("http://10.0.0.5:8000/v1", "https://10.0.0.5/v1", "https://[fd00::5]/v1", "https://100.64.1.2/v1"),
-        *("http://localhost:8000/v1", "https://localhost/v1", "https://vllm/v1", "https://localhost./v1"),
-        *("https://gpu.internal/v1", "https://GPU.Local/v1", "https://vllm.svc.cluster.local/v1", "https://127.1/v1"),
+        *(
+            "http://10.0.0.5:8000/v1",
+            "https://10.0.0.5/v1",
+            "https://[fd00::5]/v1",
+            "https://100.64.1.2/v1",
+        ),
+        *(
+            "http://localhost:8000/v1",
+            "https://localhost/v1",
+            "https://vllm/v1",
+            "https://localhost./v1",
+        ),
+        *(
+            "https://gpu.internal/v1",
+            "https://GPU.Local/v1",
+            "https://vllm.svc.cluster.local/v1",
+            "https://127.1/v1",
+        ),
         *("https://0x7f.0x1/v1", "http://gpu7.example.edu/v1", "https://gpu7.example.edu:8000/v1"),
         *("", "10.0.0.5", "https://", "</dd><script>", "https://key@api.example.org/v1"),
     ],

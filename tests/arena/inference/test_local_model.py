@@ -110,18 +110,26 @@ def test_it_streams_what_it_answers_in_a_batch_and_tells_its_usage(card, process
     singles, batch, (whole, first) = asyncio.run(all_ways())
     assert list(batch) == singles and len(set(singles)) == 4
     assert first.completion == GREEDY.max_tokens and not first.estimated
-    assert first.cost == first.prompt * 1 + first.completion * 2 and whole.completion == 4 * GREEDY.max_tokens
+    assert (
+        first.cost == first.prompt * 1 + first.completion * 2
+        and whole.completion == 4 * GREEDY.max_tokens
+    )
 
 
 def test_an_image_is_read_at_its_place_in_the_text(card, process_pool):
-    texts = [Turn("user", "the dog or the cat", (picture("red"),), places) for places in ((), (0,), (7,), (18,))]
+    texts = [
+        Turn("user", "the dog or the cat", (picture("red"),), places)
+        for places in ((), (0,), (7,), (18,))
+    ]
     answers = asyncio.run(LocalVLM(card, process_pool).answers([[turn] for turn in texts], GREEDY))
     assert answers[0] == answers[1] and len(set(answers)) == 3
 
 
 def test_a_seed_makes_sampling_repeat_itself(card, process_pool):
     async def sampled(seed: int) -> str:
-        return await said(LocalVLM(card, process_pool), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed))
+        return await said(
+            LocalVLM(card, process_pool), ONE, Generation(max_tokens=30, temperature=1.0, seed=seed)
+        )
 
     first, again, other = (asyncio.run(sampled(seed)) for seed in (1, 1, 2))
     assert first == again != other
@@ -145,7 +153,9 @@ def test_it_stops_within_three_tokens(card, process_pool):
 def test_a_stream_that_is_closed_runs_no_more(card, process_pool):
     async def closed() -> list[Usage]:
         usage: list[Usage] = []
-        async with aclosing(LocalVLM(card, process_pool).stream(NONE, ENDLESS, usage.append)) as pieces:
+        async with aclosing(
+            LocalVLM(card, process_pool).stream(NONE, ENDLESS, usage.append)
+        ) as pieces:
             await anext(pieces)
         worker = await process_pool.worker(card)
         await until(lambda: not worker.running)
@@ -251,7 +261,9 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
         assert process_pool.workers == (first, third) and not second.alive
         await first.start([NONE], ENDLESS)  # busy while it loads, and then
         second = await process_pool.worker(cards[1])
-        assert process_pool.workers == (first, second) and not third.alive, "the other is older, and busy"
+        assert process_pool.workers == (first, second) and not third.alive, (
+            "the other is older, and busy"
+        )
         await second.start([NONE], ENDLESS)
         with pytest.raises(ModelError, match="busy"):
             await process_pool.worker(cards[2])
@@ -282,7 +294,9 @@ async def main():
     await asyncio.sleep(60)
 asyncio.run(main())
 """
-    page = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    page = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     assert page.stdout
     with page:
         pid, _, heavy = page.stdout.readline().strip().partition(" ")
@@ -302,7 +316,9 @@ def conversation(text: str, *images: bytes) -> dict[str, object]:
 def prompt_tokens(model, text: str, *images: bytes) -> int:
     told: list[int] = []
     settings = {"max_tokens": 1, "temperature": 0.0, "top_p": None, "seed": None}
-    model.answers([conversation(text, *images)], settings, threading.Event(), told.append, lambda *_: None)
+    model.answers(
+        [conversation(text, *images)], settings, threading.Event(), told.append, lambda *_: None
+    )
     return told[0]
 
 
@@ -330,7 +346,13 @@ def test_a_stop_ends_the_generation_at_the_next_token(model):
 def test_a_conversation_longer_than_the_model_is_too_long(inside, model):
     settings = {"max_tokens": 32_760, "temperature": 0.0, "top_p": None, "seed": None}
     with pytest.raises(inside.TooLong):
-        model.answers([conversation("word " * 50)], settings, threading.Event(), lambda _: None, lambda *_: None)
+        model.answers(
+            [conversation("word " * 50)],
+            settings,
+            threading.Event(),
+            lambda _: None,
+            lambda *_: None,
+        )
 
 
 def changed(tiny: Path, folder: Path, **files: object) -> str:
@@ -352,7 +374,12 @@ def changed(tiny: Path, folder: Path, **files: object) -> str:
         ({"chat_template__jinja": None}, "no chat template"),
         ({"tokenizer__json": None, "tokenizer_config__json": None}, "processor"),
         (
-            {"processor_config__json": {"auto_map": {"AutoProcessor": "own.Own"}, "processor_class": "Own"}},
+            {
+                "processor_config__json": {
+                    "auto_map": {"AutoProcessor": "own.Own"},
+                    "processor_class": "Own",
+                }
+            },
             "code of its own",
         ),
     ],
@@ -363,16 +390,25 @@ def test_weights_that_cannot_be_loaded_say_why(inside, tiny, tmp_path, files, wo
         import torch
         from safetensors.torch import load_file
 
-        torch.save(load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin")  # never opened
+        torch.save(
+            load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin"
+        )  # never opened
     (Path(folder) / "own.py").write_text("raise SystemExit('ran')")
     with pytest.raises(inside.LoadError, match=words):
         inside.LocalModel(folder, None, "float32", "cpu")
 
 
-def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loaded(inside, tiny, tmp_path):
+def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loaded(
+    inside, tiny, tmp_path
+):
     if find_spec("torchvision"):
         pytest.skip("torchvision is here")
-    folder = changed(tiny, tmp_path / "qwen", config__json={"model_type": "qwen2_vl"}, processor_config__json=None)
+    folder = changed(
+        tiny,
+        tmp_path / "qwen",
+        config__json={"model_type": "qwen2_vl"},
+        processor_config__json=None,
+    )
     kind = {"processor_class": "Qwen2VLProcessor", "image_processor_type": "Qwen2VLImageProcessor"}
     (tmp_path / "qwen" / "preprocessor_config.json").write_text(json.dumps(kind))
     (tmp_path / "qwen" / "model.safetensors").unlink()
@@ -382,7 +418,9 @@ def test_a_processor_that_needs_torchvision_says_so_before_any_weights_are_loade
 
 @pytest.mark.soak
 def test_what_cannot_be_loaded_is_told_and_not_tried_again_at_once(tiny, tmp_path, caplog):
-    broken = ModelCard("Broken", "local", changed(tiny, tmp_path / "broken", chat_template__jinja=None))
+    broken = ModelCard(
+        "Broken", "local", changed(tiny, tmp_path / "broken", chat_template__jinja=None)
+    )
     process_pool = ProcessPool(1)
 
     async def asked() -> ModelError:

@@ -56,11 +56,17 @@ class ToyVLM:
         note(Usage(1, len(text.split()), 0, estimated=False))
 
     async def answers(
-        self, conversations: Sequence[Conversation], settings: Generation, note: Callable[[Usage], None] = pass_over
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
         self.batches.append(len(conversations))
         return tuple(
-            ["".join([piece async for piece in self.stream(turns, settings, note)]) for turns in conversations]
+            [
+                "".join([piece async for piece in self.stream(turns, settings, note)])
+                for turns in conversations
+            ]
         )
 
     async def aclose(self) -> None:
@@ -69,20 +75,28 @@ class ToyVLM:
 
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch):
-    monkeypatch.setitem(KINDS, "toy", ModelKind(ToyTable, lambda card, _: ToyVLM(card), batched=True))
+    monkeypatch.setitem(
+        KINDS, "toy", ModelKind(ToyTable, lambda card, _: ToyVLM(card), batched=True)
+    )
 
 
 @pytest.fixture
 def models(tmp_path) -> Path:
     path = tmp_path / "models.toml"
-    path.write_text('[[models]]\nname = "Toy"\nkind = "toy"\nmodel = "t"\nloud = true\nlive = true\nat_once = 3\n')
+    path.write_text(
+        '[[models]]\nname = "Toy"\nkind = "toy"\nmodel = "t"\nloud = true\nlive = true\nat_once = 3\n'
+    )
     return path
 
 
 def test_a_toy_kind_has_its_keys_and_errors(models):
-    assert read_catalogue(models, secret).cards == (ToyCard("Toy", "toy", "t", live=True, at_once=3, loud=True),)
+    assert read_catalogue(models, secret).cards == (
+        ToyCard("Toy", "toy", "t", live=True, at_once=3, loud=True),
+    )
     models.write_text('[[models]]\nname = "Toy"\nkind = "toy"\nmodel = "t"\nhub = "a/b"\n')
-    with pytest.raises(CatalogueError, match="'hub' is no key of a model of kind toy; known are .*, model, loud$"):
+    with pytest.raises(
+        CatalogueError, match="'hub' is no key of a model of kind toy; known are .*, model, loud$"
+    ):
         read_catalogue(models, secret)
     models.write_text('[[models]]\nname = "Toy"\nkind = "toys"\n')
     with pytest.raises(CatalogueError, match="kind is 'toys'; it must be one of api, local, toy$"):
@@ -94,7 +108,10 @@ def test_a_toy_kind_answers_in_batches(models, tmp_path):
         ready = Models(read_catalogue(models, secret), 1)
         toy = ready.vlm("Toy")
         assert isinstance(toy, ToyVLM)
-        tasks = [Task(str(number), lambda number=number: [Turn("user", f"number {number}")]) for number in range(5)]
+        tasks = [
+            Task(str(number), lambda number=number: [Turn("user", f"number {number}")])
+            for number in range(5)
+        ]
         with AnswerFile(tmp_path / "kept", fingerprint(toy.card, "numbers")) as file:
             outcome = await ask_all(toy, [lambda _: tasks], file, lambda _: None)
             assert (outcome.answered, outcome.completion) == (5, 10)
@@ -122,11 +139,18 @@ def test_a_toy_kind_streams_live(models, tmp_path):
         yield picture()
 
     async def run() -> list[str]:
-        live = LiveSetup(settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1")
+        live = LiveSetup(
+            settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1"
+        )
         async with live.running():
             assert [vlm.card.name for vlm in live.vlms] == ["Toy", "Toy too"]
-            sessions, image = live.battles.sessions, await live.battles.images.receive(voter, upload())
-            battle = await sessions.begin(voter, LiveRequest("What is it?", (image.token,)), None, ())
+            sessions, image = (
+                live.battles.sessions,
+                await live.battles.images.receive(voter, upload()),
+            )
+            battle = await sessions.begin(
+                voter, LiveRequest("What is it?", (image.token,)), None, ()
+            )
             states = [state async for state in sessions.watch(voter, battle.token)]
             return [answer for side in SIDES for _, answer in states[-1].battle.said(side)]
 

@@ -28,7 +28,13 @@ def picture(kind: str = "PNG") -> bytes:
 
 
 def card(server: OpenAIServer, **fields) -> ModelCard:
-    chosen = {"images": 10, "key": Secret(KEY), "price": Price(2.0, 8.0), "timeout": 30.0, "generation": SETTINGS}
+    chosen = {
+        "images": 10,
+        "key": Secret(KEY),
+        "price": Price(2.0, 8.0),
+        "timeout": 30.0,
+        "generation": SETTINGS,
+    }
     return ModelCard("Model X", "api", "test-vlm", server.address, **{**chosen, **fields})
 
 
@@ -89,12 +95,23 @@ def test_the_request_holds_images_as_data_urls_turns_and_settings():
         said = ask(card(server, system="Be short."), *conversation)
         (body,), (headers,) = server.counts.bodies, server.counts.headers
     assert said.text == TEXT
-    assert body["model"] == "test-vlm" and body["stream"] and body["stream_options"] == {"include_usage": True}
-    assert (body["max_tokens"], body["temperature"], body["seed"]) == (64, 0.0, 3) and "top_p" not in body
+    assert (
+        body["model"] == "test-vlm"
+        and body["stream"]
+        and body["stream_options"] == {"include_usage": True}
+    )
+    assert (body["max_tokens"], body["temperature"], body["seed"]) == (
+        64,
+        0.0,
+        3,
+    ) and "top_p" not in body
     system, first, second, third = body["messages"]
     assert system == {"role": "system", "content": "Be short."}
     urls = [part["image_url"]["url"] for part in first["content"] if part["type"] == "image_url"]
-    assert [url.partition(",")[0] for url in urls] == ["data:image/png;base64", "data:image/jpeg;base64"]
+    assert [url.partition(",")[0] for url in urls] == [
+        "data:image/png;base64",
+        "data:image/jpeg;base64",
+    ]
     assert base64.b64decode(urls[0].partition(",")[2]) == picture()
     assert first["content"][-1] == {"type": "text", "text": "Compare them."}
     assert (second, third) == (
@@ -113,7 +130,9 @@ def test_what_the_environment_says_of_the_operator_goes_to_no_server(monkeypatch
     assert "authorization" not in server.counts.headers[0]
 
 
-@pytest.mark.parametrize("fault", ["429", "429 with Retry-After", "500", "reset", "HTML", "truncated"])
+@pytest.mark.parametrize(
+    "fault", ["429", "429 with Retry-After", "500", "reset", "HTML", "truncated"]
+)
 def test_what_may_pass_is_asked_again_before_the_first_word(fault):
     with serve(fault, in_a_row=1) as server:
         said = ask(card(server))
@@ -177,11 +196,22 @@ def streamed(*lines: str) -> bytes:
 def said_in(*pieces: str) -> bytes:
     """Return a whole HTTP answer that says these pieces and ends well."""
     events = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
-    return streamed(*map(json.dumps, [*events, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]), "[DONE]")
+    return streamed(
+        *map(json.dumps, [*events, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]), "[DONE]"
+    )
 
 
 ODD = (
-    *("null", "7", "[1]", "{", '"text"', "[" * 100_000, '{"choices": {"0": 1}}', '{"choices": [7]}'),
+    *(
+        "null",
+        "7",
+        "[1]",
+        "{",
+        '"text"',
+        "[" * 100_000,
+        '{"choices": {"0": 1}}',
+        '{"choices": [7]}',
+    ),
     *(
         '{"choices": [{"delta": [1]}]}',
         '{"choices": [{"delta": {"content": 7}}]}',
@@ -197,7 +227,9 @@ def test_an_event_that_is_no_completion_is_a_bad_reply_and_asked_again():
     with serve() as server:
         server.answers = [streamed(event) for event in ODD]
         found = asyncio.run(all_at_once(card(server)))
-    assert [said.text for said in found] == [TEXT] * len(ODD) and server.counts.calls == 2 * len(ODD)
+    assert [said.text for said in found] == [TEXT] * len(ODD) and server.counts.calls == 2 * len(
+        ODD
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,10 +250,15 @@ def test_every_piece_of_an_answer_can_be_stored(pieces, text):
 @pytest.mark.parametrize(
     "counts",
     [{"prompt_tokens": 10**400}, {"prompt_tokens": "7"}, {"completion_tokens": -1}]
-    + [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": True, "completion_tokens": 1}],
+    + [
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": True, "completion_tokens": 1},
+    ],
 )
 def test_counts_that_are_none_cost_what_was_sent_and_came(counts):
-    event = json.dumps({"choices": [{"delta": {"content": "Red."}, "finish_reason": "stop"}], "usage": counts})
+    event = json.dumps(
+        {"choices": [{"delta": {"content": "Red."}, "finish_reason": "stop"}], "usage": counts}
+    )
     with serve() as server:
         server.answers = [streamed(event)]
         said = ask(card(server))
@@ -262,7 +299,14 @@ def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
 @pytest.mark.parametrize(
     ("fault", "calls"),
     [
-        *(("reset", 3), ("truncated", 3), ("HTML", 3), ("broken JSON", 3), ("hang", 1), ("pings", 1)),
+        *(
+            ("reset", 3),
+            ("truncated", 3),
+            ("HTML", 3),
+            ("broken JSON", 3),
+            ("hang", 1),
+            ("pings", 1),
+        ),
         *(("500", 0), ("429", 0), ("401", 0), ("400", 0), ("too long", 0)),
     ],
 )
@@ -276,7 +320,9 @@ def test_what_came_after_a_lost_attempt_is_paid_beside_it():
     with serve("reset", in_a_row=1) as server:
         said = ask(which := card(server))
     assert said.usage == [prompt_of(which), Usage(10, 13, 10 * 2 + 13 * 8, estimated=False)]
-    assert sum(usage.cost for usage in said.usage) <= most_cost(which, [Turn("user", "What is this?")], SETTINGS)
+    assert sum(usage.cost for usage in said.usage) <= most_cost(
+        which, [Turn("user", "What is this?")], SETTINGS
+    )
 
 
 @pytest.mark.parametrize(("status", "sent"), [(504, True), (524, True), (502, False), (503, False)])
@@ -327,7 +373,9 @@ def test_a_line_without_end_is_no_answer():
 
 def chopped(*parts: bytes) -> bytes:
     """Return a whole HTTP answer that sends parts, and then never its end."""
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     return head + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
 
 
@@ -336,11 +384,15 @@ FLOODS = {
     "chunks of an empty line": (b"\n",) * 500,
     "a comment each": (b": ok\n\n",) * 500,
     "events without words": (b"data: {}\n\n" * 500,),
-    "events of a letter": tuple(b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n' for _ in range(250)),
+    "events of a letter": tuple(
+        b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n' for _ in range(250)
+    ),
 }
 
 
-@pytest.mark.parametrize("flood", [*FLOODS][::4] + [pytest.param(one, marks=pytest.mark.soak) for one in FLOODS])
+@pytest.mark.parametrize(
+    "flood", [*FLOODS][::4] + [pytest.param(one, marks=pytest.mark.soak) for one in FLOODS]
+)
 def test_a_server_that_chops_its_answer_small_holds_up_nobody(flood):
     """At most a thousand chunks and events a second are taken, so that others have their turn all the time."""
 
@@ -355,7 +407,11 @@ def test_a_server_that_chops_its_answer_small_holds_up_nobody(flood):
 
     with serve() as server:
         server.answers = [
-            chopped(*FLOODS[flood], b"\n", b'data: {"choices": [{"finish_reason": "stop"}]}\n\ndata: [DONE]\n')
+            chopped(
+                *FLOODS[flood],
+                b"\n",
+                b'data: {"choices": [{"finish_reason": "stop"}]}\n\ndata: [DONE]\n',
+            )
         ]
         turns, seconds = asyncio.run(beside())
     assert turns > 50 and seconds > 0.4, "500 chunks or events, of which twenty may come at one go"
@@ -377,18 +433,24 @@ def test_a_server_that_only_keeps_the_line_open_is_slow():
 def test_an_address_where_nobody_listens_is_down():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        which = ModelCard("Model X", "api", "m", f"http://127.0.0.1:{closed.getsockname()[1]}/v1", timeout=2.0)
+        which = ModelCard(
+            "Model X", "api", "m", f"http://127.0.0.1:{closed.getsockname()[1]}/v1", timeout=2.0
+        )
         said = ask(which)
     assert said.error is not None and said.error.kind == "down" and not said.usage
 
 
-@pytest.mark.parametrize("refused", [("max_tokens",), ("stream_options",), ("max_tokens", "stream_options")])
+@pytest.mark.parametrize(
+    "refused", [("max_tokens",), ("stream_options",), ("max_tokens", "stream_options")]
+)
 def test_fields_that_a_server_refuses_are_asked_for_in_another_way(refused):
     with serve(refused=refused) as server:
         said = ask(card(server))
     assert said.text == TEXT
     body = server.counts.bodies[-1]
-    assert not set(refused) & set(body) and ("max_completion_tokens" in body) == ("max_tokens" in refused)
+    assert not set(refused) & set(body) and ("max_completion_tokens" in body) == (
+        "max_tokens" in refused
+    )
     assert said.usage[0].estimated == ("stream_options" in refused) and said.usage[0].cost > 0
 
 
@@ -409,9 +471,13 @@ def test_a_stream_that_is_closed_stops_the_server():
 @pytest.mark.parametrize("cut", [1, 9, len(KEY) - 1, len(KEY)])
 def test_a_key_that_a_model_says_is_taken_out_however_it_is_cut(cut):
     with serve() as server:
-        server.answers = [said_in("My key is sk-te", f"st, no, {KEY[:cut]}", KEY[cut:], " and sk-", "test")]
+        server.answers = [
+            said_in("My key is sk-te", f"st, no, {KEY[:cut]}", KEY[cut:], " and sk-", "test")
+        ]
         said = ask(card(server))
-    assert said.text == "My key is sk-test, no, [key] and sk-test" and not any(KEY[:8] in text for text in said.pieces)
+    assert said.text == "My key is sk-test, no, [key] and sk-test" and not any(
+        KEY[:8] in text for text in said.pieces
+    )
 
 
 def test_control_tokens_reach_the_server_as_plain_text():

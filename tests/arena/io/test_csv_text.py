@@ -9,21 +9,37 @@ from arena.io.csv_text import csv_text
 from scoring.multiple_choice.metrics import fractions_csv
 
 
-@pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", " =1", "＝1", "\r=1", "-x"])
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", " =1", "＝1", "\r=1", "-x"]
+)
 def test_what_a_spreadsheet_would_run_is_a_text(text):
     for name in (text, f"{text}\n"):
         (heads, (cell, *_)) = csv.reader(io.StringIO(csv_text([[name], [name]])))
         assert heads == [cell] and cell.startswith("'")
 
 
-@pytest.mark.parametrize("text", ["-0.5", "-1e-05", "-7", "-", "", "cat - dog", "'=1", "a\nb", "a,b"])
+@pytest.mark.parametrize(
+    "text", ["-0.5", "-1e-05", "-7", "-", "", "cat - dog", "'=1", "a\nb", "a,b"]
+)
 def test_numbers_and_honest_texts_stay_as_they_are(text):
-    assert next(csv.reader(io.StringIO(csv_text([[text, ""]], lineterminator="\r\n"), newline="")))[0] == text
+    assert (
+        next(csv.reader(io.StringIO(csv_text([[text, ""]], lineterminator="\r\n"), newline="")))[0]
+        == text
+    )
 
 
 def test_a_line_break_of_any_kind_stays_in_its_cell():
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
-        assert len(list(csv.reader(io.StringIO(csv_text([["a\r\nb\rc\nd", 1]], quoting=quoting), newline="")))) == 1
+        assert (
+            len(
+                list(
+                    csv.reader(
+                        io.StringIO(csv_text([["a\r\nb\rc\nd", 1]], quoting=quoting), newline="")
+                    )
+                )
+            )
+            == 1
+        )
 
 
 def test_cells_for_programs_are_exact():
@@ -32,5 +48,7 @@ def test_cells_for_programs_are_exact():
 
 def test_category_and_split_names_are_made_safe():
     """The public toolkit's table has names of the uploaded file as its headings."""
-    heads, row = csv.reader(io.StringIO(fractions_csv(["=cmd|' /C calc'!A0"], [("@dev", [50.0])]).decode()))
+    heads, row = csv.reader(
+        io.StringIO(fractions_csv(["=cmd|' /C calc'!A0"], [("@dev", [50.0])]).decode())
+    )
     assert (heads[1], row) == ("'=cmd|' /C calc'!A0", ["'@dev", "0.5"])

@@ -46,32 +46,47 @@ def test_joined_pictures_are_the_same_bytes_in_every_process():
         "import hashlib; from tests.arena.io.test_drawn_pictures import *;"
         "print(hashlib.sha256(joined([kept(*size) for size in SIZES])).hexdigest())"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == hashlib.sha256(joined([kept(*size) for size in SIZES])).hexdigest()
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (
+        done.stdout.strip() == hashlib.sha256(joined([kept(*size) for size in SIZES])).hexdigest()
+    )
 
 
 def test_the_pixels_of_joined_pictures_are_those_of_every_machine():
     """The hash was made with Pillow 12.3.0; another version may resample otherwise, and a run says which it had."""
     found = hashlib.sha256(pixels(joined([kept(*size) for size in SIZES])).tobytes()).hexdigest()
-    assert found == "2838aab816e2abbf1f6811981127acf8d7c1d7fa52f2ad62452644352c63c023" or DRAWN_BY != "Pillow 12.3.0"
+    assert (
+        found == "2838aab816e2abbf1f6811981127acf8d7c1d7fa52f2ad62452644352c63c023"
+        or DRAWN_BY != "Pillow 12.3.0"
+    )
 
 
 def test_up_to_four_stand_in_a_row_of_one_height_and_more_in_a_grid():
     row = pixels(joined([kept(*size) for size in SIZES[:3]]))
     assert row.size == (300 + 67 + 200 + 2 * GAP, 200)
-    assert row.getpixel((300 + GAP // 2, 100)) == (255, 255, 255) and row.getpixel((150, 199)) != (255, 255, 255)
+    assert row.getpixel((300 + GAP // 2, 100)) == (255, 255, 255) and row.getpixel((150, 199)) != (
+        255,
+        255,
+        255,
+    )
     assert pixels(joined([kept(*size) for size in SIZES])).height == 2 * 200 + GAP
     assert pixels(joined([kept(40, 40)] * 5)).size == (3 * 40 + 2 * GAP, 2 * 40 + GAP)
 
 
 def test_each_joined_picture_has_its_number_in_the_corner():
-    one, two = (pixels(joined([black(kept(400, 400))] * times)).crop((0, 0, 60, 60)) for times in (1, 2))
+    one, two = (
+        pixels(joined([black(kept(400, 400))] * times)).crop((0, 0, 60, 60)) for times in (1, 2)
+    )
     second = pixels(joined([black(kept(400, 400))] * 2)).crop((400 + GAP, 0, 460 + GAP, 60))
     assert one.tobytes() == two.tobytes() != second.tobytes()
     assert colours(two) == colours(second) == {(0, 0, 0), (255, 255, 255)}
 
 
-@pytest.mark.parametrize("sizes", [[(1600, 40)] * 9, [(1600, 1600)] * 3, [(10, 1600), (1600, 10)], [(9, 1600)] * 30])
+@pytest.mark.parametrize(
+    "sizes", [[(1600, 40)] * 9, [(1600, 1600)] * 3, [(10, 1600), (1600, 10)], [(9, 1600)] * 30]
+)
 def test_no_side_of_joined_pictures_is_above_4096_pixels(sizes):
     assert max(picture_size(joined([kept(*size) for size in sizes]))) <= LONGEST
 
@@ -80,7 +95,14 @@ def test_boxes_are_red_and_three_of_1000_pixels_thick():
     image = pixels(with_boxes(black(kept(1000, 500)), [(0.1, 0.2, 0.5, 0.9)]))
     red = [x for x in range(1000) if image.getpixel((x, 250)) == (255, 0, 0)]
     assert red == [100, 101, 102, 498, 499, 500]
-    assert [y for y in range(500) if image.getpixel((300, y)) == (255, 0, 0)] == [100, 101, 102, 448, 449, 450]
+    assert [y for y in range(500) if image.getpixel((300, y)) == (255, 0, 0)] == [
+        100,
+        101,
+        102,
+        448,
+        449,
+        450,
+    ]
 
 
 def test_a_black_picture_has_the_size_of_its_picture():

@@ -19,7 +19,12 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(1000)
 
 
 def reply(status: str, body: bytes = b"", *headers: str) -> bytes:
-    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]).encode() + body
+    return (
+        "\r\n".join(
+            [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+        ).encode()
+        + body
+    )
 
 
 REPLIES = {
@@ -132,13 +137,17 @@ def fetcher(server, certificate) -> Fetcher:
     return Fetcher(loopback, lambda address: True, believing(certificate), server.port, LIMITS)
 
 
-@pytest.mark.parametrize("path", ["/good.png", "/octets", "/hop", "/hop-absolute", "/hop-3", "/good.png?a=b#c"])
+@pytest.mark.parametrize(
+    "path", ["/good.png", "/octets", "/hop", "/hop-absolute", "/hop-3", "/good.png?a=b#c"]
+)
 def test_success(path, fetcher, server):
     REPLIES["/good.png?a=b"] = REPLIES["/good.png"]
     assert fetch(f"https://{HOST}{path}", fetcher) == PNG
     assert server.names and set(server.names) == {HOST}
     assert all(f"\r\nHost: {HOST}\r\n" in head for head in server.heads)
-    assert not any("cookie" in head.lower() or "authorization" in head.lower() for head in server.heads)
+    assert not any(
+        "cookie" in head.lower() or "authorization" in head.lower() for head in server.heads
+    )
 
 
 @pytest.mark.parametrize("url", ["https://xn--/a", "https://xn--a.example/a", "https://a/\ud800"])
@@ -248,7 +257,14 @@ def resolving(server: Server, certificate: Path, *answers: list[str]) -> tuple[F
 
 
 @pytest.mark.parametrize(
-    "answer", [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["2606:4700::1", "::ffff:10.0.0.1"], ["fe80::1%lo"], []]
+    "answer",
+    [
+        ["127.0.0.1"],
+        ["8.8.8.8", "127.0.0.1"],
+        ["2606:4700::1", "::ffff:10.0.0.1"],
+        ["fe80::1%lo"],
+        [],
+    ],
 )
 def test_a_host_must_be_public_by_all_its_addresses(answer, server, certificate):
     fetcher, asked = resolving(server, certificate, answer)
@@ -266,7 +282,13 @@ def test_the_address_checked_is_the_one_connected_to(server, certificate):
         asked.append(host)
         return next(answers)
 
-    fetcher = Fetcher(rebinding, lambda address: address == "127.0.0.1", believing(certificate), server.port, LIMITS)
+    fetcher = Fetcher(
+        rebinding,
+        lambda address: address == "127.0.0.1",
+        believing(certificate),
+        server.port,
+        LIMITS,
+    )
     with pytest.raises(FetchError, match="public internet"):
         fetch(f"https://{HOST}/hop", fetcher)
     assert asked == [HOST, HOST] and server.hits == 1
@@ -299,13 +321,17 @@ def test_proxies_of_the_environment_are_passed_over(fetcher, monkeypatch):
 def test_nothing_listens(certificate):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        alone = Fetcher(loopback, lambda address: True, believing(certificate), closed.getsockname()[1], LIMITS)
+        alone = Fetcher(
+            loopback, lambda address: True, believing(certificate), closed.getsockname()[1], LIMITS
+        )
         with pytest.raises(FetchError, match="check it in a browser"):
             fetch(f"https://{HOST}/good.png", alone)
 
 
 def test_fetch_all(fetcher):
-    urls = [f"https://{HOST}{path}" for path in ("/drip", "/good.png", "/gone", "/good.png", "/octets")]
+    urls = [
+        f"https://{HOST}{path}" for path in ("/drip", "/good.png", "/gone", "/good.png", "/octets")
+    ]
     results = fetch_all(urls, fetcher=replace(fetcher, limits=HASTY))
     assert list(results) == list(dict.fromkeys(urls))
     assert results[urls[1]] == results[urls[4]] == PNG
@@ -319,7 +345,9 @@ def test_many_at_once(fetcher):
     assert set(results.values()) == {PNG} and len(results) == 40
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450::8a"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.216.34", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450::8a"]
+)
 def test_public_addresses(address):
     assert is_public(address)
 

@@ -42,7 +42,10 @@ def noise(mode: str = "RGB", width: int = 40, height: int = 30) -> Image.Image:
 def quarters() -> Image.Image:
     image = Image.new("RGB", (96, 64))
     for index, name in enumerate("rgbk"):
-        image.paste(COLOURS[name], (48 * (index % 2), 32 * (index // 2), 48 * (index % 2) + 48, 32 * (index // 2) + 32))
+        image.paste(
+            COLOURS[name],
+            (48 * (index % 2), 32 * (index // 2), 48 * (index % 2) + 48, 32 * (index // 2) + 32),
+        )
     return image
 
 
@@ -65,20 +68,29 @@ def test_orientation(kind, orientation):
     assert image.size == ((96, 64) if orientation < 5 else (64, 96))
     places = [(image.width * x // 4, image.height * y // 4) for y in (1, 3) for x in (1, 3)]
     for name, place in zip(TURNED[orientation], places, strict=True):
-        assert all(abs(a - b) < 12 for a, b in zip(image.getpixel(place), COLOURS[name], strict=True))
+        assert all(
+            abs(a - b) < 12 for a, b in zip(image.getpixel(place), COLOURS[name], strict=True)
+        )
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_no_metadata_is_kept(kind):
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    options = {"exif": exif(), "icc_profile": profile, "xmp": b"<x:xmpmeta>Secret</x:xmpmeta>", "comment": b"Secret"}
+    options = {
+        "exif": exif(),
+        "icc_profile": profile,
+        "xmp": b"<x:xmpmeta>Secret</x:xmpmeta>",
+        "comment": b"Secret",
+    }
     source = encoded(noise(), kind, **options)
     assert b"Secret" in source
     picture = read_picture(source)
     for data in (picture.data, picture.thumbnail):
         image = Image.open(io.BytesIO(data))
         assert b"Secret" not in data and b"Exif" not in data and b"ICC" not in data
-        assert not image.getexif() and not {"exif", "icc_profile", "comment", "xmp", "dpi"} & set(image.info)
+        assert not image.getexif() and not {"exif", "icc_profile", "comment", "xmp", "dpi"} & set(
+            image.info
+        )
 
 
 def test_text_and_trailing_bytes_go():
@@ -90,7 +102,9 @@ def test_text_and_trailing_bytes_go():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_broken_metadata_does_not_refuse_a_good_picture():
-    data = encoded(noise(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xffjunk", icc_profile=b"no profile")
+    data = encoded(
+        noise(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xffjunk", icc_profile=b"no profile"
+    )
     assert (read_picture(data).width, read_picture(data).height) == (40, 30)
 
 
@@ -125,9 +139,14 @@ def test_cmyk():
 def test_colour_profile_is_applied():
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     red, blue = profile.index(b"rXYZ"), profile.index(b"bXYZ")
-    profile[red : red + 4], profile[blue : blue + 4] = b"bXYZ", b"rXYZ"  # red and blue change places
+    profile[red : red + 4], profile[blue : blue + 4] = (
+        b"bXYZ",
+        b"rXYZ",
+    )  # red and blue change places
     image = Image.new("RGB", (40, 30), (250, 10, 10))
-    red, _, blue = opened(read_picture(encoded(image, "PNG", icc_profile=bytes(profile)))).getpixel((20, 15))
+    red, _, blue = opened(read_picture(encoded(image, "PNG", icc_profile=bytes(profile)))).getpixel(
+        (20, 15)
+    )
     assert blue > 240 and red < 20
     assert opened(read_picture(encoded(image, "PNG"))).getpixel((20, 15)) == (250, 10, 10)
 
@@ -193,7 +212,9 @@ def test_others_are_named_and_refused(data, name):
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF"])
 def test_a_page_hidden_in_a_picture_is_refused(kind):
     with pytest.raises(PictureError, match="A web page is hidden"):
-        read_picture(encoded(noise("P" if kind == "GIF" else "RGB"), kind) + b"<ScRiPt src=//x></script>")
+        read_picture(
+            encoded(noise("P" if kind == "GIF" else "RGB"), kind) + b"<ScRiPt src=//x></script>"
+        )
 
 
 def test_too_many_bytes():
@@ -229,7 +250,9 @@ def measured(data: bytes, folder: Path) -> tuple[str, float]:
     return result, float(extra)
 
 
-on_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is read from /proc"
+)
 
 
 @on_linux
@@ -306,7 +329,9 @@ def test_a_png_of_many_parts_is_refused():
     data, chunk = encoded(noise(), "PNG"), b"\0\0\0\0prVt\x9d\xd7\xd1\xd6"
     with pytest.raises(PictureError, match="over 30000 parts"):
         read_picture(data[:33] + chunk * 30_001 + data[33:])
-    assert read_picture(data + b"\0" * 1_000_000) == read_picture(data), "what follows the end is not read"
+    assert read_picture(data + b"\0" * 1_000_000) == read_picture(data), (
+        "what follows the end is not read"
+    )
 
 
 def samples() -> list[bytes]:
@@ -318,7 +343,9 @@ def samples() -> list[bytes]:
         encoded(noise("RGBA"), "PNG", exif=exif(3)),
         encoded(noise("P"), "PNG", transparency=3),
         encoded(noise("L").convert("I;16"), "PNG"),
-        encoded(noise("P"), "GIF", save_all=True, append_images=[noise("P").rotate(90)], transparency=1),
+        encoded(
+            noise("P"), "GIF", save_all=True, append_images=[noise("P").rotate(90)], transparency=1
+        ),
         encoded(noise("RGBA"), "WEBP", lossless=True, exif=exif(8)),
         encoded(colour, "WEBP"),
     ]
@@ -336,7 +363,9 @@ def test_cut_short():
                 assert str(error).endswith(("retry.", "try again.", "smaller."))
             else:
                 kept += 1
-                assert cut > 0.9 * len(data) or data.startswith(b"GIF")  # only what follows the first frame is missing
+                assert cut > 0.9 * len(data) or data.startswith(
+                    b"GIF"
+                )  # only what follows the first frame is missing
     assert kept < 200
 
 

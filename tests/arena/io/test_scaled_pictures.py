@@ -12,7 +12,9 @@ from arena.io.scaled_pictures import MOST_BYTES, ScaledPictures
 from tests.support.disks import files_end_at
 
 
-def kept(tmp_path: Path, image: Image.Image, kind: str = "PNG", **how) -> tuple[ScaledPictures, str]:
+def kept(
+    tmp_path: Path, image: Image.Image, kind: str = "PNG", **how
+) -> tuple[ScaledPictures, str]:
     stream = io.BytesIO()
     image.save(stream, kind, **how)
     store, picture = PictureStore(tmp_path / "pictures"), read_picture(stream.getvalue())
@@ -20,7 +22,9 @@ def kept(tmp_path: Path, image: Image.Image, kind: str = "PNG", **how) -> tuple[
     return ScaledPictures(store, tmp_path / "scaled"), picture.sha256
 
 
-@pytest.mark.parametrize("width", [320, *(pytest.param(one, marks=pytest.mark.soak) for one in (480, 640, 960))])
+@pytest.mark.parametrize(
+    "width", [320, *(pytest.param(one, marks=pytest.mark.soak) for one in (480, 640, 960))]
+)
 @pytest.mark.parametrize("kind", ["PNG", pytest.param("JPEG", marks=pytest.mark.soak)])
 def test_even_noise_stays_below_the_bytes_of_its_width(tmp_path, width, kind):
     noise = Image.effect_noise((1500, 1100), 120).convert("RGB")
@@ -56,7 +60,13 @@ def test_it_is_made_once_and_only_for_known_names_and_widths(tmp_path, monkeypat
     first = pictures.path(name, 480)
     monkeypatch.setattr(scaled_pictures, "scaled_picture", None)
     assert pictures.path(name, 480) == first
-    for asked in (("0" * 64, 480), (name, 481), (f"../pictures/{name}", 480), (name.upper(), 480), ("", 480)):
+    for asked in (
+        ("0" * 64, 480),
+        (name, 481),
+        (f"../pictures/{name}", 480),
+        (name.upper(), 480),
+        ("", 480),
+    ):
         assert pictures.path(*asked) is None
 
 

@@ -56,7 +56,13 @@ TEXT_FAULTS = [
     ("csv", "\n\n", 1, None, "header"),
     ("csv", b"\xff\xfea\x00,\x00b\x00", 1, None, "UTF-16"),
     ("csv", b"\xfe\xff\x00a\x00,\x00b", 1, None, "UTF-16"),
-    ("csv", b"\xff\xd8\xff\xe0\x00\x10JFIF", None, None, "is a picture named .csv; choose the file that holds"),
+    (
+        "csv",
+        b"\xff\xd8\xff\xe0\x00\x10JFIF",
+        None,
+        None,
+        "is a picture named .csv; choose the file that holds",
+    ),
     ("jsonl", b"%PDF-1.7\n%\xe2\xe3", None, None, "is a PDF named .jsonl"),
     ("csv", "a,b\n1,2\n3,é\n".encode("latin-1"), 3, None, "0xE9 at offset 10"),
     ("csv", b"\xef\xbb\xbfa,b\n1,\xe9\n", 2, None, "0xE9 at offset 9"),
@@ -139,7 +145,9 @@ TEXT_FAULTS = [
 
 
 @pytest.mark.parametrize(("suffix", "content", "row", "column", "word"), TEXT_FAULTS)
-def test_a_bad_text_file_is_refused_with_its_exact_place(tmp_path, suffix, content, row, column, word):
+def test_a_bad_text_file_is_refused_with_its_exact_place(
+    tmp_path, suffix, content, row, column, word
+):
     error = refusal(tmp_path, f"answers.{suffix}", content, SMALL)
     assert (error.row, error.column) == (row, column)
     assert word in error.problem
@@ -162,7 +170,10 @@ def test_an_error_can_be_placed_again_and_pickled():
 def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
     with pytest.raises(RowsError, match="gone.csv: cannot be opened"):
         list(read_records(tmp_path / "gone.csv"))
-    assert "at most 3 bytes, found 4" in refusal(tmp_path, "a.csv", "a,b\n", replace(PAGE, bytes=3)).problem
+    assert (
+        "at most 3 bytes, found 4"
+        in refusal(tmp_path, "a.csv", "a,b\n", replace(PAGE, bytes=3)).problem
+    )
 
 
 def test_the_name_that_the_person_gave_decides_the_format_and_stands_in_the_error(tmp_path):
@@ -176,18 +187,38 @@ def test_the_name_that_the_person_gave_decides_the_format_and_stands_in_the_erro
 def test_a_missing_column_is_named_with_the_columns_found(tmp_path):
     (record,) = read(tmp_path, "a.csv", "index,Prediction\n1,x\n")
     require_columns(record, ["index"])
-    with pytest.raises(RowsError, match=r"a.csv, row 2, column 'prediction': .*found 'index', 'Prediction'"):
+    with pytest.raises(
+        RowsError, match=r"a.csv, row 2, column 'prediction': .*found 'index', 'Prediction'"
+    ):
         require_columns(record, ["index", "prediction"], file="a.csv")
 
 
 @pytest.mark.parametrize(
     "cell",
-    ["NA", "nan", "null", "None", "001", "1/2", "1e5", "1.0", "=1+1", "TRUE", " x ", "", "'", "\ufeff", "\x85"],
+    [
+        "NA",
+        "nan",
+        "null",
+        "None",
+        "001",
+        "1/2",
+        "1e5",
+        "1.0",
+        "=1+1",
+        "TRUE",
+        " x ",
+        "",
+        "'",
+        "\ufeff",
+        "\x85",
+    ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_a_table_cell_arrives_exactly_as_written(tmp_path, suffix, cell):
     delimiter = {"csv": ",", "tsv": "\t"}[suffix]
-    assert values(read(tmp_path, f"a.{suffix}", f"a{delimiter}b\n{cell}{delimiter}1\n")) == [{"a": cell, "b": "1"}]
+    assert values(read(tmp_path, f"a.{suffix}", f"a{delimiter}b\n{cell}{delimiter}1\n")) == [
+        {"a": cell, "b": "1"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +226,10 @@ def test_a_table_cell_arrives_exactly_as_written(tmp_path, suffix, cell):
     [
         ("a,b\n1,2", [(2, {"a": "1", "b": "2"})]),
         ("\ufeffa,b\r\n1,2\r\n\r\n\r\n", [(2, {"a": "1", "b": "2"})]),
-        ('"a","b"\n"x\n""y""","2"\n"3","4"\n', [(2, {"a": 'x\n"y"', "b": "2"}), (4, {"a": "3", "b": "4"})]),
+        (
+            '"a","b"\n"x\n""y""","2"\n"3","4"\n',
+            [(2, {"a": 'x\n"y"', "b": "2"}), (4, {"a": "3", "b": "4"})],
+        ),
         ("a;b\n1;2,5\n", [(2, {"a": "1", "b": "2,5"})]),
         ("a\tb\n1\t2\n", [(2, {"a": "1", "b": "2"})]),
         ('a\n""\n1\n', [(2, {"a": ""}), (3, {"a": "1"})]),
@@ -204,7 +238,9 @@ def test_a_table_cell_arrives_exactly_as_written(tmp_path, suffix, cell):
     ],
 )
 def test_honest_csv_of_every_kind_is_read_with_the_line_of_each_record(tmp_path, content, expected):
-    assert [(record.row, dict(record.values)) for record in read(tmp_path, "a.csv", content)] == expected
+    assert [
+        (record.row, dict(record.values)) for record in read(tmp_path, "a.csv", content)
+    ] == expected
 
 
 def test_records_of_a_json_list_carry_the_line_on_which_they_start(tmp_path):
@@ -215,7 +251,9 @@ def test_records_of_a_json_list_carry_the_line_on_which_they_start(tmp_path):
 
 
 def test_members_of_a_json_object_are_records_only_where_they_are_wanted(tmp_path):
-    content = '{"a": "]{",\n "b": {"x": {"y": 1}, "image": "skipped"}, "c": null,\n\n "d": [{"e": 1}]}'
+    content = (
+        '{"a": "]{",\n "b": {"x": {"y": 1}, "image": "skipped"}, "c": null,\n\n "d": [{"e": 1}]}'
+    )
     records = read(tmp_path, "a.json", content, members=True, skip=["image"])
     assert [(record.row, dict(record.values)) for record in records] == [
         (1, {"(key)": "a", "(value)": "]{"}),
@@ -296,7 +334,9 @@ def test_well_formed_json_is_accepted_with_the_value_of_the_standard_library(tex
     assert parse_json(text) == json.loads(text)
 
 
-@pytest.mark.parametrize("text", [*MALFORMED, "[" * 100_000, '{"a":' * 100_000, "[" + "9" * 5_000 + "]", "1" * 5_000])
+@pytest.mark.parametrize(
+    "text", [*MALFORMED, "[" * 100_000, '{"a":' * 100_000, "[" + "9" * 5_000 + "]", "1" * 5_000]
+)
 def test_malformed_or_unstorable_json_is_refused(text):
     with pytest.raises(RowsError):
         parse_json(text)
@@ -334,7 +374,9 @@ def table_of(names: list[str], cells: st.SearchStrategy) -> st.SearchStrategy:
 def test_what_the_csv_module_writes_comes_back_identical(tmp_path_factory, suffix, quoting, table):
     names, rows = table
     written = io.StringIO(newline="")
-    csv.writer(written, delimiter={"csv": ",", "tsv": "\t"}[suffix], quoting=quoting).writerows([names, *rows])
+    csv.writer(written, delimiter={"csv": ",", "tsv": "\t"}[suffix], quoting=quoting).writerows(
+        [names, *rows]
+    )
     text = written.getvalue()
     if text.startswith("\ufeff"):
         text = "\ufeff" + text
@@ -351,11 +393,20 @@ JSON_VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
-@given(records=st.lists(st.dictionaries(TEXT, JSON_VALUES, max_size=4), max_size=5), ascii_only=st.booleans())
+@given(
+    records=st.lists(st.dictionaries(TEXT, JSON_VALUES, max_size=4), max_size=5),
+    ascii_only=st.booleans(),
+)
 @settings(max_examples=50, deadline=None)
-def test_what_the_json_module_writes_comes_back_identical(tmp_path_factory, suffix, records, ascii_only):
+def test_what_the_json_module_writes_comes_back_identical(
+    tmp_path_factory, suffix, records, ascii_only
+):
     lines = [json.dumps(record, ensure_ascii=ascii_only) for record in records]
-    content = "[" + ",\n".join(lines) + "]" if suffix == "json" else "".join(line + "\n" for line in lines) or "\n"
+    content = (
+        "[" + ",\n".join(lines) + "]"
+        if suffix == "json"
+        else "".join(line + "\n" for line in lines) or "\n"
+    )
     assert values(read(tmp_path_factory.getbasetemp(), f"round.{suffix}", content)) == records
 
 
@@ -372,7 +423,9 @@ def mutated(honest: bytes, dice: random.Random) -> bytes:
     raw = bytearray(honest)
     for _ in range(dice.randint(1, 4)):
         place, length = dice.randrange(len(raw) + 1), dice.randrange(4)
-        raw[place : place + length] = dice.choice([b"", dice.choice(SPICE), dice.randbytes(2), bytes(raw[:length])])
+        raw[place : place + length] = dice.choice(
+            [b"", dice.choice(SPICE), dice.randbytes(2), bytes(raw[:length])]
+        )
     return bytes(raw)
 
 
@@ -395,7 +448,11 @@ def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, su
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
     path = tmp_path / f"long.{suffix}"
-    line = "7," + "x" * 100 + "\n" if suffix == "csv" else json.dumps({"id": 7, "answer": "x" * 100}) + "\n"
+    line = (
+        "7," + "x" * 100 + "\n"
+        if suffix == "csv"
+        else json.dumps({"id": 7, "answer": "x" * 100}) + "\n"
+    )
     with path.open("w") as file:
         file.write("id,answer\n" if suffix == "csv" else "")
         file.writelines([line] * 80_000)
@@ -413,7 +470,10 @@ def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
 
 
 def test_a_row_of_a_million_cells_is_refused(tmp_path):
-    assert "at most 1,000 columns" in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
+    assert (
+        "at most 1,000 columns"
+        in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
+    )
 
 
 def data(path: str) -> Path:
@@ -428,7 +488,11 @@ def data(path: str) -> Path:
 @pytest.mark.parametrize(
     ("path", "count", "columns"),
     [
-        ("visit-bench/visit_bench_multi_images.csv", 100, ["images", "instruction", "gpt4_prediction"]),
+        (
+            "visit-bench/visit_bench_multi_images.csv",
+            100,
+            ["images", "instruction", "gpt4_prediction"],
+        ),
         ("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx", 3_127, ["index", "question", "prediction"]),
         ("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
         ("vlmevalkit/vila_8b_TextVQA_VAL.csv", 1_000, ["index", "question", "prediction"]),
@@ -456,7 +520,10 @@ def test_text_that_pandas_stored_as_a_formula_arrives_as_it_was_written():
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
-        ("id;question, hint;prediction\n1;x, y;z\n", {"id": "1", "question, hint": "x, y", "prediction": "z"}),
+        (
+            "id;question, hint;prediction\n1;x, y;z\n",
+            {"id": "1", "question, hint": "x, y", "prediction": "z"},
+        ),
         ('id;"a, b";c\n1;"x;y";z\n', {"id": "1", "a, b": "x;y", "c": "z"}),
         ("id;a, b\n1;x, y, z\n", {"id": "1", "a, b": "x, y, z"}),
         ("id\ta, b\n1\tx\n", {"id": "1", "a, b": "x"}),
@@ -472,7 +539,10 @@ def test_the_delimiter_is_that_which_header_and_row_share(tmp_path, text, cells)
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json"])
 def test_a_workbook_or_parquet_named_as_text_is_told_by_its_content(tmp_path, suffix):
     error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], [1]))
-    assert error.problem == f"is a workbook (.xlsx) named .{suffix}; name it .xlsx, or save it as .{suffix}"
+    assert (
+        error.problem
+        == f"is a workbook (.xlsx) named .{suffix}; name it .xlsx, or save it as .{suffix}"
+    )
     error = refusal(tmp_path, f"b.{suffix}", b"PAR1" + bytes(20))
     assert error.problem == f"is Parquet named .{suffix}; name it .parquet, or save it as .{suffix}"
 

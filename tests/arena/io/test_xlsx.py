@@ -130,7 +130,12 @@ REFUSED = [
     (raw_workbook(HEADER + HEADER), 2, None, "row 1"),
     (workbook(["My model"], ["id", "a"]), 2, "B", "title"),
     (raw_workbook(f'<row r="2">{text_cell("A2", "1")}</row>'), 1, None, "row 2"),
-    (raw_workbook(f'<row r="1">{text_cell("A1", "a")}{text_cell("B1", "a")}</row>'), 1, "a", "twice"),
+    (
+        raw_workbook(f'<row r="1">{text_cell("A1", "a")}{text_cell("B1", "a")}</row>'),
+        1,
+        "a",
+        "twice",
+    ),
     (raw_workbook(f'<row r="1">{text_cell("B1", "a")}</row>'), 1, None, "column 1"),
     (raw_workbook(""), None, None, "found none"),
     (raw_workbook("<row>"), None, None, "no readable .xlsx"),
@@ -153,12 +158,22 @@ def test_a_bad_workbook_is_refused_with_its_exact_place(tmp_path, content, row, 
 
 
 def test_empty_sheets_and_trailing_blank_rows_do_not_matter(tmp_path):
-    assert len(read(tmp_path, workbook(["a"], ["x"], [None], [""], more={"Sheet2": [], "Sheet3": [None]}))) == 1
+    assert (
+        len(
+            read(
+                tmp_path,
+                workbook(["a"], ["x"], [None], [""], more={"Sheet2": [], "Sheet3": [None]}),
+            )
+        )
+        == 1
+    )
 
 
 def test_a_skipped_column_stays_unread(tmp_path):
     content = second_row('<c r="B2"><f>SUM(A1:A9)</f><v>3</v></c>')
-    assert [dict(record.values) for record in read(tmp_path, content, skip=["answer"])] == [{"id": "1"}]
+    assert [dict(record.values) for record in read(tmp_path, content, skip=["answer"])] == [
+        {"id": "1"}
+    ]
 
 
 # Bombs.
@@ -174,7 +189,9 @@ def entity_bomb() -> bytes:
 
 
 def amplifier() -> bytes:
-    cells = "".join(f'<row r="{row}"><c r="A{row}" t="s"><v>0</v></c></row>' for row in range(1, 100))
+    cells = "".join(
+        f'<row r="{row}"><c r="A{row}" t="s"><v>0</v></c></row>' for row in range(1, 100)
+    )
     return raw_workbook(cells, f"<si><t>{'y' * 30_000}</t></si>")
 
 
@@ -188,11 +205,17 @@ def locked() -> bytes:
     ("bomb", "word"),
     [
         (lambda: raw_workbook(" " * 20_000_000), "unpacks to"),
-        (lambda: raw_workbook("", **{f"junk{part}.xml": "" for part in range(60)}), "at most 50 parts"),
+        (
+            lambda: raw_workbook("", **{f"junk{part}.xml": "" for part in range(60)}),
+            "at most 50 parts",
+        ),
         (entity_bomb, "no readable .xlsx"),
         (amplifier, "more text than"),
         (locked, "password"),
-        (lambda: raw_workbook(f'{HEADER}<row r="999999999">{text_cell("A2", "x")}</row>'), "row 999999999"),
+        (
+            lambda: raw_workbook(f'{HEADER}<row r="999999999">{text_cell("A2", "x")}</row>'),
+            "row 999999999",
+        ),
     ],
 )
 def test_a_bomb_is_refused_in_words(tmp_path, bomb, word):
@@ -200,7 +223,9 @@ def test_a_bomb_is_refused_in_words(tmp_path, bomb, word):
     assert word in refusal(tmp_path, bomb(), limits).problem
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux bounds the address space")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux bounds the address space"
+)
 def test_a_workbook_that_needs_too_much_memory_is_refused(tmp_path):
     dice = random.Random(5)
     strings = "".join(f"<si><t>{dice.getrandbits(64):x}</t></si>" for _ in range(20_000))
@@ -222,10 +247,16 @@ def test_the_process_that_reads_a_workbook_runs_without_the_environment_of_pytho
 # Round trip and mutations.
 
 SHEET_TEXT = st.text(
-    st.characters(exclude_categories=["Cs", "Cc", "Cn"], include_characters="\n\t"), min_size=1, max_size=12
+    st.characters(exclude_categories=["Cs", "Cc", "Cn"], include_characters="\n\t"),
+    min_size=1,
+    max_size=12,
 ).filter(lambda text: not text.startswith("=") and not re.search("_x[0-9A-Fa-f]{4}_", text))
 # openpyxl writes 16 digits of a number, and a whole one without its point.
-FRACTIONS = st.floats(-1e9, 1e9).map(lambda number: float(f"{number:.15g}")).filter(lambda number: number % 1)
+FRACTIONS = (
+    st.floats(-1e9, 1e9)
+    .map(lambda number: float(f"{number:.15g}"))
+    .filter(lambda number: number % 1)
+)
 CELLS = SHEET_TEXT | st.integers(-(2**53), 2**53) | st.booleans() | FRACTIONS
 
 
@@ -237,7 +268,9 @@ def shown(cell: str | int | float | bool) -> str:
 @settings(max_examples=4, deadline=None)
 def test_what_openpyxl_writes_comes_back_identical(tmp_path_factory, rows):
     records = read(tmp_path_factory.getbasetemp(), workbook(["a", "b", "c"], *rows))
-    assert [list(record.values.values()) for record in records] == [[shown(cell) for cell in row] for row in rows]
+    assert [list(record.values.values()) for record in records] == [
+        [shown(cell) for cell in row] for row in rows
+    ]
 
 
 @pytest.mark.parametrize("turns", [5, pytest.param(40, marks=pytest.mark.soak)])
@@ -252,7 +285,9 @@ def test_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path, turns):
             for _ in range(3):
                 content[dice.randrange(len(content))] = dice.randrange(256)
         else:
-            name = dice.choice(sorted(part for part in parts if part.startswith(("xl/w", "xl/s", "["))))
+            name = dice.choice(
+                sorted(part for part in parts if part.startswith(("xl/w", "xl/s", "[")))
+            )
             text = parts[name]
             place = dice.randrange(len(text))
             spice = dice.choice(['"', "<", "9", "", "s", "/>", "-"])

@@ -55,7 +55,11 @@ def test_a_folder_brings_items_pictures_captions_references_and_credit(bench):
         ("a red one", "Ann", "CC0"),
         ("a blue one", "Ann", "CC0"),
     ]
-    assert bench.answers()["Which is warmer?"] == {"m1": "red", "m2": "blue", REFERENCE: "The red one."}
+    assert bench.answers()["Which is warmer?"] == {
+        "m1": "red",
+        "m2": "blue",
+        REFERENCE: "The red one.",
+    }
     store = PictureStore(bench.kept)
     assert all(image.sha256 and store.has(image.sha256) for image in item.images)
     assert bench.shown()[1].images[0].sha256 == item.images[0].sha256
@@ -70,9 +74,14 @@ def test_an_image_is_known_by_its_bytes_not_by_its_name(bench):
 
 
 def test_the_same_folder_again_changes_nothing(bench):
-    folder = bench.items({"answers": {"m1": "one"}}, {"instruction": "And this?", "reference": "yes"})
+    folder = bench.items(
+        {"answers": {"m1": "one"}}, {"instruction": "And this?", "reference": "yes"}
+    )
     bench.importer.folder(folder, "mine")
-    before, kept = contents(bench.database), {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()}
+    before, kept = (
+        contents(bench.database),
+        {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()},
+    )
     assert bench.importer.folder(folder, "mine").changes == Changes(items_known=2, answers_known=2)
     assert contents(bench.database) == before
     assert {path: path.stat().st_mtime_ns for path in bench.kept.iterdir()} == kept
@@ -87,9 +96,17 @@ def test_a_corrected_folder_corrects_what_is_told_of_known_items(bench):
     changes_of = ChangeLog(bench.database)
     changes_of.open()
     changes_of.acknowledge(changes_of.batch(1000))
-    corrected = bench.items({"captions": ["a red one"], "licence": "CC0"}, {"instruction": "And this?", **told})
-    assert bench.importer.folder(corrected, "mine").changes == Changes(items_known=2, items_corrected=1)
-    images = [(one.caption, one.credit, one.licence) for item in running.bank().items.values() for one in item.images]
+    corrected = bench.items(
+        {"captions": ["a red one"], "licence": "CC0"}, {"instruction": "And this?", **told}
+    )
+    assert bench.importer.folder(corrected, "mine").changes == Changes(
+        items_known=2, items_corrected=1
+    )
+    images = [
+        (one.caption, one.credit, one.licence)
+        for item in running.bank().items.values()
+        for one in item.images
+    ]
     assert images == [("a red one", "Ann", "CC0"), ("a blue one", "Ann", "CC-BY-4.0")]
     assert running.bank().version > version
     copied = [json.loads(line) for line in changes_of.batch(1000).content.splitlines()[1:]]
@@ -110,7 +127,9 @@ def test_of_rows_of_one_item_the_first_is_told_however_often_they_come(bench):
 def test_another_family_of_a_known_item_is_refused(bench):
     bench.importer.folder(bench.items({}), "mine")
     before = contents(bench.database)
-    with pytest.raises(IngestError, match=r"'What\?'.* is of the family 'Color', by which its votes are counted"):
+    with pytest.raises(
+        IngestError, match=r"'What\?'.* is of the family 'Color', by which its votes are counted"
+    ):
         bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
     assert contents(bench.database) == before
 
@@ -127,7 +146,9 @@ def test_a_lost_picture_is_kept_again_by_importing_again(bench):
 
 
 def test_an_address_waits_for_its_host(bench):
-    bench.importer.folder(bench.items({"images": ["https://images.example.org/a%20b.png?x=1"]}), "mine")
+    bench.importer.folder(
+        bench.items({"images": ["https://images.example.org/a%20b.png?x=1"]}), "mine"
+    )
     assert bench.shown() == []
     (item,) = bench.shown("images.example.org")
     assert item.key == item_key("What?", ["https://images.example.org/a%20b.png?x=1"])
@@ -180,11 +201,17 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "image in no list": ({"images": "red.png"}, "'images': expected a list"),
     "image without name": ({"images": [""]}, "'images': expected a list"),
     "image is a number": ({"images": [1]}, "'images': expected a list"),
-    "too many captions": ({"captions": ["one", "two"]}, "'captions': holds 2 captions for 1 images"),
+    "too many captions": (
+        {"captions": ["one", "two"]},
+        "'captions': holds 2 captions for 1 images",
+    ),
     "captions in no list": ({"captions": "one"}, "'captions': expected a list"),
     "no instruction": ({"instruction": None}, "'instruction': expected text"),
     "blank instruction": ({"instruction": " \n"}, "'instruction': is empty"),
-    "instruction is a list": ({"instruction": ["a"]}, "'instruction': expected text; it holds list"),
+    "instruction is a list": (
+        {"instruction": ["a"]},
+        "'instruction': expected text; it holds list",
+    ),
     "no family": ({"family": ""}, "'family': is empty"),
     "reference is a number": ({"reference": 7}, "'reference': expected text"),
     "answers in a list": ({"answers": ["a"]}, "'answers': expected an object"),
@@ -226,7 +253,9 @@ def test_another_answer_in_the_last_row_lets_nothing_in(bench):
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
     before = contents(bench.database)
     with pytest.raises(IngestError, match="'m1' already has another answer"):
-        bench.importer.folder(bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine")
+        bench.importer.folder(
+            bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine"
+        )
     assert contents(bench.database) == before
 
 
@@ -234,47 +263,80 @@ def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(be
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
     refused = r"\('What\?'\).*cannot be withdrawn: give the earlier answer in the file, or leave the item out\.$"
     with pytest.raises(IngestError, match=refused):
-        bench.importer.folder(bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine")
+        bench.importer.folder(
+            bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine"
+        )
     new = {"instruction": "New"}
     assert bench.importer.folder(bench.items(new), "mine").changes.items_new == 1
-    assert bench.importer.folder(bench.items({"answers": {"m1": "one"}}, new), "mine").changes.answers_known == 1
+    assert (
+        bench.importer.folder(
+            bench.items({"answers": {"m1": "one"}}, new), "mine"
+        ).changes.answers_known
+        == 1
+    )
 
 
 def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_withdrawn(bench):
     bench.importer.folder(bench.items({}), "mine")
-    bench.importer.answers(bench.csv("old.csv", ["instruction", "image", "m1 prediction"], ["What?", "red.png", "one"]))
+    bench.importer.answers(
+        bench.csv("old.csv", ["instruction", "image", "m1 prediction"], ["What?", "red.png", "one"])
+    )
     folder = bench.items({"answers": {"m1": "two"}})
-    with pytest.raises(IngestError, match=r"`items withdraw old.csv`\), or give the earlier answer in the file"):
+    with pytest.raises(
+        IngestError, match=r"`items withdraw old.csv`\), or give the earlier answer in the file"
+    ):
         bench.importer.folder(folder, "mine")
     bench.ingest.withdraw("old.csv")
     assert bench.importer.folder(folder, "mine").changes == Changes(items_known=1, answers_new=1)
 
 
 def test_rows_that_give_an_item_two_answers_of_one_model_are_told_so(bench):
-    with pytest.raises(IngestError, match=r"rows hold two different answers of 'm1' to the item .*; keep one"):
-        bench.importer.folder(bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine")
+    with pytest.raises(
+        IngestError, match=r"rows hold two different answers of 'm1' to the item .*; keep one"
+    ):
+        bench.importer.folder(
+            bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine"
+        )
 
 
 @on_sqlite
 def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
     environ = {"DATA_DIR": str(tmp_path / "data")}
     two = [{"licence": "CC0"}, {"licence": "CC0", "instruction": "And this?"}]
-    assert "corrected" not in run("arena", "items", "folder", bench.items(*two), environ=environ).out
-    told = run("arena", "items", "folder", bench.items(*(row | {"licence": "MIT"} for row in two)), environ=environ).out
+    assert (
+        "corrected" not in run("arena", "items", "folder", bench.items(*two), environ=environ).out
+    )
+    told = run(
+        "arena",
+        "items",
+        "folder",
+        bench.items(*(row | {"licence": "MIT"} for row in two)),
+        environ=environ,
+    ).out
     assert told.startswith("0 new items, 2 known") and told.endswith("; 2 items corrected.\n"), told
 
 
 @on_sqlite
 def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
-    folder = bench.items({"license": "CC0", "category": "Color"}, {"instruction": "And this?", "license": "CC0"})
+    folder = bench.items(
+        {"license": "CC0", "category": "Color"}, {"instruction": "And this?", "license": "CC0"}
+    )
     told = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(tmp_path / "data")}).out
-    assert "\nnot read: 'license', 'category'; the keys of a line are instruction, family, images, captions," in told
+    assert (
+        "\nnot read: 'license', 'category'; the keys of a line are instruction, family, images, captions,"
+        in told
+    )
     assert bench.importer.demo().unread == (), "our own files have no others"
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(None, "cannot be opened"), (b"", "empty file"), (b'{"instruction": ', "row 1"), (b"[1]\n", "row 1")],
+    [
+        (None, "cannot be opened"),
+        (b"", "empty file"),
+        (b'{"instruction": ', "row 1"),
+        (b"[1]\n", "row 1"),
+    ],
 )
 @on_sqlite
 def test_a_folder_without_a_readable_list_is_named(bench, content, problem):
@@ -323,7 +385,9 @@ def test_the_real_multi_image_file(bench, data):
     assert len(items) == 63
     assert all(item.multi for item in items)
     with file.open(encoding="utf-8", newline="") as opened:
-        rows = [row for row in csv.DictReader(opened) if row["human_ratings_gpt4_correct"] == "True"]
+        rows = [
+            row for row in csv.DictReader(opened) if row["human_ratings_gpt4_correct"] == "True"
+        ]
     for item, row in zip(items, rows, strict=True):
         assert item.instruction == row["instruction"]
         assert item.family == row["instruction_category"]
@@ -337,13 +401,19 @@ def test_the_real_multi_image_file(bench, data):
         for contestant in item.contestants:
             given[names[contestant.model - 1]].append(bank.answer_texts([contestant.answer])[0])
     assert given[REFERENCE] == [row["gpt4_prediction"] for row in rows]
-    assert given[DATASET_ANSWER] == [row["reference_output"] for row in rows if row["reference_output"].strip()]
+    assert given[DATASET_ANSWER] == [
+        row["reference_output"] for row in rows if row["reference_output"].strip()
+    ]
     assert len(given[DATASET_ANSWER]) == 42
-    assert bench.importer.visit(file, "VisIT-Bench").changes == Changes(items_known=63, answers_known=105)
+    assert bench.importer.visit(file, "VisIT-Bench").changes == Changes(
+        items_known=63, answers_known=105
+    )
 
 
 def test_the_real_single_image_file(bench, data):
-    report = bench.importer.visit(data / "visit-bench" / "visit_fully_annotated_example.csv", "VisIT-Bench")
+    report = bench.importer.visit(
+        data / "visit-bench" / "visit_fully_annotated_example.csv", "VisIT-Bench"
+    )
     assert (report.changes.items_new, report.changes.answers_new, report.left_out) == (10, 10, 0)
     items = bench.shown(VISIT_HOST)
     assert len(items) == 10
@@ -353,13 +423,21 @@ def test_the_real_single_image_file(bench, data):
 
 
 SINGLE = ["image_url", "instruction_category", "instruction", "output_human_annotated"]
-MULTI = ["images", "instruction_category", "instruction", "gpt4_prediction", "human_ratings_gpt4_correct"]
+MULTI = [
+    "images",
+    "instruction_category",
+    "instruction",
+    "gpt4_prediction",
+    "human_ratings_gpt4_correct",
+]
 
 
 @pytest.mark.parametrize("column", ["image", "image_url"])
 @on_sqlite
 def test_optional_columns_may_be_absent(bench, column):
-    file = bench.csv("v.csv", [column, *SINGLE[1:]], ["https://h.example.org/1.png", "Color", "What?", "Red."])
+    file = bench.csv(
+        "v.csv", [column, *SINGLE[1:]], ["https://h.example.org/1.png", "Color", "What?", "Red."]
+    )
     assert bench.importer.visit(file, "v").changes == Changes(items_new=1, answers_new=1)
     assert bench.answers("h.example.org") == {"What?": {REFERENCE: "Red."}}
 
@@ -368,7 +446,8 @@ def test_optional_columns_may_be_absent(bench, column):
 @on_sqlite
 def test_instances_rated_incorrect_are_left_out_and_counted(bench, rating):
     rows = [
-        [f'["https://h.example.org/{n}.png"]', "Color", f"{n}?", "Red.", r] for n, r in enumerate([rating, "False"])
+        [f'["https://h.example.org/{n}.png"]', "Color", f"{n}?", "Red.", r]
+        for n, r in enumerate([rating, "False"])
     ]
     report = bench.importer.visit(bench.csv("v.csv", MULTI, *rows), "v")
     assert (report.changes.items_new, report.left_out) == (1, 1)
@@ -388,12 +467,28 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
     ("header", "wrong", "problem"),
     [
         *((SINGLE, {name: " "}, f"'{name}': is empty") for name in SINGLE),
-        (MULTI, {"human_ratings_gpt4_correct": "maybe"}, "'human_ratings_gpt4_correct': holds 'maybe'"),
+        (
+            MULTI,
+            {"human_ratings_gpt4_correct": "maybe"},
+            "'human_ratings_gpt4_correct': holds 'maybe'",
+        ),
         (MULTI, {"images": '["https://h.org/1.png"'}, "'images': expected JSON"),
         (MULTI, {"images": "[]"}, "'images': expected a list"),
-        (CAPTIONED, {"images_dense_captions": '["a", "b"]'}, "'images_dense_captions': expected a list of 1"),
-        (CAPTIONED, {"images_dense_captions": "[]"}, "'images_dense_captions': expected a list of 1"),
-        (CAPTIONED, {"images_dense_captions": "a caption"}, "'images_dense_captions': expected JSON"),
+        (
+            CAPTIONED,
+            {"images_dense_captions": '["a", "b"]'},
+            "'images_dense_captions': expected a list of 1",
+        ),
+        (
+            CAPTIONED,
+            {"images_dense_captions": "[]"},
+            "'images_dense_captions': expected a list of 1",
+        ),
+        (
+            CAPTIONED,
+            {"images_dense_captions": "a caption"},
+            "'images_dense_captions': expected JSON",
+        ),
     ],
 )
 @on_sqlite
@@ -409,15 +504,23 @@ def test_a_wrong_instance_is_named_with_file_row_and_column(bench, header, wrong
 @on_sqlite
 def test_a_missing_column_is_named(bench, cut):
     header = [name for name in SINGLE if name != cut]
-    file = bench.csv("v.csv", header, ["https://h.org/0.png" if name == "image_url" else "text" for name in header])
+    file = bench.csv(
+        "v.csv",
+        header,
+        ["https://h.org/0.png" if name == "image_url" else "text" for name in header],
+    )
     with pytest.raises(RowsError, match=f"v.csv.*{cut}"):
         bench.importer.visit(file, "v")
 
 
-@pytest.mark.parametrize("url", ["http://images.example.org/1.png", "https://127.0.0.1/1.png", "https://[::1]/1.png"])
+@pytest.mark.parametrize(
+    "url", ["http://images.example.org/1.png", "https://127.0.0.1/1.png", "https://[::1]/1.png"]
+)
 @on_sqlite
 def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
-    report = bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v", fetch=True)
+    report = bench.importer.visit(
+        bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v", fetch=True
+    )
     (problem,) = report.problems
     assert url in problem
     assert report.changes == Changes(items_new=1, answers_new=1)
@@ -428,9 +531,18 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
 @pytest.mark.parametrize(
     ("columns", "caption", "reference", "rights"),
     [
-        ({"image": "red.png", "image_dense_caption": "a", "gpt4_prediction": "R"}, "a", "R", ("", "")),
         (
-            {"file_name": "red.png", "instruction_conditioned_caption": "b", "reference_output": "R"},
+            {"image": "red.png", "image_dense_caption": "a", "gpt4_prediction": "R"},
+            "a",
+            "R",
+            ("", ""),
+        ),
+        (
+            {
+                "file_name": "red.png",
+                "instruction_conditioned_caption": "b",
+                "reference_output": "R",
+            },
             "b",
             "R",
             ("Ann", "by 2.0"),
@@ -441,9 +553,23 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
             "R",
             ("Ann", "by 2.0"),
         ),
-        ({"images": '["red.png"]', "images_dense_captions": '["d", NaN]', "gpt4_prediction": "R"}, "d", "R", ("", "")),
         (
-            {"image": "red.png", "visual": "[A] dog", "gpt4_prediction": "", "output_human_annotated": "R"},
+            {
+                "images": '["red.png"]',
+                "images_dense_captions": '["d", NaN]',
+                "gpt4_prediction": "R",
+            },
+            "d",
+            "R",
+            ("", ""),
+        ),
+        (
+            {
+                "image": "red.png",
+                "visual": "[A] dog",
+                "gpt4_prediction": "",
+                "output_human_annotated": "R",
+            },
             "[A] dog",
             "R",
             ("", ""),
@@ -452,7 +578,12 @@ def test_what_may_not_be_fetched_is_reported_and_its_item_waits(bench, url):
 )
 def test_every_name_that_the_authors_used_is_read(bench, columns, caption, reference, rights):
     told = "{'creator': 'Ann', 'License': 'by 2.0', 'title': None}" if rights[0] else "{}"
-    row = {"instruction": "What?", "instruction_category": "Color", "public_images_metadata": told, **columns}
+    row = {
+        "instruction": "What?",
+        "instruction_category": "Color",
+        "public_images_metadata": told,
+        **columns,
+    }
     report = bench.importer.visit(bench.csv("metadata.csv", list(row), list(row.values())), "v")
     assert report.changes == Changes(items_new=1, answers_new=1, pictures_new=1)
     (item,) = bench.shown()
@@ -463,8 +594,14 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
 @pytest.mark.parametrize(
     ("told", "found"),
     [
-        ('[{"author": "A", "licence": "CC0"}, {"author": "B", "rights": "PD"}]', [("A", "CC0"), ("B", "PD")]),
-        ("{'u/1': {'creator': 'A', 'license': null}, 'u/2': {'creator': 'B'}}", [("A", ""), ("B", "")]),
+        (
+            '[{"author": "A", "licence": "CC0"}, {"author": "B", "rights": "PD"}]',
+            [("A", "CC0"), ("B", "PD")],
+        ),
+        (
+            "{'u/1': {'creator': 'A', 'license': null}, 'u/2': {'creator': 'B'}}",
+            [("A", ""), ("B", "")],
+        ),
         ("{'creator': 'A', 'license': 'by'}", [("A", "by")] * 2),
         ("not an object", [("", "")] * 2),
         ("[" * 9_000, [("", "")] * 2),

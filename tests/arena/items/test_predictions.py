@@ -66,13 +66,17 @@ def lines(bench: Bench, name: str, *rows: dict[str, object]) -> Path:
 @pytest.mark.parametrize("instruction", ["How many?", " How\n many? "])
 @on_sqlite
 def test_a_row_means_its_item_by_instruction_and_image(bench, column, images, instruction):
-    file = bench.csv("m1.csv", ["instruction", column, "m1 prediction"], [instruction, images, "Three."])
+    file = bench.csv(
+        "m1.csv", ["instruction", column, "m1 prediction"], [instruction, images, "Three."]
+    )
     report = bench.importer.answers(file)
     assert (report.changes, report.left_out) == (Changes(answers_new=1), 0)
     assert given(bench) == {"How many?": "Three."}
 
 
-@pytest.mark.parametrize("images", [[f"https://{HOST}/a/3.png", f"https://{HOST}/a/4.png"], ["3.png", "4.png"]])
+@pytest.mark.parametrize(
+    "images", [[f"https://{HOST}/a/3.png", f"https://{HOST}/a/4.png"], ["3.png", "4.png"]]
+)
 @on_sqlite
 def test_several_images_are_a_list_in_their_order(bench, images):
     header = ["instruction", "images", "m1 prediction"]
@@ -80,12 +84,16 @@ def test_several_images_are_a_list_in_their_order(bench, images):
         bench.csv("m1.csv", header, ["Which differs?", json.dumps(images), "The left."])
     ).changes == Changes(answers_new=1)
     with pytest.raises(RowsError, match="no row fits"):
-        bench.importer.answers(bench.csv("m2.csv", header, ["Which differs?", json.dumps(images[::-1]), "The left."]))
+        bench.importer.answers(
+            bench.csv("m2.csv", header, ["Which differs?", json.dumps(images[::-1]), "The left."])
+        )
 
 
 def test_item_keys_name_items_in_jsonl(bench):
     rows = [{"item": draft.key, "prediction": f"m1 on {draft.instruction}"} for draft in ITEMS[:3]]
-    report = bench.importer.answers(lines(bench, "m1.jsonl", *rows, {"item": "0" * 16, "prediction": "?"}), "m1")
+    report = bench.importer.answers(
+        lines(bench, "m1.jsonl", *rows, {"item": "0" * 16, "prediction": "?"}), "m1"
+    )
     assert (report.changes, report.left_out) == (Changes(answers_new=3), 1)
     assert given(bench) == {draft.instruction: f"m1 on {draft.instruction}" for draft in ITEMS[:3]}
 
@@ -105,10 +113,16 @@ def test_items_that_wait_for_images_take_answers(bench):
 
 
 def test_rows_of_other_items_are_counted_and_if_all_are_named(bench):
-    rows = [["How many?", "", "1.png", "Three."], ["How many?", "", "9.png", "x"], ["Else?", "", "1.png", "x"]]
+    rows = [
+        ["How many?", "", "1.png", "Three."],
+        ["How many?", "", "9.png", "x"],
+        ["Else?", "", "1.png", "x"],
+    ]
     assert bench.importer.answers(bench.csv("m1.csv", HEADER, *rows)).left_out == 2
     before = contents(bench.database)
-    with pytest.raises(RowsError, match="m2.csv: no row fits an item of the bank; import the items first"):
+    with pytest.raises(
+        RowsError, match="m2.csv: no row fits an item of the bank; import the items first"
+    ):
         bench.importer.answers(bench.csv("m2.csv", HEADER, *rows[1:]))
     assert contents(bench.database) == before
 
@@ -121,17 +135,27 @@ def test_a_real_submission_file(bench, data, tmp_path):
             [row["instruction"], row["instruction_category"], row["images"], f"answer {number}"]
             for number, row in enumerate(csv.DictReader(opened))
         ]
-    file = bench.csv("predictions.csv", ["instruction", "instruction_category", "images", "Otter v1 prediction"], *rows)
+    file = bench.csv(
+        "predictions.csv",
+        ["instruction", "instruction_category", "images", "Otter v1 prediction"],
+        *rows,
+    )
     report = bench.importer.answers(file)
     assert (report.changes.answers_new, report.left_out) == (63, 37)
     otter = [model.name for model in ItemBank(bench.database).models()].index("Otter v1") + 1
-    assert all(otter in {one.model for one in shown.contestants} for shown in bench.shown(VISIT_HOST))
+    assert all(
+        otter in {one.model for one in shown.contestants} for shown in bench.shown(VISIT_HOST)
+    )
 
 
-@pytest.mark.parametrize("address", ["https://mirror.example.net/1.png", "https://[x/1.png", "https:///1.png"])
+@pytest.mark.parametrize(
+    "address", ["https://mirror.example.net/1.png", "https://[x/1.png", "https:///1.png"]
+)
 @on_sqlite
 def test_another_or_broken_address_counts_by_its_file_name(bench, address):
-    report = bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", address, "Three."]))
+    report = bench.importer.answers(
+        bench.csv("m1.csv", HEADER, ["How many?", "", address, "Three."])
+    )
     assert (report.changes.answers_new, report.left_out) == (1, 0)
 
 
@@ -139,11 +163,17 @@ def test_another_or_broken_address_counts_by_its_file_name(bench, address):
 
 
 def test_the_column_names_the_model(bench):
-    file = bench.csv("p.csv", [*HEADER[:3], "LLaVA (13B) prediction"], ["How many?", "", "1.png", "Three."])
+    file = bench.csv(
+        "p.csv", [*HEADER[:3], "LLaVA (13B) prediction"], ["How many?", "", "1.png", "Three."]
+    )
     bench.importer.answers(file)
     assert given(bench, "LLaVA (13B)") == {"How many?": "Three."}
     (contribution,) = ItemBank(bench.database).contributions()
-    assert (contribution.file, contribution.model, contribution.answers) == ("p.csv", "LLaVA (13B)", 1)
+    assert (contribution.file, contribution.model, contribution.answers) == (
+        "p.csv",
+        "LLaVA (13B)",
+        1,
+    )
 
 
 TWO = ["instruction", "image", "m1 prediction", "m2 prediction"]
@@ -151,7 +181,9 @@ TWO = ["instruction", "image", "m1 prediction", "m2 prediction"]
 
 def test_of_two_prediction_columns_the_caller_chooses(bench):
     file = bench.csv("p.csv", TWO, ["How many?", "1.png", "one", "two"])
-    with pytest.raises(RowsError, match="p.csv, row 1: expected one column .*m1 prediction, m2 prediction"):
+    with pytest.raises(
+        RowsError, match="p.csv, row 1: expected one column .*m1 prediction, m2 prediction"
+    ):
         bench.importer.answers(file)
     with pytest.raises(RowsError, match="expected one column"):
         bench.importer.answers(file, "m3")
@@ -193,17 +225,29 @@ def test_the_same_file_again_changes_nothing(bench):
 
 
 def test_the_same_answer_twice_is_one_and_another_is_refused(bench):
-    rows = [["What color?", "", "2.png", "Red."], ["How many?", "", "1.png", "3"], ["How many?", "", "1.png", "3"]]
+    rows = [
+        ["What color?", "", "2.png", "Red."],
+        ["How many?", "", "1.png", "3"],
+        ["How many?", "", "1.png", "3"],
+    ]
     before = contents(bench.database)
-    with pytest.raises(RowsError, match="m1.csv, row 5, column 'm1 prediction': holds a second, different answer"):
-        bench.importer.answers(bench.csv("m1.csv", HEADER, *rows, ["How many?", "", f"https://{HOST}/a/1.png", "4"]))
+    with pytest.raises(
+        RowsError, match="m1.csv, row 5, column 'm1 prediction': holds a second, different answer"
+    ):
+        bench.importer.answers(
+            bench.csv("m1.csv", HEADER, *rows, ["How many?", "", f"https://{HOST}/a/1.png", "4"])
+        )
     assert contents(bench.database) == before
-    assert bench.importer.answers(bench.csv("m1.csv", HEADER, *rows)).changes == Changes(answers_new=2)
+    assert bench.importer.answers(bench.csv("m1.csv", HEADER, *rows)).changes == Changes(
+        answers_new=2
+    )
 
 
 def test_other_answers_need_the_earlier_file_withdrawn(bench):
     bench.importer.answers(bench.csv("old.csv", HEADER, ["How many?", "", "1.png", "Three."]))
-    new = bench.csv("new.csv", HEADER, ["What color?", "", "2.png", "Red."], ["How many?", "", "1.png", "Four."])
+    new = bench.csv(
+        "new.csv", HEADER, ["What color?", "", "2.png", "Red."], ["How many?", "", "1.png", "Four."]
+    )
     before = contents(bench.database)
     with pytest.raises(IngestError, match="'m1' already has another answer.*items withdraw"):
         bench.importer.answers(new)
@@ -224,7 +268,8 @@ def test_another_answer_than_the_items_brought_wants_another_model(bench):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "=1+1", "NA", "nan", "001", 'He said "x, y"\nand left', "<script>1</script>", "ä🙂"]
+    "text",
+    ["", "  ", "=1+1", "NA", "nan", "001", 'He said "x, y"\nand left', "<script>1</script>", "ä🙂"],
 )
 def test_an_answer_arrives_as_it_is_written(bench, text):
     bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", text]))
@@ -294,8 +339,14 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_comes_in(bench, content
         ({"item": 12, "prediction": "x"}, "'item': expected text"),
         ({"item": "", "prediction": "x"}, "'item': is empty"),
         ({"instruction": "How many?", "prediction": "x"}, "'image'"),
-        ({"instruction": "How many?", "images": [], "prediction": "x"}, "'images': expected a list"),
-        ({"instruction": "How many?", "images": [1], "prediction": "x"}, "'images': expected a list"),
+        (
+            {"instruction": "How many?", "images": [], "prediction": "x"},
+            "'images': expected a list",
+        ),
+        (
+            {"instruction": "How many?", "images": [1], "prediction": "x"},
+            "'images': expected a list",
+        ),
     ],
 )
 @on_sqlite

@@ -57,7 +57,12 @@ def test_servers_that_bring_in_the_same_items_at_once_take_turns(database_url):
         return changes
 
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(changes.items_new for changes in pool.map(import_file, range(4))) == [0, 0, 0, 20]
+        assert sorted(changes.items_new for changes in pool.map(import_file, range(4))) == [
+            0,
+            0,
+            0,
+            20,
+        ]
 
 
 # Keys
@@ -118,18 +123,34 @@ def test_other_content_has_another_key(one, other):
 
 def test_what_came_in_is_what_is_shown(database):
     image = ImageDraft(
-        "https://h.org/a.png", "a.png", "https://h.org/a.png", "cd" * 32, "png", "two cats", "Ann", "CC0"
+        "https://h.org/a.png",
+        "a.png",
+        "https://h.org/a.png",
+        "cd" * 32,
+        "png",
+        "two cats",
+        "Ann",
+        "CC0",
     )
-    draft = ItemDraft("Count them.", "Counting", (image, *drafts()[1].images), {"m1": "two", "m2": "three"})
+    draft = ItemDraft(
+        "Count them.", "Counting", (image, *drafts()[1].images), {"m1": "two", "m2": "three"}
+    )
     changes = Ingest(database).add_items("mine", "folder", [draft])
     assert changes == Changes(items_new=1, answers_new=2, pictures_new=2)
     bank = ItemBank(database).bank()
     (item,) = bank.items.values()
     (source,) = bank.sources
     assert (source.name, source.kind) == ("mine", "folder")
-    assert (item.key, item.source, item.family, item.instruction) == (draft.key, source.id, "Counting", "Count them.")
+    assert (item.key, item.source, item.family, item.instruction) == (
+        draft.key,
+        source.id,
+        "Counting",
+        "Count them.",
+    )
     assert item.multi
-    assert item.images[0] == Image("cd" * 32, "png", "https://h.org/a.png", "two cats", "Ann", "CC0")
+    assert item.images[0] == Image(
+        "cd" * 32, "png", "https://h.org/a.png", "two cats", "Ann", "CC0"
+    )
     assert texts(database, "Count them.") == ["two", "three"]
     assert bank.by_key(draft.key) is item
     assert bank.by_key("0" * 16) is None
@@ -150,7 +171,9 @@ def test_a_longer_import_adds_what_is_new(database):
     ingest = Ingest(database)
     ingest.add_items("test", "folder", drafts(items=2, models=("m1",)))
     changes = ingest.add_items("test", "folder", drafts(items=3, models=("m1", "m2")))
-    assert changes == Changes(items_new=1, items_known=2, answers_new=4, answers_known=2, pictures_new=1)
+    assert changes == Changes(
+        items_new=1, items_known=2, answers_new=4, answers_known=2, pictures_new=1
+    )
 
 
 def test_an_item_twice_in_one_import_is_one_item(database):
@@ -164,7 +187,9 @@ def test_a_known_item_gets_the_pictures_it_lacked(database):
     assert shown(database) == []
     assert ingest.add_items("test", "visit", [remote(kept=True)]).pictures_new == 1
     assert shown(database) == ["What is 0?"]
-    assert ItemBank(database).kept_pictures() == {f"https://{HOST}/0.png": KeptPicture("ab" * 32, "png")}
+    assert ItemBank(database).kept_pictures() == {
+        f"https://{HOST}/0.png": KeptPicture("ab" * 32, "png")
+    }
     assert ingest.add_items("test", "visit", [remote()]) == Changes(items_known=1, answers_known=2)
     assert shown(database) == ["What is 0?"], "a later import without pictures takes none away"
 
@@ -206,7 +231,9 @@ def test_a_source_keeps_its_kind(database):
 @pytest.mark.locks_or_dialect
 def test_an_answer_of_a_hundred_thousand_characters_comes_back_whole(database):
     text = "<b>ä🙂</b>\n" * 10_000
-    Ingest(database).add_items("test", "folder", [replace(drafts()[0], answers={"m1": text, "m2": ""})])
+    Ingest(database).add_items(
+        "test", "folder", [replace(drafts()[0], answers={"m1": text, "m2": ""})]
+    )
     assert texts(database, "What is in picture 0?") == [text, ""]
 
 
@@ -247,7 +274,11 @@ def test_one_missing_image_makes_the_item_wait(database):
 def test_known_items_include_those_that_wait(database):
     Ingest(database).add_items("test", "visit", [remote(3)])
     (known,) = ItemBank(database).known_items()
-    assert (known.key, known.instruction, known.image_names) == (remote(3).key, "What is 3?", ("3.png",))
+    assert (known.key, known.instruction, known.image_names) == (
+        remote(3).key,
+        "What is 3?",
+        ("3.png",),
+    )
 
 
 def test_a_snapshot_is_kept_while_nothing_changes(bank):
@@ -279,7 +310,9 @@ def test_the_same_predictions_again_change_nothing(bank):
 
 def test_another_answer_of_the_same_model_is_refused_and_nothing_stays(bank):
     before = contents(bank)
-    with pytest.raises(IngestError, match="'m1' already has another answer.*Nothing was imported.*withdraw"):
+    with pytest.raises(
+        IngestError, match="'m1' already has another answer.*Nothing was imported.*withdraw"
+    ):
         Ingest(bank).add_answers("m1", "other.csv", {1: "m1 says 0", 2: "something else"})
     assert contents(bank) == before
 

@@ -51,7 +51,12 @@ def board_of(database: Database, wins: dict[tuple[str, str], int], models: Seque
     pairs = [pair for pair, n in wins.items() for _ in range(n)]
     coin.shuffle(pairs)
     votes = [
-        Planted(1 + coin.randrange(30), *pair, left=coin.random() < 0.5, at=start + timedelta(minutes=20 * n))
+        Planted(
+            1 + coin.randrange(30),
+            *pair,
+            left=coin.random() < 0.5,
+            at=start + timedelta(minutes=20 * n),
+        )
         for n, pair in enumerate(pairs)
     ]
     if votes:
@@ -62,7 +67,14 @@ def board_of(database: Database, wins: dict[tuple[str, str], int], models: Seque
 
 def contest(*votes: int) -> dict[tuple[str, str], int]:
     """Return wins of `one` over `two` and back, of `two` over `three` and back, of `one` over `three` and back."""
-    pairs = [("one", "two"), ("two", "one"), ("two", "three"), ("three", "two"), ("one", "three"), ("three", "one")]
+    pairs = [
+        ("one", "two"),
+        ("two", "one"),
+        ("two", "three"),
+        ("three", "two"),
+        ("one", "three"),
+        ("three", "one"),
+    ]
     return dict(zip(pairs, votes, strict=True))
 
 
@@ -74,7 +86,10 @@ def contest(*votes: int) -> dict[tuple[str, str], int]:
             "one leads; two and three cannot be told apart. Place 1 is settled; 2–3 are open.",
         ),
         ((300, 30, 300, 30, 300, 30), "one leads; two comes second. Places 1–3 are settled."),
-        ((50, 50, 50, 50, 50, 50), "one, two and three share the first place: the votes cannot tell them apart."),
+        (
+            (50, 50, 50, 50, 50, 50),
+            "one, two and three share the first place: the votes cannot tell them apart.",
+        ),
         ((4, 3, 3, 3, 3, 3), "No two models have a rank yet: {needs}."),
     ],
 )
@@ -94,19 +109,30 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
     )
     assert headline(board).endswith("; new still gathers votes. Place 1 is settled; 2–3 are open.")
     texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
-    assert texts.index("Still gathering votes") < texts.index("new") < texts.index("needs 12 more votes")
+    assert (
+        texts.index("Still gathering votes")
+        < texts.index("new")
+        < texts.index("needs 12 more votes")
+    )
     assert max(map(texts.index, ("one", "two", "three"))) < texts.index("Still gathering votes")
 
 
 def test_who_never_lost_is_not_said_to_need_votes(sqlite):
-    wins = {**contest(30, 30, 30, 30, 30, 30), ("best", "one"): 20, ("best", "two"): 20, ("new", "three"): 9}
+    wins = {
+        **contest(30, 30, 30, 30, 30, 30),
+        ("best", "one"): 20,
+        ("best", "two"): 20,
+        ("new", "three"): 9,
+    }
     said = headline(board_of(sqlite, wins, ("one", "two", "three", "best", "new")))
     assert said.endswith("; best has not lost yet, and so no rank; new still gathers votes.")
 
 
 def test_the_sentence_says_whose_votes_it_is_about(sqlite):
     board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
-    assert headline(replace(board, key=replace(board.key, everyone=True))).startswith("By everyone's votes: one leads")
+    assert headline(replace(board, key=replace(board.key, everyone=True))).startswith(
+        "By everyone's votes: one leads"
+    )
     counted = replace(board, left_out=board.left_out._replace(rule="counted"))
     assert headline(counted).startswith("By counted votes: one leads")
 
@@ -115,7 +141,9 @@ def test_groups_that_never_met_are_not_called_one(sqlite):
     apart = {("one", "two"): 30, ("two", "one"): 20, ("three", "four"): 12, ("four", "three"): 10}
     board = board_of(sqlite, apart, ("one", "two", "three", "four"))
     assert len(board.groups) == 2
-    assert headline(board).startswith("in one of 2 groups that never met, one and two share the first place")
+    assert headline(board).startswith(
+        "in one of 2 groups that never met, one and two share the first place"
+    )
     assert "three" not in svg(board_chart(board), "chart").split("</desc>")[1]
 
 
@@ -136,9 +164,15 @@ def test_names_are_text_in_the_svg_and_short_beside_it(sqlite, monkeypatch):
     drawn = svg_file(board_chart(board))
     root = ElementTree.fromstring(drawn)
     assert not list(root.iter("{http://www.w3.org/2000/svg}script")) and root.get("role") == "img"
-    names = [text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("text-anchor") == "end"]
+    names = [
+        text
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+        if text.get("text-anchor") == "end"
+    ]
     assert max(len("".join(name.itertext()).removeprefix(HOSTILE)) for name in names) <= 24
-    assert [name.find("{*}title").text for name in names if name.find("{*}title") is not None] == [HOSTILE]
+    assert [name.find("{*}title").text for name in names if name.find("{*}title") is not None] == [
+        HOSTILE
+    ]
     assert "\u202e" not in shortened(HOSTILE)
 
 
@@ -156,7 +190,11 @@ def test_a_phone_shows_how_many_more_to_the_last_letter():
     """A phone has 362 px for a chart: distances shrink to it, letters of about 7 px do not."""
     rows = [RatingRow(f"m{number}", 1000 + number, 900, 1100) for number in range(324)]
     drawing = ratings_drawing("Ratings", "Ratings, best first", rows, MOST_BARS)
-    (more,) = [mark for mark in drawing.marks if isinstance(mark, TextMark) and "more in the table" in mark.text]
+    (more,) = [
+        mark
+        for mark in drawing.marks
+        if isinstance(mark, TextMark) and "more in the table" in mark.text
+    ]
     assert more.text == "and 300 models more in the table" and more.anchor == "start"
     assert 362 * more.x / drawing.width + 7 * len(more.text) <= 362
 
@@ -198,9 +236,15 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 def test_text_is_readable_in_every_colour_light_and_dark():
     template = Path("arena/web/templates/drawing.html").read_text("utf-8")
-    pages = [dict(re.findall(r"(?:--)?(\w+):#(\w{3,6})", part)) for part in template.split("prefers-color-scheme")]
+    pages = [
+        dict(re.findall(r"(?:--)?(\w+):#(\w{3,6})", part))
+        for part in template.split("prefers-color-scheme")
+    ]
     for page in pages:
-        inks = {name: tuple(bytes.fromhex(ink if len(ink) == 6 else ink * 2)) for name, ink in page.items()}
+        inks = {
+            name: tuple(bytes.fromhex(ink if len(ink) == 6 else ink * 2))
+            for name, ink in page.items()
+        }
         paper, text = inks.pop("background"), inks.pop("color")
         assert len(inks) == 10 and contrast(text, paper) > 7
         for name, ink in inks.items():
@@ -222,9 +266,18 @@ def test_votes_by_day_stand_between_axes_of_numbers_and_dates():
     floor = {round(bar.y + bar.height, 2) for bar in bars}
     assert floor == {texts["0"].y - 4}, "bars stand on the line of zero"
     of_ten = texts["0"].y - texts["10"].y
-    assert bars[29].height == pytest.approx(1.2 * of_ten, abs=0.1), "and are as high as the axis says"
+    assert bars[29].height == pytest.approx(1.2 * of_ten, abs=0.1), (
+        "and are as high as the axis says"
+    )
 
 
 def test_few_votes_have_whole_numbers_at_their_axis():
     drawing = counts_drawing("Votes by day", "1 vote", ["2026-11-01"], [1])
-    assert [mark.text for mark in drawing.marks if isinstance(mark, TextMark)][:6] == ["0", "1", "2", "3", "4", "5"]
+    assert [mark.text for mark in drawing.marks if isinstance(mark, TextMark)][:6] == [
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+    ]

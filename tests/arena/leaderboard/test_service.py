@@ -103,7 +103,14 @@ class Poll:
 def plain(board: Board) -> tuple:
     """Return what a board says before anything is found out beside it."""
     return board.votes, [
-        (line.model, line.votes, line.rating and round(line.rating.value, 6), line.win_rate, line.left, line.retired)
+        (
+            line.model,
+            line.votes,
+            line.rating and round(line.rating.value, 6),
+            line.win_rate,
+            line.left,
+            line.retired,
+        )
         for line in board.standings
     ]
 
@@ -115,8 +122,12 @@ def wins_and_losses(one: str, other: str, wins: int, losses: int, item: int = 1)
 def spread_over_items(poll: "Poll", votes: list[Planted]) -> None:
     """Plant votes on twenty new items in turn: those on one would leave every model provisional."""
     Ingest(poll.database).add_items("test", "folder", drafts(22, tuple(poll.models))[2:])
-    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][-20:]
-    plant(poll.database, [vote._replace(item=items[place % 20]) for place, vote in enumerate(votes)])
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][
+        -20:
+    ]
+    plant(
+        poll.database, [vote._replace(item=items[place % 20]) for place, vote in enumerate(votes)]
+    )
 
 
 @pytest.fixture
@@ -148,7 +159,9 @@ def table_votes(table: dict[str, tuple[int, int, int, str]]) -> list[tuple[str, 
     votes = []
     for model, (_, wins, met, _) in table.items():
         votes += [(model, REFERENCE)] * wins + [(REFERENCE, model)] * (met - wins)
-    votes += degrees_to_pairs({model: matches - met for model, (matches, _, met, _) in table.items()})
+    votes += degrees_to_pairs(
+        {model: matches - met for model, (matches, _, met, _) in table.items()}
+    )
     random.Random(3).shuffle(votes)
     return votes
 
@@ -159,11 +172,19 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
     single, multi = table_votes(TABLE_3_SINGLE), table_votes(TABLE_3_MULTI)
     assert (len(single), 2 * len(single), len(multi)) == (5011, 10_022, 359)
     Ingest(database).add_items("VisIT-Bench", "visit", drafts(ITEMS, (*TABLE_3_SINGLE, REFERENCE)))
-    Ingest(database).add_items("VisIT-Bench", "visit", drafts(2 * ITEMS, (*TABLE_3_MULTI, REFERENCE), images=2)[ITEMS:])
-    plant(database, [Planted(1 + place % ITEMS, *vote, voter=place // 4) for place, vote in enumerate(single)])
+    Ingest(database).add_items(
+        "VisIT-Bench", "visit", drafts(2 * ITEMS, (*TABLE_3_MULTI, REFERENCE), images=2)[ITEMS:]
+    )
+    plant(
+        database,
+        [Planted(1 + place % ITEMS, *vote, voter=place // 4) for place, vote in enumerate(single)],
+    )
     plant(database, [Planted(1 + ITEMS + place % ITEMS, *vote) for place, vote in enumerate(multi)])
     poll = Poll(database)
-    for key, votes, table, matches in ((SINGLE, single, TABLE_3_SINGLE, 1439), (MULTI, multi, TABLE_3_MULTI, 210)):
+    for key, votes, table, matches in (
+        (SINGLE, single, TABLE_3_SINGLE, 1439),
+        (MULTI, multi, TABLE_3_MULTI, 210),
+    ):
         board = poll.board(key, PATIENCE)
         lines = {line.model: line for line in board.standings}
         assert (board.votes, len(board.groups)) == (len(votes), 1)
@@ -187,19 +208,28 @@ def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> Non
     on_items = replace(columns, items=each % items, voters=each)
     found, place = intervals(fit, on_items, "item"), {name: code for code, name in enumerate(names)}
     ranked = trusted_models(fit, (found.high - found.low) / 2)
-    rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in (found.low, found.high))))
+    rank = ranks(
+        fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in (found.low, found.high)))
+    )
     drawn = bootstrap(fit, found, 1000, SEED).rank_bounds(ranked)
     elo = elo_orders(columns, ORDERS, 1).median
     for line in board.standings:
         at = place[line.model]
-        assert line.rating == pytest.approx((fit.ratings[at], found.low[at], found.high[at]), abs=1e-6)
+        assert line.rating == pytest.approx(
+            (fit.ratings[at], found.low[at], found.high[at]), abs=1e-6
+        )
         assert (line.rank and line.rank.value) == (rank[at] if ranked[at] else None)
         if line.rank:
             assert line.rank.low == pytest.approx(min(rank[at], drawn.low[at]), abs=1)
             assert line.rank.high == pytest.approx(max(rank[at], drawn.high[at]), abs=1)
         assert line.elo.low <= line.elo.value <= line.elo.high
-        assert line.elo.value == pytest.approx(elo[at], abs=8), "the median over other orders is about the same"
-    order = [(line.rank is None, line.rank.value if line.rank else 0, -line.rating.value) for line in board.standings]
+        assert line.elo.value == pytest.approx(elo[at], abs=8), (
+            "the median over other orders is about the same"
+        )
+    order = [
+        (line.rank is None, line.rank.value if line.rank else 0, -line.rating.value)
+        for line in board.standings
+    ]
     assert order == sorted(order), "by rank, then the provisional ones"
 
 
@@ -207,7 +237,13 @@ def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> Non
 
 
 def test_without_votes_a_board_is_empty(poll):
-    for key in (SINGLE, MULTI, BoardKey(99, False), BoardKey(1, False, 77), BoardKey(1, False, None, date(2026, 1, 1))):
+    for key in (
+        SINGLE,
+        MULTI,
+        BoardKey(99, False),
+        BoardKey(1, False, 77),
+        BoardKey(1, False, None, date(2026, 1, 1)),
+    ):
         board = poll.board(key, PATIENCE)
         assert (board.votes, board.groups, board.left, board.statistics) == (0, (), None, None)
 
@@ -220,7 +256,10 @@ def test_one_vote_moves_the_elo_of_two_and_nothing_else(poll):
         assert (line.votes, line.trust) == (1, "provisional")
         assert (line.rank, line.rating, line.win_rate, line.mean_win_rate, line.left) == (None,) * 5
         assert not line.retired
-    assert {line.model: line.elo for line in board.standings} == {"m1": (998, 998, 998), "m2": (1002, 1002, 1002)}
+    assert {line.model: line.elo for line in board.standings} == {
+        "m1": (998, 998, 998),
+        "m2": (1002, 1002, 1002),
+    }
 
 
 def test_numbers_begin_at_the_floor_and_are_trusted(poll):
@@ -247,12 +286,18 @@ def test_an_undefeated_model_and_a_winless_one_have_finite_numbers_and_say_so(po
     }
     assert lines["m1"].trust == lines[REFERENCE].trust == "provisional"
     assert all(abs(bound) < 5000 for line in lines.values() for bound in line.rating)
-    assert lines["m2"].rating.high > 1200 and lines["m2"].trust == "provisional", "all its votes are on two tuples"
-    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {"trusted"}
+    assert lines["m2"].rating.high > 1200 and lines["m2"].trust == "provisional", (
+        "all its votes are on two tuples"
+    )
+    assert {line.trust for line in poll.board().standings if line.status is Status.RATED} == {
+        "trusted"
+    }
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(poll):
-    spread_over_items(poll, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15))
+    spread_over_items(
+        poll, wins_and_losses("m1", "m2", 20, 10) + wins_and_losses("m3", REFERENCE, 15, 15)
+    )
     board = poll.board(patience=PATIENCE)
     assert {frozenset(line.model for line in group) for group in board.groups} == {
         frozenset({"m1", "m2"}),
@@ -265,7 +310,10 @@ def test_models_that_never_met_are_not_ranked_against_each_other(poll):
 
 
 def test_a_model_seen_on_one_side_only_is_rated_as_any_other(poll):
-    plant(poll.database, [Planted(1, "m1", "m2", left=True)] * 20 + [Planted(1, "m2", "m1", left=False)] * 10)
+    plant(
+        poll.database,
+        [Planted(1, "m1", "m2", left=True)] * 20 + [Planted(1, "m2", "m1", left=False)] * 10,
+    )
     lines = poll.lines(patience=PATIENCE)
     assert lines["m1"].rating.value > 1000 > lines["m2"].rating.value
     low, high = wilson(np.array([20]), np.array([30]))
@@ -286,12 +334,20 @@ def test_the_share_of_left_choices_is_kept_with_every_vote_and_undo(poll):
 
 
 def test_the_win_rate_counts_battles_with_the_reference_only(poll):
-    for winner, loser in [("m1", REFERENCE), (REFERENCE, "m1"), (REFERENCE, "m1"), ("m1", "m2"), ("m2", REFERENCE)]:
+    for winner, loser in [
+        ("m1", REFERENCE),
+        (REFERENCE, "m1"),
+        (REFERENCE, "m1"),
+        ("m1", "m2"),
+        ("m2", REFERENCE),
+    ]:
         poll.vote(winner, loser)
     lines = poll.lines()
     assert (astuple(lines["m1"].win_rate)[:2], lines["m1"].votes) == ((1, 3), 4)
     assert (astuple(lines["m2"].win_rate)[:2], lines["m2"].votes) == ((1, 1), 2)
-    assert lines["m2"].win_rate.low < 0.25 < lines["m2"].win_rate.high == 1, "one vote tells next to nothing"
+    assert lines["m2"].win_rate.low < 0.25 < lines["m2"].win_rate.high == 1, (
+        "one vote tells next to nothing"
+    )
     assert (lines[REFERENCE].win_rate, lines[REFERENCE].votes) == (None, 4)
 
 
@@ -385,8 +441,13 @@ def test_a_kept_board_shows_each_change_at_the_next_call(poll, kept):
     Ingest(poll.database).rename("m1", "New name")
     assert {line.model for line in look().standings} == {"New name", "m2"}
     Ingest(poll.database).retire("m2")
-    assert {line.model: line.retired for line in look().standings} == {"New name": False, "m2": True}
-    Ingest(poll.database).add_items("test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8])
+    assert {line.model: line.retired for line in look().standings} == {
+        "New name": False,
+        "m2": True,
+    }
+    Ingest(poll.database).add_items(
+        "test", "folder", drafts(9, ("new",))[8:] + drafts(9, ("m1", "new"))[7:8]
+    )
     later = Poll(poll.database)
     later._voters = 100
     later.vote("new", "m1", item=max(later.items.bank().items))
@@ -407,7 +468,9 @@ def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
     board = kept.board(SINGLE)
     assert board.statistics is not None
     with ThreadPoolExecutor(8) as visitors:
-        assert {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))} == {id(board)}
+        assert {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))} == {
+            id(board)
+        }
         poll.vote("m1", "m3")
         fresh = {id(one) for one in visitors.map(lambda _: kept.board(SINGLE), range(40))}
     assert len(fresh) == 1 and fresh != {id(board)}
@@ -439,7 +502,9 @@ def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
     second = board.board(SINGLE)
     assert second.votes == 60 and second.standings[0].rating.value > first.standings[0].rating.value
     assert second.statistics is first.statistics, "the last look is too fresh for another"
-    errors = [(line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)]
+    errors = [
+        (line.rating.high - line.rating.value) for line in (*first.standings, *second.standings)
+    ]
     assert errors == pytest.approx([errors[0]] * 4), "the interval goes with the rating"
     while board.board(SINGLE).statistics is first.statistics:
         assert time.monotonic() - began < PATIENCE
@@ -461,8 +526,13 @@ def test_a_model_that_came_after_the_last_look_waits_for_its_interval(poll, kept
 def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
     """Twenty tuples of five votes that agree: the interval is as wide as that of the tuples."""
     Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
-    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
-    votes = [Planted(item, *(("m1", "m2") if place % 2 else ("m2", "m1"))) for place, item in enumerate(items)]
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][
+        :20
+    ]
+    votes = [
+        Planted(item, *(("m1", "m2") if place % 2 else ("m2", "m1")))
+        for place, item in enumerate(items)
+    ]
     plant(poll.database, [vote for vote in votes for _ in range(5)])
     board = poll.board(patience=PATIENCE)
     wide = board.standings[0].rating.high - board.standings[0].rating.low
@@ -476,13 +546,17 @@ def test_five_votes_on_one_tuple_are_not_five_independent_ones(poll):
 
 def test_who_voted_and_what_carries_the_first_place(poll):
     Ingest(poll.database).add_items("test", "folder", drafts(22, ("m1", "m2"))[2:])
-    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][
+        :20
+    ]
     votes = zip(wins_and_losses("m1", "m2", 24, 16), items * 2, strict=True)
     busy = [vote._replace(item=item, voter=place % 6) for place, (vote, item) in enumerate(votes)]
     plant(poll.database, busy)
     statistics = poll.board(patience=PATIENCE).statistics
     assert statistics.crowd == (6, pytest.approx(1600 / 268), 7, 20)
-    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 9), "24 - 9 < 16, and 24 - 8 is a draw"
+    assert statistics.overturn == (poll.models["m1"], poll.models["m2"], 9), (
+        "24 - 9 < 16, and 24 - 8 is a draw"
+    )
 
 
 @pytest.mark.locks_or_dialect
@@ -509,12 +583,18 @@ def test_win_counts_that_changed_unseen_are_found(poll):
 @pytest.mark.locks_or_dialect
 def test_a_board_of_one_family_counts_its_items_only(poll):
     Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
-    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    items = {
+        item.family: item.id
+        for item in ItemBank(poll.database).bank().items.values()
+        if not item.multi
+    }
     plant(poll.database, wins_and_losses("m1", "m2", 3, 1, items["Counting"]))
     plant(poll.database, wins_and_losses("m3", "m2", 2, 0, items["Color"]))
     board = Leaderboard(poll.database)
     choice = board.choose("test", "single", "Color")
-    assert (choice.family, choice.families) == ("Color", ("Color", "Counting")), "those with votes, and no others"
+    assert (choice.family, choice.families) == ("Color", ("Color", "Counting")), (
+        "those with votes, and no others"
+    )
     assert plain(board.board(choice.key))[0] == 2
     assert {line.model for line in board.board(choice.key).standings} == {"m2", "m3"}
     assert board.board(SINGLE).votes == 6
@@ -526,7 +606,11 @@ def test_a_board_of_one_family_counts_its_items_only(poll):
 @pytest.mark.locks_or_dialect
 def test_a_board_of_some_days_counts_their_votes_only(poll):
     midnight = datetime(2026, 3, 2, tzinfo=UTC)
-    moments = {0: midnight - timedelta(seconds=1), 1: midnight, 2: midnight + timedelta(hours=23, minutes=59)}
+    moments = {
+        0: midnight - timedelta(seconds=1),
+        1: midnight,
+        2: midnight + timedelta(hours=23, minutes=59),
+    }
     votes = [Planted(1, "m1", "m2", left=number % 2 == 0, at=at) for number, at in moments.items()]
     plant(poll.database, [*votes, Planted(1, "m2", "m1", at=midnight + timedelta(days=1))])
     board = Leaderboard(poll.database)
@@ -534,15 +618,31 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
     def votes_of(since: str, until: str) -> int:
         return board.board(board.choose("test", "single", None, since, until).key).votes
 
-    assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [4, 2, 3]
-    assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [3, 1, 0]
-    day = board.board(board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE)
-    assert (day.counts.wins.tolist(), astuple(day.left)[:2], day.statistics.votes) == ([[0, 2], [0, 0]], (1, 2), 2)
+    assert [votes_of("", ""), votes_of("2026-03-02", "2026-03-02"), votes_of("", "2026-03-02")] == [
+        4,
+        2,
+        3,
+    ]
+    assert [votes_of("2026-03-02", ""), votes_of("2026-03-03", ""), votes_of("2026-03-04", "")] == [
+        3,
+        1,
+        0,
+    ]
+    day = board.board(
+        board.choose("test", "single", None, "2026-03-02", "2026-03-02").key, PATIENCE
+    )
+    assert (day.counts.wins.tolist(), astuple(day.left)[:2], day.statistics.votes) == (
+        [[0, 2], [0, 0]],
+        (1, 2),
+        2,
+    )
     board.close()
 
 
 def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.MANY_ONE_BY_ONE", 1)  # a board of few votes waits less
+    monkeypatch.setattr(
+        "arena.leaderboard.service.MANY_ONE_BY_ONE", 1
+    )  # a board of few votes waits less
     board = Leaderboard(poll.database, every=3600.0)
     key = BoardKey(1, False, None, date(2020, 1, 1))
     poll.vote("m1", "m2")
@@ -558,8 +658,15 @@ def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll, monkeypatch
 def test_what_is_chosen_is_known_or_refused(poll, kept):
     assert kept.choose(None, None).key == SINGLE
     assert kept.choose("nothing", "multiple", 7, "", None).key == MULTI
-    assert kept.choose("test", "single", ["x"], " 2026-03-02 ", "2026-03-02").key.since == date(2026, 3, 2)
-    for since, until in (("yesterday", ""), ("", "2026-02-30"), ("2026-03-02", "2026-03-01"), ("0001-01-01", "")):
+    assert kept.choose("test", "single", ["x"], " 2026-03-02 ", "2026-03-02").key.since == date(
+        2026, 3, 2
+    )
+    for since, until in (
+        ("yesterday", ""),
+        ("", "2026-02-30"),
+        ("2026-03-02", "2026-03-01"),
+        ("0001-01-01", ""),
+    ):
         with pytest.raises(BoardSelectionError):
             kept.choose("test", "single", None, since, until)
 
@@ -595,9 +702,16 @@ def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
 
 def test_ratings_by_family_are_those_of_its_board(poll, kept):
     Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", "m3")))
-    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    items = {
+        item.family: item.id
+        for item in ItemBank(poll.database).bank().items.values()
+        if not item.multi
+    }
     plant(poll.database, wins_and_losses("m1", "m2", 12, 8, items["Counting"]))
-    plant(poll.database, wins_and_losses("m3", "m2", 5, 15, items["Color"]) + wins_and_losses("m1", "m3", 2, 1))
+    plant(
+        poll.database,
+        wins_and_losses("m3", "m2", 5, 15, items["Color"]) + wins_and_losses("m1", "m3", 2, 1),
+    )
     board = kept.board(SINGLE, PATIENCE)
     found = kept.family_ratings(board)
     assert set(found) == {"Counting", "Color"}
@@ -618,7 +732,11 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
 def test_win_rates_by_family_are_those_of_its_board(poll, kept):
     """Against the reference, for every family with a decided battle, each with its own interval."""
     Ingest(poll.database).add_items("test", "folder", drafts(6, ("m1", "m2", REFERENCE)))
-    items = {item.family: item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi}
+    items = {
+        item.family: item.id
+        for item in ItemBank(poll.database).bank().items.values()
+        if not item.multi
+    }
     plant(poll.database, wins_and_losses("m1", REFERENCE, 3, 1, items["Counting"]))
     plant(poll.database, wins_and_losses("m2", REFERENCE, 0, 2, items["Color"]))
     board = kept.board(SINGLE, PATIENCE)
@@ -630,7 +748,9 @@ def test_win_rates_by_family_are_those_of_its_board(poll, kept):
             code: share for code, share in rates.items() if share.n
         }
     drawn = PLOTS["Families vs. reference"](board, kept)
-    texts = {family: [cell.partition(" (")[0] for cell in cells] for family, *cells in drawn.table.rows}
+    texts = {
+        family: [cell.partition(" (")[0] for cell in cells] for family, *cells in drawn.table.rows
+    }
     assert texts == {"Color": ["", "0%"], "Counting": ["75%", ""]} and "2 comparisons" in drawn.note
     assert kept.reference_shares(poll.board()) == {}
 
@@ -661,7 +781,9 @@ def test_a_model_newer_than_the_statistics_waits_below_the_ranks(poll, kept):
     wins[:2, :2], wins[2, :2], wins[:2, 2] = before.counts.wins, 30, 20
     counts = Counts((*before.counts.codes, 99), wins, wins / 2, np.zeros((3, 3)))
     names = {poll.models["m1"]: "m1", poll.models["m2"]: "m2", 99: "m3"}
-    entrants = {code: Entrant(name, retired=False, is_reference=False) for code, name in names.items()}
+    entrants = {
+        code: Entrant(name, retired=False, is_reference=False) for code, name in names.items()
+    }
     made = board(SINGLE, counts, entrants, before.statistics, before=before)
     assert [(line.model, line.rank and line.rank.value, line.trust) for line in made.standings] == [
         ("m1", 1, "trusted"),
@@ -689,7 +811,9 @@ def test_old_statistics_are_forgotten(poll):
 def test_who_leans_to_a_side_makes_no_bias_of_the_arena(poll):
     """Ten voters, half of them always on the left and half nearly so on the right, tell little of the next ten."""
     Ingest(poll.database).add_items("test", "folder", drafts(62, ("m1", "m2")))
-    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][:20]
+    items = [item.id for item in ItemBank(poll.database).bank().items.values() if not item.multi][
+        :20
+    ]
     plant(
         poll.database,
         [
@@ -712,8 +836,23 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
     Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
     poll, kept = Poll(database), Leaderboard(database)
     voter, battle = poll.serve("m1", "m2")
-    vote = {"battle_id": battle.id, "attempt": 1, "voter_id": voter, "choice": "a", "winner": 1, "loser": 2}
-    win = {"source_id": 1, "multi": False, "family_id": 1, "winner": 1, "loser": 2, "n": 1, "left_n": 1}
+    vote = {
+        "battle_id": battle.id,
+        "attempt": 1,
+        "voter_id": voter,
+        "choice": "a",
+        "winner": 1,
+        "loser": 2,
+    }
+    win = {
+        "source_id": 1,
+        "multi": False,
+        "family_id": 1,
+        "winner": 1,
+        "loser": 2,
+        "n": 1,
+        "left_n": 1,
+    }
     with database.write() as slow:
         slow.execute(insert(VOTE).values(**vote, voted_at=now(), terms="1"))
         slow.execute(insert(WINS).values(**win))
@@ -748,13 +887,19 @@ def test_random_votes_agree_with_a_recount(poll):
         assert line.votes == sum(line.model in vote for vote in votes)
         met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]
         won = sum(winner == line.model for winner, _ in met)
-        assert (astuple(line.win_rate)[:2] if line.win_rate else None) == ((won, len(met)) if met else None)
+        assert (astuple(line.win_rate)[:2] if line.win_rate else None) == (
+            (won, len(met)) if met else None
+        )
         assert line.left.value == 1, "the winner stood on side A"
 
 
 def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
     """The columns that version 2 brought are added, and filled from the votes."""
-    votes = [Planted(1, "m1", "m2")] * 3 + [Planted(1, "m1", "m2", left=False)] * 2 + [Planted(2, "m2", "m1")]
+    votes = (
+        [Planted(1, "m1", "m2")] * 3
+        + [Planted(1, "m1", "m2", left=False)] * 2
+        + [Planted(2, "m2", "m1")]
+    )
     plant(poll.database, votes)
     voter, battle = poll.choose("m1", "m2")
     poll.store.undo(voter, battle.token)
@@ -765,7 +910,14 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
         draws = ("battle.draw", "battle.draw_probability", "live_battle.draw_probability")
         added = ("hold.network", "job.network", "job.published", "job.score")
         payers = [name for name in added if inspect(connection).has_table(name.partition(".")[0])]
-        for column in ("wins.left_n", "wins.change", "vote.tick", "live_vote.tick", *draws, *payers):
+        for column in (
+            "wins.left_n",
+            "wins.change",
+            "vote.tick",
+            "live_vote.tick",
+            *draws,
+            *payers,
+        ):
             connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
         connection.execute(text("ALTER TABLE live_wins RENAME COLUMN change TO changed_at"))
         connection.execute(update(META).where(META.c.name == "schema").values(value=1))
@@ -776,7 +928,9 @@ def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
     later.vote("m3", "m1")
     assert later.board().votes == before[0][0][0] + 1
     with opened.read() as connection:
-        assert "wins_changed" in {index["name"] for index in inspect(connection).get_indexes("wins")}
+        assert "wins_changed" in {
+            index["name"] for index in inspect(connection).get_indexes("wins")
+        }
     opened.close()
 
 
@@ -794,11 +948,22 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
     for file in files:
         assert main(["votes", "export", "--out", str(file)]) == 0
         battles = read(file)
-        assert (battles.model_a, battles.model_b, battles.winner) == (("m1", "m3"), ("m2", REFERENCE), ("a", "b"))
-        assert (battles.images, battles.category, set(battles.blind)) == ((1, 2), ("Counting", "Color"), {True})
+        assert (battles.model_a, battles.model_b, battles.winner) == (
+            ("m1", "m3"),
+            ("m2", REFERENCE),
+            ("a", "b"),
+        )
+        assert (battles.images, battles.category, set(battles.blind)) == (
+            (1, 2),
+            ("Counting", "Color"),
+            {True},
+        )
         assert len(set(battles.voter)) == len(set(battles.conversation)) == 2
         assert battles.time[0] <= battles.time[1] <= time.time()
-    assert main(["votes", "export", "--format", "fastchat-log", "--out", str(tmp_path / "log.json")]) == 0
+    assert (
+        main(["votes", "export", "--format", "fastchat-log", "--out", str(tmp_path / "log.json")])
+        == 0
+    )
     Ingest(poll.database).add_items("other", "folder", drafts(9, ("m1", "m2"))[8:])
     assert main(["votes", "export", "--out", str(files[0])]) == 2
     assert "'test', 'other'" in capsys.readouterr().err
@@ -828,9 +993,13 @@ def test_boards_of_many_days_are_read_few_at_a_time_and_the_others_are_told(bank
     service.board(first)
     with ExitStack() as reading:
         for number in range(AT_ONCE):
-            reading.enter_context(service._turn(replace(SINGLE, until=date(2030, 1, 1 + number)), -np.inf))
+            reading.enter_context(
+                service._turn(replace(SINGLE, until=date(2030, 1, 1 + number)), -np.inf)
+            )
         with pytest.raises(BoardBusyError, match="try again"):
             service.board(replace(SINGLE, since=date(2020, 1, 2)))
-        assert service.board(first).votes == service.board(SINGLE).votes == 1, "what is known waits for nobody"
+        assert service.board(first).votes == service.board(SINGLE).votes == 1, (
+            "what is known waits for nobody"
+        )
     assert service.board(replace(SINGLE, since=date(2020, 1, 2))).votes == 1
     service.close()

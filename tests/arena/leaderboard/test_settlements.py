@@ -45,7 +45,9 @@ def votes(winner: str, loser: str, wins: int, losses: int) -> list[Planted]:
 def filled(database: Database) -> Database:
     """A bank on which m1 stands far above m2 and m3, which are alike."""
     Ingest(database).add_items("test", "folder", drafts(ITEMS, MODELS))
-    plant(database, votes("m1", "m2", 90, 30) + votes("m1", "m3", 90, 30) + votes("m2", "m3", 60, 60))
+    plant(
+        database, votes("m1", "m2", 90, 30) + votes("m1", "m3", 90, 30) + votes("m2", "m3", 60, 60)
+    )
     return database
 
 
@@ -57,7 +59,9 @@ def arena(database) -> Database:
 @pytest.fixture(scope="module")
 def board(tmp_path_factory) -> Board:
     """The board of that bank."""
-    with closing(Database(f"sqlite:///{tmp_path_factory.mktemp('board') / 'arena.db'}")) as database:
+    with closing(
+        Database(f"sqlite:///{tmp_path_factory.mktemp('board') / 'arena.db'}")
+    ) as database:
         return opened(filled(database))
 
 
@@ -79,7 +83,10 @@ def told(board: Board) -> list[tuple]:
 
 def rows(database: Database) -> list[tuple]:
     with database.read() as connection:
-        return [tuple(row) for row in connection.execute(select(SETTLEMENT).order_by(*SETTLEMENT.primary_key))]
+        return [
+            tuple(row)
+            for row in connection.execute(select(SETTLEMENT).order_by(*SETTLEMENT.primary_key))
+        ]
 
 
 def test_neighbours_are_settled_or_open(board):
@@ -110,7 +117,9 @@ def test_what_settled_once_stays_though_votes_no_longer_say_so(arena):
     assert (state, since) == ("settled", 360) and board.standings[0].order.progress < 1
     with arena.write() as connection:
         connection.execute(delete(SETTLEMENT))
-    assert [state for _, _, state, _ in told(opened(arena))] == ["open", "open"], "the votes alone leave it open"
+    assert [state for _, _, state, _ in told(opened(arena))] == ["open", "open"], (
+        "the votes alone leave it open"
+    )
 
 
 def test_a_contradiction_is_shown(arena):
@@ -131,10 +140,16 @@ def test_a_model_that_joins_shares_the_errors(arena):
     kept._finder.submit(lambda: None).result()
     after = kept.board(KEY)
     kept.close()
-    assert before.statistics.look.votes == 360 and after.statistics.look.votes == 394, "looked at anew among others"
+    assert before.statistics.look.votes == 360 and after.statistics.look.votes == 394, (
+        "looked at anew among others"
+    )
     orders = {frozenset(pair): (state, since) for *pair, state, since in told(after)}
-    assert len(orders) == 3 and {state for pair, (state, _) in orders.items() if "m4" in pair} == {"open"}
-    assert _models(arena) == 4 and len(rows(arena)) == 2 and {row[3] for row in rows(arena)} == {360}
+    assert len(orders) == 3 and {state for pair, (state, _) in orders.items() if "m4" in pair} == {
+        "open"
+    }
+    assert (
+        _models(arena) == 4 and len(rows(arena)) == 2 and {row[3] for row in rows(arena)} == {360}
+    )
 
 
 def test_a_model_that_is_gone_still_shares_the_errors(arena):
@@ -144,7 +159,9 @@ def test_a_model_that_is_gone_still_shares_the_errors(arena):
     with arena.write() as connection:
         four = connection.scalar(select(MODEL.c.id).where(MODEL.c.name == "m4"))
         for table in (VOTE, WINS):
-            connection.execute(delete(table).where((table.c.winner == four) | (table.c.loser == four)))
+            connection.execute(
+                delete(table).where((table.c.winner == four) | (table.c.loser == four))
+            )
     with_three = opened(arena)
     assert len(with_three.standings) == 3 and _models(arena) == 4
     with arena.write() as connection:
@@ -173,7 +190,9 @@ def test_votes_of_others_have_a_record_of_their_own(arena):
     rule = CountSettings("logged-in")
     opened(arena, BoardKey(1, False, everyone=True), rule)
     opened(arena, BoardKey(1, False), rule)
-    assert {row[0] for row in rows(arena)} == {"bank, single, everyone: test"}, "nobody here logged in"
+    assert {row[0] for row in rows(arena)} == {"bank, single, everyone: test"}, (
+        "nobody here logged in"
+    )
 
 
 @pytest.mark.parametrize("item", [None, "item"])
@@ -197,7 +216,17 @@ def test_one_judge_settles_what_one_person_does_not(arena, judge, settles):
     coin, said = random.Random(1), []
     for number in range(400):
         winner: Winner = "a" if coin.random() < 0.8 else "b"
-        said.append(Vote("m1", "m2", winner, f"item {number % 60}", "one", conversation=str(number), judge=judge))
+        said.append(
+            Vote(
+                "m1",
+                "m2",
+                winner,
+                f"item {number % 60}",
+                "one",
+                conversation=str(number),
+                judge=judge,
+            )
+        )
     battles = Battles("stereoscope", *columns_of(said), rows=tuple(map(STEREOSCOPE.row, said)))
     VoteImporter(arena).add(battles, ImportRequest("elsewhere", judge=judge))
     ((*_, state, _),) = told(opened(arena, BoardKey(1, False, kind="imported")))
@@ -217,7 +246,10 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
 
     first, soon, later = now(1), now(5), now(20)
     assert first.look is soon.look and first.votes < soon.votes
-    assert later.look is not soon.look and later.look.votes // LOOK_EVERY > first.look.votes // LOOK_EVERY
+    assert (
+        later.look is not soon.look
+        and later.look.votes // LOOK_EVERY > first.look.votes // LOOK_EVERY
+    )
     kept.close()
 
 
@@ -244,7 +276,9 @@ def test_of_two_servers_the_first_ones_row_stays_and_what_the_second_adds_is_sto
     for votes_then, pairs in ((100, [(0, 1)]), (150, [(0, 1), (0, 2)])):
         for pair in pairs:
             settled[pair] = True
-        record = extend_record(arena, "one", nothing, (1, 2, 3), Look(votes_then, np.zeros((3, 3)), settled))
+        record = extend_record(
+            arena, "one", nothing, (1, 2, 3), Look(votes_then, np.zeros((3, 3)), settled)
+        )
     assert record == BoardRecord(frozenset({1, 2, 3}), {(1, 2): 100, (1, 3): 150})
 
 

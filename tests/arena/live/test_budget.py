@@ -28,7 +28,9 @@ PROMPT = most_usage(ModelCard("any", "api", "any", ""), [TURN], Generation(max_t
 @contextmanager
 def serving(folder: Path, **environ: str) -> Iterator[tuple[AppServer, OpenAIServer]]:
     """Serve an app whose two models say nothing for a minute."""
-    with OpenAIServer(says({"one": "Red.", "two": "Red."}), models=("one", "two"), latency=60.0) as server:
+    with OpenAIServer(
+        says({"one": "Red.", "two": "Red."}), models=("one", "two"), latency=60.0
+    ) as server:
         price = {"prompt_price": PRICE.prompt, "completion_price": PRICE.completion}
         tables = [card(f"Model {name}", name, server, **price) for name in server.models]
         app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
@@ -45,7 +47,9 @@ def silent(tmp_path_factory) -> Iterator[tuple[AppServer, OpenAIServer]]:
 def spent(app: AppServer) -> tuple[int, int]:
     """Return what all live answers together did cost, and what is held."""
     with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
-        return database.execute("SELECT spent, held FROM budget WHERE name = 'live total'").fetchone() or (0, 0)
+        return database.execute(
+            "SELECT spent, held FROM budget WHERE name = 'live total'"
+        ).fetchone() or (0, 0)
 
 
 async def sent(server: OpenAIServer, calls: int) -> None:
@@ -71,12 +75,17 @@ def test_battles_that_are_stopped_before_the_first_word_cost_their_prompts(silen
 
 
 def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
-    with serving(tmp_path, OAUTH_CLIENT_ID="us", OAUTH_CLIENT_SECRET="a secret of ours") as (app, server):
+    with serving(tmp_path, OAUTH_CLIENT_ID="us", OAUTH_CLIENT_SECRET="a secret of ours") as (
+        app,
+        server,
+    ):
 
         async def run() -> None:
             async with Visitor(app.address) as visitor:
                 images = [await visitor.upload(picture())]
-                said = await visitor.refused("/live/battles", {"instruction": QUESTION, "images": images})
+                said = await visitor.refused(
+                    "/live/battles", {"instruction": QUESTION, "images": images}
+                )
                 assert said.startswith("This is lent to people who log in and to campaign workers")
 
         asyncio.run(run())
@@ -89,7 +98,9 @@ def test_battles_of_a_guest_are_charged_to_the_network_too(silent):
 
     def held() -> dict[str, int]:
         with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
-            return dict(database.execute("SELECT name, held FROM budget WHERE name LIKE 'live day%'"))
+            return dict(
+                database.execute("SELECT name, held FROM budget WHERE name LIKE 'live day%'")
+            )
 
     async def run() -> dict[str, int]:
         async with Visitor(app.address) as visitor:
@@ -131,5 +142,7 @@ def test_a_reservation_that_is_cancelled_is_given_back(database):
     asyncio.run(run())
     with database.read() as connection:
         assert connection.execute(select(HOLD)).all() == []
-        assert {tuple(row) for row in connection.execute(select(BUDGET.c.spent, BUDGET.c.held))} == {(0, 0)}
+        assert {
+            tuple(row) for row in connection.execute(select(BUDGET.c.spent, BUDGET.c.held))
+        } == {(0, 0)}
     assert vlm.asked == []

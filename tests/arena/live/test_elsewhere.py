@@ -32,7 +32,9 @@ TEXT = "The picture is red all over, and nothing else can be seen in it. " * 4
 class Server:
     """The live routes of one server, as one visitor calls them."""
 
-    def __init__(self, url: str, environ: dict[str, str], cookie: str, models: OpenAIServer) -> None:
+    def __init__(
+        self, url: str, environ: dict[str, str], cookie: str, models: OpenAIServer
+    ) -> None:
         self.database, self.models = Database(url), models
         settings = Settings.from_env(environ)
         pictures = PictureStore(settings.pictures_dir)
@@ -57,7 +59,9 @@ class Server:
     async def begin(self) -> str:
         """Begin a battle and return its path."""
         image = (await self.client.post("/live/images", content=picture())).json()["image"]
-        begun = await self.post("/live/battles", {"instruction": "What is this?", "images": [image]})
+        begun = await self.post(
+            "/live/battles", {"instruction": "What is this?", "images": [image]}
+        )
         return f"/live/battles/{begun['battle']}"
 
     async def sends_elsewhere(self, path: str) -> None:
@@ -68,7 +72,9 @@ class Server:
             await self.client.post(f"{path}/questions", json={"text": "And now?"}),
         ]
         assert [answer.status_code for answer in answers] == [409] * 3
-        assert all(answer.text.startswith("This battle runs on another server") for answer in answers)
+        assert all(
+            answer.text.startswith("This battle runs on another server") for answer in answers
+        )
 
 
 @pytest.fixture
@@ -78,7 +84,9 @@ def servers(postgresql, tmp_path, monkeypatch) -> Iterator[tuple[Server, Server]
     monkeypatch.setattr(sessions, "DELAY_SECONDS", (0.0, 0.0))
     with OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models:
         environ = {"DATA_DIR": str(tmp_path / "data")}
-        environ["MODELS"] = catalogue(Path(tmp_path), *(card(f"Model {name}", name, models) for name in models.models))
+        environ["MODELS"] = catalogue(
+            Path(tmp_path), *(card(f"Model {name}", name, models) for name in models.models)
+        )
         both = Server(url, environ, cookie, models), Server(url, environ, cookie, models)
         yield both
         for server in both:
@@ -94,7 +102,9 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
             await there.sends_elsewhere(path)
             visitor = there.client.cookies
             there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
-            assert (await there.client.get(path)).status_code == 404, "nobody else learns that it is anywhere"
+            assert (await there.client.get(path)).status_code == 404, (
+                "nobody else learns that it is anywhere"
+            )
             there.client.cookies = visitor
         assert (await here.watch(path))["phase"] == "open"
         with here.models.silent_after(5):
@@ -145,7 +155,9 @@ def test_answers_that_begin_are_not_lost_to_the_visitors_other_tab(servers, monk
         tab = asyncio.create_task(begins)
         await asyncio.to_thread(stored.wait)
         with here.database.read() as connection:
-            token = connection.scalars(select(LIVE_BATTLE.c.token).order_by(LIVE_BATTLE.c.id.desc())).first()
+            token = connection.scalars(
+                select(LIVE_BATTLE.c.token).order_by(LIVE_BATTLE.c.id.desc())
+            ).first()
         other = asyncio.create_task(here.watch(f"/live/battles/{token}.1"))
         for _ in range(60):  # by then the other tab waits, or has ended the battle
             await asyncio.to_thread(here.database.try_write)

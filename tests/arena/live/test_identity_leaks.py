@@ -34,7 +34,16 @@ NAMES = (
     "MiniCPM-V",
     "Quxolotl-7B",
 )
-MAKERS = ("OpenAI", "Anthropic", "Google", "Google DeepMind", "Meta AI", "Alibaba Cloud", "Mistral AI", "DeepSeek")
+MAKERS = (
+    "OpenAI",
+    "Anthropic",
+    "Google",
+    "Google DeepMind",
+    "Meta AI",
+    "Alibaba Cloud",
+    "Mistral AI",
+    "DeepSeek",
+)
 BY_MAKERS = (
     "I was developed by {}.",
     "As an AI model trained by {}, I cannot say.",
@@ -86,7 +95,9 @@ def test_a_bare_name_counts_where_it_is_no_ordinary_word():
 
 def test_real_answers_are_seldom_flagged(data):
     """LLaVA's answers to MM-Vet: nobody asked who it is."""
-    answers = json.loads((data / "mm-vet" / "llava_llama2_13b_chat.json").read_text("utf-8")).values()
+    answers = json.loads(
+        (data / "mm-vet" / "llava_llama2_13b_chat.json").read_text("utf-8")
+    ).values()
     flagged = [answer for answer in answers if names_itself(str(answer), MODELS)]
     assert len(answers) > 200
     assert len(flagged) <= 0.005 * len(answers), flagged

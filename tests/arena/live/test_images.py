@@ -76,7 +76,12 @@ def test_what_is_kept_is_a_checked_picture_and_never_the_file(images, voter):
 def test_an_animation_gives_its_first_picture_and_says_so(images, voter):
     bare = {}  # a GIF whose frames have no graphic control
     long = {"icc_profile": os.urandom(6000)}  # what tells of an animation comes late
-    for kind, how in (("GIF", {"duration": 100}), ("GIF", bare), ("WEBP", {"duration": 100}), ("PNG", long)):
+    for kind, how in (
+        ("GIF", {"duration": 100}),
+        ("GIF", bare),
+        ("WEBP", {"duration": 100}),
+        ("PNG", long),
+    ):
         stream = io.BytesIO()
         frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "blue")]
         frames[0].save(stream, kind, save_all=True, append_images=frames[1:], **how)
@@ -156,7 +161,11 @@ def test_what_is_a_day_old_goes(images, voter, database):
     assert images.sweep(now()) == 0
     assert images.sweep(now() + KEPT_FOR - timedelta(minutes=5)) == 0
     assert images.sweep(now() + KEPT_FOR) == 2
-    assert [images.path(voter, token) is not None for token in (old, used, kept)] == [False, False, True]
+    assert [images.path(voter, token) is not None for token in (old, used, kept)] == [
+        False,
+        False,
+        True,
+    ]
     with database.read() as connection:
         assert len(connection.execute(select(OWN_IMAGE)).all()) == 3, "the rows tell what was there"
 
@@ -184,13 +193,17 @@ def test_a_server_that_is_killed_leaves_no_image_that_stays_for_ever(images, vot
 def test_an_image_that_is_taken_down_while_it_is_stored_leaves_no_file(images, voter, monkeypatch):
     """Its row is there before its file."""
     write = Path.write_bytes
-    monkeypatch.setattr(Path, "write_bytes", lambda path, data: images.take_down() and write(path, data))
+    monkeypatch.setattr(
+        Path, "write_bytes", lambda path, data: images.take_down() and write(path, data)
+    )
     with pytest.raises(OwnImageError, match="no longer here"):
         receive(images, voter, picture())
     assert files(images) == []
 
 
-def test_a_file_that_is_written_while_its_image_is_taken_down_goes_too(images, voter, database, monkeypatch):
+def test_a_file_that_is_written_while_its_image_is_taken_down_goes_too(
+    images, voter, database, monkeypatch
+):
     path = images.path(voter, receive(images, voter, picture()).token)
     data, write = path.read_bytes(), database.write
     monkeypatch.setattr(database, "write", lambda: path.write_bytes(data) and write())

@@ -54,12 +54,16 @@ def test_a_hidden_item_is_no_longer_taken_nor_asked_about(live):
     async def run() -> None:
         async with Visitor(live.app.address) as visitor:
             item = (await visitor.client.get("/live/item")).json()["item"]
-            battle = f"/live/battles/{(await visitor.post('/live/battles', {'item': item}))['battle']}"
+            battle = (
+                f"/live/battles/{(await visitor.post('/live/battles', {'item': item}))['battle']}"
+            )
             await visitor.watch(battle)
             change(live, lambda connection: hide(connection, item))
             await asyncio.sleep(ItemBank.CHECK_SECONDS + 0.1)  # by then every server has seen it
             assert "no such item" in await visitor.refused("/live/battles", {"item": item})
-            assert "no longer here" in await visitor.refused(f"{battle}/questions", {"text": "And now?"})
+            assert "no longer here" in await visitor.refused(
+                f"{battle}/questions", {"text": "And now?"}
+            )
             await visitor.post(f"{battle}/choice", {"choice": "a"})
 
     asyncio.run(run())

@@ -6,7 +6,13 @@ from contextlib import aclosing
 import pytest
 
 import arena.live.queue
-from arena.live.queue import MOST_OF_NETWORK, MOST_WAITING, GenerationQueue, GenerationTask, LiveError
+from arena.live.queue import (
+    MOST_OF_NETWORK,
+    MOST_WAITING,
+    GenerationQueue,
+    GenerationTask,
+    LiveError,
+)
 from arena.live.streaming import SideBySide
 from tests.support.scripted_vlm import ScriptedVLM
 

@@ -55,7 +55,13 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
         OpenAIServer(at_length, models=MODELS, pace=0.01) as fast,
         OpenAIServer(at_length, models=MODELS, pace=0.05) as slow,
     ):
-        local = {"name": NAMES[2], "kind": "local", "folder": str(models), "images": 10, "live": True}
+        local = {
+            "name": NAMES[2],
+            "kind": "local",
+            "folder": str(models),
+            "images": 10,
+            "live": True,
+        }
         tables = (
             card(NAMES[0], "org/quxolotl", fast),
             card(NAMES[1], "vellichor-latest", slow),
@@ -84,12 +90,16 @@ class Pair(NamedTuple):
 
 
 @contextmanager
-def two_models(folder: Path, score: Callable[[Body, int], str], pace: float = 0.0, **environ: str) -> Iterator[Pair]:
+def two_models(
+    folder: Path, score: Callable[[Body, int], str], pace: float = 0.0, **environ: str
+) -> Iterator[Pair]:
     """Run an app with two models whose tokens cost something."""
     with OpenAIServer(score, models=("one", "two"), pace=pace) as server:
         price = {"prompt_price": 1.0, "completion_price": 1.0}
         tables = [card(f"Model {name}", name, server, **price) for name in server.models]
-        app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), LIVE_SOON="yes", **environ)
+        app = AppServer(
+            folder / "data", MODELS=catalogue(folder, *tables), LIVE_SOON="yes", **environ
+        )
         try:
             yield Pair(app, server)
         finally:
@@ -115,7 +125,9 @@ def at_ease(body: Body, _: int) -> str:
 @pytest.fixture(scope="module")
 def talkers(tmp_path_factory) -> Iterator[Pair]:
     """Two models that speak slowly and for long."""
-    with two_models(tmp_path_factory.mktemp("talkers"), at_ease, pace=0.03, LIVE_AT_ONCE="200") as running:
+    with two_models(
+        tmp_path_factory.mktemp("talkers"), at_ease, pace=0.03, LIVE_AT_ONCE="200"
+    ) as running:
         yield running
 
 
@@ -129,7 +141,8 @@ def growths(messages: list[dict], side: str) -> list[float]:
     at = [
         message["at"]
         for message in messages
-        if message["kind"] == "words" and any(message["sides"][side].get(key) for key in ("added", "last", "blocks"))
+        if message["kind"] == "words"
+        and any(message["sides"][side].get(key) for key in ("added", "last", "blocks"))
     ]
     return [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
 
@@ -153,11 +166,16 @@ async def one_battle(visitor: Visitor, number: int) -> tuple[bytes, bytes, dict[
     before, visitor.bytes = visitor.bytes, b""
     scene = await visitor.post(f"{path}/reveal")
     named, visitor.bytes = visitor.bytes, b""
-    models = {side: re.findall(r'class="model">(.*?)<', title)[0] for side, title in scene["titles"].items()}
+    models = {
+        side: re.findall(r'class="model">(.*?)<', title)[0]
+        for side, title in scene["titles"].items()
+    }
     return before, named, {models[side]: growths(messages, side) for side in models}
 
 
-async def many_battles(address: str, battles: int, at_once: int) -> list[tuple[bytes, bytes, dict[str, list[float]]]]:
+async def many_battles(
+    address: str, battles: int, at_once: int
+) -> list[tuple[bytes, bytes, dict[str, list[float]]]]:
     async def visit(first: int) -> list:
         async with Visitor(address) as visitor:
             return [await one_battle(visitor, number) for number in range(first, battles, at_once)]
@@ -169,22 +187,41 @@ async def many_battles(address: str, battles: int, at_once: int) -> list[tuple[b
 def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     """Endpoints and a local model mixed, one five times slower: no name, id or address, and no timing of a side."""
     played = asyncio.run(many_battles(arena.app.address, battles, min(battles, 20)))
-    hidden = {*NAMES, *MODELS, arena.folder, arena.fast.address, arena.slow.address, "sphexish-weights"}
-    hidden |= {re.sub("https?://", "", server.address).split("/")[0] for server in (arena.fast, arena.slow)}
+    hidden = {
+        *NAMES,
+        *MODELS,
+        arena.folder,
+        arena.fast.address,
+        arena.slow.address,
+        "sphexish-weights",
+    }
+    hidden |= {
+        re.sub("https?://", "", server.address).split("/")[0] for server in (arena.fast, arena.slow)
+    }
     finished = [one for one in played if one[1]]
     assert len(finished) >= 0.95 * battles
     for before, named, _ in finished:
         assert told(hidden, before) == set()
-        assert len(told(set(NAMES), named)) == 2, "the names are shown after the choice, so that this test can fail"
+        assert len(told(set(NAMES), named)) == 2, (
+            "the names are shown after the choice, so that this test can fail"
+        )
     met = [of for *_, of in finished if NAMES[1] in of and NAMES[2] not in of and all(of.values())]
     slow = [mean(of[NAMES[1]]) for of in met]
     others = [mean(pauses) for of in met for name, pauses in of.items() if name != NAMES[1]]
-    apart = [mean(pauses) for *_, of in finished if NAMES[1] not in of for pauses in of.values() if pauses]
+    apart = [
+        mean(pauses)
+        for *_, of in finished
+        if NAMES[1] not in of
+        for pauses in of.values()
+        if pauses
+    ]
     # Chance may bring the slow model into none of a few battles; or it says more in each, and who says more rests once.
     if battles >= 200:
         assert len(slow) > battles / 20
         assert ks_2samp(slow, others).pvalue > 0.01
-        assert ks_2samp(slow, apart).pvalue < 0.01, "battles differ in speed, so that this test can fail"
+        assert ks_2samp(slow, apart).pvalue < 0.01, (
+            "battles differ in speed, so that this test can fail"
+        )
 
 
 def test_sides_are_fair(arena):
@@ -215,15 +252,26 @@ def test_bad_input_is_told_what_to_do(pair):
                 ({"keep": "yes"}, "true or false"),
             ):
                 assert said in await visitor.refused("/live/battles", {**good, **change}), change
-            for body in (b"", b"[]", b'{"a":1,"a":2}', b"\xff", b'{"instruction":"\\ud800","images":["x"]}'):
+            for body in (
+                b"",
+                b"[]",
+                b'{"a":1,"a":2}',
+                b"\xff",
+                b'{"instruction":"\\ud800","images":["x"]}',
+            ):
                 assert (await visitor.client.post("/live/battles", content=body)).status_code == 400
             for token in ("forged.1", "x", "%00.1", "..%2f..%2fetc"):
                 for what in ("stop", "undo", "reveal"):
-                    assert (await visitor.client.post(f"/live/battles/{token}/{what}", json={})).status_code in (
+                    assert (
+                        await visitor.client.post(f"/live/battles/{token}/{what}", json={})
+                    ).status_code in (
                         400,
                         404,
                     )
-                assert (await visitor.client.get(f"/live/battles/{token}")).status_code in (400, 404)
+                assert (await visitor.client.get(f"/live/battles/{token}")).status_code in (
+                    400,
+                    404,
+                )
                 assert (await visitor.client.get(f"/live/images/{token}")).status_code == 404
 
     asyncio.run(run())
@@ -266,7 +314,9 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
                 async for message in messages:
                     seen.append(message)
                     if message["kind"] == "words" and len(seen) == 3:
-                        assert "still coming" in await visitor.refused(f"{path}/choice", {"choice": "a"})
+                        assert "still coming" in await visitor.refused(
+                            f"{path}/choice", {"choice": "a"}
+                        )
                     if message.get("choose"):
                         await visitor.refused(f"{path}/choice", {"choice": "c"})
                         return await visitor.post(f"{path}/choice", {"choice": "b"}), seen
@@ -275,9 +325,13 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
     scene, seen = asyncio.run(run(talkers.app.address))
     assert not any(message.get("choose") for message in seen[:-1])
     assert scene["phase"] == "voted" and "outside" not in scene["status"]
-    assert rows(talkers.app, "SELECT outside, turns FROM live_vote ORDER BY id DESC LIMIT 1") == [(None, 1)]
+    assert rows(talkers.app, "SELECT outside, turns FROM live_vote ORDER BY id DESC LIMIT 1") == [
+        (None, 1)
+    ]
     assert rows(talkers.app, "SELECT sum(n) FROM live_wins") == [(before + 1,)]
-    (answers,) = rows(talkers.app, "SELECT answer_a, answer_b FROM live_turn ORDER BY battle_id DESC LIMIT 1")
+    (answers,) = rows(
+        talkers.app, "SELECT answer_a, answer_b FROM live_turn ORDER BY battle_id DESC LIMIT 1"
+    )
     words = [len(text.split()) for text in answers]
     assert min(words) == 6 and ENOUGH_WORDS <= max(words) < 50 * len(TEXT.split())
 
@@ -288,17 +342,28 @@ def test_a_battle_and_its_images_are_its_visitors_only(pair):
             image = await owner.upload(picture())
             assert (await owner.client.get(f"/live/images/{image}")).status_code == 200
             assert (await other.client.get(f"/live/images/{image}")).status_code == 404
-            assert "no longer here" in await other.refused("/live/battles", {"instruction": "x", "images": [image]})
+            assert "no longer here" in await other.refused(
+                "/live/battles", {"instruction": "x", "images": [image]}
+            )
             begun = await owner.post("/live/battles", {"instruction": "x", "images": [image]})
             path = f"/live/battles/{begun['battle']}"
             assert (await other.client.get(path)).status_code == 404
             await owner.watch(path)
-            for what, body in (("choice", {"choice": "a"}), ("stop", {}), ("undo", {}), ("questions", {"text": "y"})):
+            for what, body in (
+                ("choice", {"choice": "a"}),
+                ("stop", {}),
+                ("undo", {}),
+                ("questions", {"text": "y"}),
+            ):
                 assert "not yours" in await other.refused(f"{path}/{what}", body)
             async with httpx.AsyncClient(base_url=pair.app.address) as nobody:
-                assert (await nobody.post(f"{path}/choice", json={"choice": "a"})).status_code == 403
+                assert (
+                    await nobody.post(f"{path}/choice", json={"choice": "a"})
+                ).status_code == 403
                 foreign = {"origin": "https://evil.example", "cookie": str(owner.client.cookies)}
-                assert (await nobody.post(f"{path}/choice", json={"choice": "a"}, headers=foreign)).status_code == 403
+                assert (
+                    await nobody.post(f"{path}/choice", json={"choice": "a"}, headers=foreign)
+                ).status_code == 403
 
     asyncio.run(run())
 
@@ -333,7 +398,11 @@ def test_a_failing_model_is_replaced_and_counted(tmp_path):
         OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two")) as good,
         OpenAIServer(says({"bad": TEXT}), empty, models=("bad",)) as bad,
     ):
-        tables = (card("Model one", "one", good), card("Model two", "two", good), card("Bad model", "bad", bad))
+        tables = (
+            card("Model one", "one", good),
+            card("Model two", "two", good),
+            card("Bad model", "bad", bad),
+        )
         app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables), LIVE_SOON="yes")
 
         async def run() -> None:
@@ -347,7 +416,9 @@ def test_a_failing_model_is_replaced_and_counted(tmp_path):
 
         try:
             asyncio.run(run())
-            failed = rows(app, "SELECT display, kind FROM live_failure JOIN model ON model.id = model_id")
+            failed = rows(
+                app, "SELECT display, kind FROM live_failure JOIN model ON model.id = model_id"
+            )
         finally:
             app.stop()
     assert len(failed) == bad.counts.calls > 0
@@ -364,7 +435,9 @@ def test_an_answer_that_names_its_model_is_kept_outside_the_ranking(pair):
             return await visitor.post(f"{path}/choice", {"choice": "a"})
 
     assert "outside the ranking" in asyncio.run(run())["status"]
-    assert rows(pair.app, "SELECT outside FROM live_vote ORDER BY id DESC LIMIT 1") == [("named itself",)]
+    assert rows(pair.app, "SELECT outside FROM live_vote ORDER BY id DESC LIMIT 1") == [
+        ("named itself",)
+    ]
     assert rows(pair.app, "SELECT sum(n) FROM live_wins") == before
 
 
@@ -419,9 +492,15 @@ def test_others_wait_in_line_and_are_told_their_place(tmp_path):
         async with Visitor(address) as first, Visitor(address) as second, Visitor(address) as third:
             visitors = (first, second, third)
             tokens = [await visitor.begin() for visitor in visitors]
-            watching = (one.watch(f"/live/battles/{token}") for one, token in zip(visitors, tokens, strict=True))
+            watching = (
+                one.watch(f"/live/battles/{token}")
+                for one, token in zip(visitors, tokens, strict=True)
+            )
             watched = await asyncio.gather(*watching)
-            lines = [[message["status"] for message in messages if message["kind"] == "line"] for messages in watched]
+            lines = [
+                [message["status"] for message in messages if message["kind"] == "line"]
+                for messages in watched
+            ]
             assert lines[0] == []
             assert any("1 visitor ahead" in line for line in lines[1])
             assert any("2 visitors ahead" in line for line in lines[2])
@@ -443,7 +522,9 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
                         break
                 scene = await visitor.post(f"{path}/stop")
             pauses = [int(pause) / 1000 for pause in re.findall(rb"retry: (\d+)", visitor.bytes)]
-            assert 0 < pauses[0] < DISCONNECT_SECONDS, "a page whose connection broke off comes back in time"
+            assert 0 < pauses[0] < DISCONNECT_SECONDS, (
+                "a page whose connection broke off comes back in time"
+            )
             assert scene["phase"] == "open"
             assert "outside the ranking" in scene["status"]
             assert not scene["more"]
@@ -453,7 +534,10 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
             await visitor.begin()
             assert (await visitor.watch(f"/live/battles/{token}"))[-1]["phase"] in ("open", "void")
             unfinished = (await visitor.client.get("/live/unfinished")).json()["battle"]
-            assert (await visitor.post(f"/live/battles/{unfinished}/stop"))["phase"] in ("open", "void")
+            assert (await visitor.post(f"/live/battles/{unfinished}/stop"))["phase"] in (
+                "open",
+                "void",
+            )
         await no_calls(talkers.server, 60)
 
     asyncio.run(run())
@@ -537,15 +621,26 @@ def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(tmp_path
                 await anext(messages)
                 with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
                     (voter,) = rows(app, "SELECT voter_id FROM live_battle")[0]
-                    Erasure(database, OwnImages(database, app.data_dir / "own")).forget(voter, "ada")
-                assert [message["kind"] async for message in messages][-1] == "words", "it ends as if broken off"
+                    Erasure(database, OwnImages(database, app.data_dir / "own")).forget(
+                        voter, "ada"
+                    )
+                assert [message["kind"] async for message in messages][-1] == "words", (
+                    "it ends as if broken off"
+                )
             assert "not yours" in (await visitor.client.get(path)).text
-            assert (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1]["phase"] == "open"
+            assert (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1][
+                "phase"
+            ] == "open"
 
     with two_models(tmp_path, plain, pace=0.1) as pair:
         asyncio.run(run(pair.app))
-        assert rows(pair.app, f"SELECT count(*) FROM live_question WHERE text = '{asked}'") == [(0,)]
-        assert rows(pair.app, "SELECT answer_a <> '' FROM live_turn ORDER BY battle_id") == [(0,), (1,)]
+        assert rows(pair.app, f"SELECT count(*) FROM live_question WHERE text = '{asked}'") == [
+            (0,)
+        ]
+        assert rows(pair.app, "SELECT answer_a <> '' FROM live_turn ORDER BY battle_id") == [
+            (0,),
+            (1,),
+        ]
         assert "Traceback" not in pair.app.log.read_text("utf-8")
 
 
@@ -554,7 +649,10 @@ def test_a_vote_survives_a_restart(pair):
 
     async def run() -> None:
         async with Visitor(app.address) as one, Visitor(app.address) as two:
-            answered, voted = f"/live/battles/{await one.begin()}", f"/live/battles/{await two.begin()}"
+            answered, voted = (
+                f"/live/battles/{await one.begin()}",
+                f"/live/battles/{await two.begin()}",
+            )
             await one.watch(answered)
             await two.watch(voted)
             await two.post(f"{voted}/choice", {"choice": "a"})
@@ -572,7 +670,9 @@ def test_without_models_a_live_battle_is_refused_with_what_is_missing(server):
     async def run() -> None:
         async with Visitor(server.address) as visitor:
             image = await visitor.upload(picture())
-            assert "MODELS" in await visitor.refused("/live/battles", {"instruction": "x", "images": [image]})
+            assert "MODELS" in await visitor.refused(
+                "/live/battles", {"instruction": "x", "images": [image]}
+            )
             await visitor.post(f"/live/images/{image}/discard")
 
     asyncio.run(run())

@@ -47,13 +47,24 @@ def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = Non
 
 def wins(database) -> Counter:
     with database.read() as connection:
-        return Counter({(row.winner, row.loser): row.n for row in connection.execute(select(LIVE_WINS)) if row.n})
+        return Counter(
+            {
+                (row.winner, row.loser): row.n
+                for row in connection.execute(select(LIVE_WINS))
+                if row.n
+            }
+        )
 
 
 @pytest.mark.locks_or_dialect
 def test_a_battle_goes_from_question_to_names(store, voter, database):
     battle = store.begin(voter, Opening("What is this?", 2, keep=True))
-    assert (battle.phase, battle.settled, battle.images, battle.keep) == (Phase.OPEN, False, 2, True)
+    assert (battle.phase, battle.settled, battle.images, battle.keep) == (
+        Phase.OPEN,
+        False,
+        2,
+        True,
+    )
     with pytest.raises(ChoiceError, match="still coming"):
         store.vote(voter, battle.token, "a", "terms")
     store.answer(battle.id, answered())
@@ -115,9 +126,12 @@ def test_no_undo_after_the_names(store, voter):
 
 
 @pytest.mark.parametrize(
-    ("how", "outside"), [({"stopped": True}, "stopped"), ({"named": True}, "named itself"), ({}, None)]
+    ("how", "outside"),
+    [({"stopped": True}, "stopped"), ({"named": True}, "named itself"), ({}, None)],
 )
-def test_what_was_stopped_or_named_itself_is_kept_outside_the_ranking(store, voter, database, how, outside):
+def test_what_was_stopped_or_named_itself_is_kept_outside_the_ranking(
+    store, voter, database, how, outside
+):
     token = opened(store, voter, **how)
     assert store.vote(voter, token, "a", "terms").outside == outside
     assert sum(wins(database).values()) == (outside is None)
@@ -125,7 +139,9 @@ def test_what_was_stopped_or_named_itself_is_kept_outside_the_ranking(store, vot
         store.undo(voter, token)
         assert not wins(database), "what was not counted is not taken off either"
     with database.read() as connection:
-        assert connection.scalar(select(func.count()).select_from(LIVE_VOTE)) == 1, "the vote itself is kept"
+        assert connection.scalar(select(func.count()).select_from(LIVE_VOTE)) == 1, (
+            "the vote itself is kept"
+        )
 
 
 def test_a_flag_of_an_early_turn_holds_for_the_whole_conversation(store, voter):
@@ -146,7 +162,9 @@ def test_follow_ups_end_at_five_turns_a_stop_or_a_choice(store, voter):
         store.answer(battle.id, answered())
     with pytest.raises(ChoiceError, match="at most 5 turns"):
         store.ask(voter, token, "one too many")
-    assert [turn.question for turn in store.find(voter, token).turns][1:] == [f"question {n}" for n in range(2, 6)]
+    assert [turn.question for turn in store.find(voter, token).turns][1:] == [
+        f"question {n}" for n in range(2, 6)
+    ]
     with pytest.raises(ChoiceError, match="stopped"):
         store.ask(voter, opened(store, voter, stopped=True), "more?")
     voted = opened(store, voter)
@@ -243,8 +261,15 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
                 wanted = {"source": own, "multi": multi, "since": 0}
                 win_counts.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
                 vote_rows = connection.execute(live_vote_rows(int(own), multi)).all()
-                assert len(vote_rows) == win_counts.votes == (connection.scalar(LIVE_TOTAL, wanted) or 0)
-                assert sum(vote_row.left for vote_row in vote_rows) == win_counts.counts(None).left.sum()
+                assert (
+                    len(vote_rows)
+                    == win_counts.votes
+                    == (connection.scalar(LIVE_TOTAL, wanted) or 0)
+                )
+                assert (
+                    sum(vote_row.left for vote_row in vote_rows)
+                    == win_counts.counts(None).left.sum()
+                )
                 found[own, multi] = win_counts.votes
         assert found == {(True, False): 2, (True, True): 1, (False, False): 1, (False, True): 0}
         assert [source.code for source in live_sources(connection)] == [1, 0]
@@ -254,6 +279,8 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
 def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     store.vote(voter, opened(store, voter), "a", "terms")
     store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")
-    assert store.named_pair_votes() == {frozenset(("one", "two")): 0}, "they may still be taken back"
+    assert store.named_pair_votes() == {frozenset(("one", "two")): 0}, (
+        "they may still be taken back"
+    )
     let_pass(database, FINAL_SECONDS)
     assert store.named_pair_votes() == {frozenset(("one", "two")): 2}

@@ -39,7 +39,17 @@ def slowly(text: str) -> None:
         words.add(character)
 
 
-STEPS = [cut, slowly, tell, name_itself, neutralised, visible_text, answer_html, plain_html, instruction_html]
+STEPS = [
+    cut,
+    slowly,
+    tell,
+    name_itself,
+    neutralised,
+    visible_text,
+    answer_html,
+    plain_html,
+    instruction_html,
+]
 
 
 @pytest.mark.parametrize("call", STEPS)

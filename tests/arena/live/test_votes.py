@@ -33,22 +33,32 @@ class Crowd:
     """People who vote live, each once."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.store, self.voters = database, LiveStore(database), BattleStore(database)
+        self.database, self.store, self.voters = (
+            database,
+            LiveStore(database),
+            BattleStore(database),
+        )
         self.store.register_models(MODELS)
         self._came = 0
 
-    def vote(self, winner: str, loser: str, images: int = 1, item: int | None = None, **how: bool) -> tuple[int, str]:
+    def vote(
+        self, winner: str, loser: str, images: int = 1, item: int | None = None, **how: bool
+    ) -> tuple[int, str]:
         """Vote for the answer on side A and see the names; return the voter and the battle's token."""
         voter, token = self.choose(Names(winner, loser), "a", images, item, **how)
         return voter, self.store.reveal(voter, token).token
 
-    def choose(self, models: Names, choice: Side, images: int = 1, item: int | None = None, **how: bool):
+    def choose(
+        self, models: Names, choice: Side, images: int = 1, item: int | None = None, **how: bool
+    ):
         """Cast a vote, which may still be taken back; `how`: whether the battle was stopped, a model named itself."""
         self._came += 1
         voter = self.voters.voter(f"visitor {self._came}")
         battle = self.store.begin(voter, Opening("What is my secret?", images, item))
         stopped, named = how.get("stopped", False), how.get("named", False)
-        self.store.answer(battle.id, Answered(models, Names("one text", "another text"), stopped, named))
+        self.store.answer(
+            battle.id, Answered(models, Names("one text", "another text"), stopped, named)
+        )
         return voter, self.store.vote(voter, battle.token, choice, "terms").token
 
 
@@ -119,7 +129,10 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     assert (board.votes, board.left_out.stopped, board.left_out.named) == (1, 3, 1)
     told = HTML.summary(paragraphs(board))
     assert "Two models answered live, on pictures that visitors brought." in told
-    assert "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which" in told
+    assert (
+        "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which"
+        in told
+    )
     let_pass(crowd.database, FINAL_SECONDS)
     assert opened(leaderboard, OWN).left_out.named == 2, "when it is final"
 
@@ -131,7 +144,8 @@ def test_a_board_of_some_days_has_the_votes_of_these_days(crowd, leaderboard):
     assert opened(leaderboard, OWN, since=str(today), until=str(today)).votes == 1
     assert opened(leaderboard, OWN, until=str(today - timedelta(days=1))).votes == 0
     assert "on pictures that visitors brought" in board_html(
-        opened(leaderboard, OWN, until="2020-01-01"), leaderboard.choose(OWN, "single", until="2020-01-01")
+        opened(leaderboard, OWN, until="2020-01-01"),
+        leaderboard.choose(OWN, "single", until="2020-01-01"),
     )
 
 
@@ -142,7 +156,9 @@ def test_random_votes_agree_with_a_recount(crowd, leaderboard):
         a, b = coin.sample(MODELS, 2)
         own, images, choice = coin.random() < 0.5, coin.choice((1, 2)), coin.choice(("a", "b"))
         outside = coin.random() < 0.2
-        voter, token = crowd.choose(Names(a, b), choice, images, None if own else 1, stopped=outside)
+        voter, token = crowd.choose(
+            Names(a, b), choice, images, None if own else 1, stopped=outside
+        )
         if coin.random() < 0.2:
             crowd.store.undo(voter, token)
         elif not outside:
@@ -208,5 +224,7 @@ def test_live_votes_go_out_without_texts_and_come_back_the_same(tmp_path, monkey
     ]
     assert (bank.winner, bank.blind, bank.judge, bank.turns) == (("a",), (True,), (False,), (1,))
     assert bank.item[0] and bank.time[0] <= now().timestamp()
-    text = (tmp_path / "own.jsonl").read_text("utf-8") + (tmp_path / "bank.jsonl").read_text("utf-8")
+    text = (tmp_path / "own.jsonl").read_text("utf-8") + (tmp_path / "bank.jsonl").read_text(
+        "utf-8"
+    )
     assert "secret" not in text and "one text" not in text

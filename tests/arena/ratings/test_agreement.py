@@ -35,7 +35,9 @@ PAPER = [Choices(5, 0)] * 180 + [Choices(0, 5)] * 156 + [Choices(4, 1)] * 90 + [
 PAPER += [Choices(3, 2)] * 80 + [Choices(2, 3)] * 74
 """VisIT-Bench's 690 pairs: 336 with 5/5, 200 with 4/5, 154 with 3/5 (section 4.3)."""
 
-CHOICES = st.builds(Choices, st.integers(0, 6), st.integers(0, 6)).filter(lambda chosen: sum(chosen) > 1)
+CHOICES = st.builds(Choices, st.integers(0, 6), st.integers(0, 6)).filter(
+    lambda chosen: sum(chosen) > 1
+)
 
 
 def contests(count: int) -> list[Contest]:
@@ -82,7 +84,9 @@ def test_levels_are_shares_of_the_contests_with_as_many_votes():
 @settings(deadline=None)
 @given(st.lists(CHOICES, min_size=1, max_size=30))
 def test_alpha_is_the_librarys_of_the_contests_and_their_mirror_images(chosen):
-    theirs = krippendorff.alpha(value_counts=mirrored(np.array(chosen)), level_of_measurement="nominal")
+    theirs = krippendorff.alpha(
+        value_counts=mirrored(np.array(chosen)), level_of_measurement="nominal"
+    )
     assert people(chosen, rounds=10).alpha.value == pytest.approx(theirs, abs=1e-9)
 
 
@@ -99,13 +103,19 @@ def test_no_name_of_a_model_changes_a_coefficient(chosen):
 
 def test_where_all_chose_the_same_people_agree():
     found = people([Choices(5, 0)] * 40)
-    assert found.alpha == found.ac1 == Estimate(1.0, None, None), "no draw moves it: that is no interval from 1 to 1"
+    assert found.alpha == found.ac1 == Estimate(1.0, None, None), (
+        "no draw moves it: that is no interval from 1 to 1"
+    )
 
 
 def test_nothing_is_defined_without_votes():
     found = people([])
     assert found.alpha == found.ac1 == Estimate(None, None, None)
-    assert found.contests == found.votes == 0 and found.levels == {} and found.with_majority.value is None
+    assert (
+        found.contests == found.votes == 0
+        and found.levels == {}
+        and found.with_majority.value is None
+    )
 
 
 def test_a_contest_with_one_vote_is_refused():
@@ -123,7 +133,10 @@ def test_the_bootstrap_draws_contests_not_votes():
     counts = np.stack([first, 5 - first], 1)
     found = people([Choices(*map(int, row)) for row in counts])
     draws = [
-        krippendorff.alpha(value_counts=mirrored(counts[coins.integers(0, 150, 150)]), level_of_measurement="nominal")
+        krippendorff.alpha(
+            value_counts=mirrored(counts[coins.integers(0, 150, 150)]),
+            level_of_measurement="nominal",
+        )
         for _ in range(1000)
     ]
     assert found.alpha.low == pytest.approx(np.quantile(draws, 0.025), abs=0.02)
@@ -134,11 +147,15 @@ def test_the_bootstrap_draws_contests_not_votes():
 def test_the_bootstrap_is_seeded_and_silent_about_few_contests():
     assert people(PAPER) == people(PAPER) != people(PAPER, seed=1)
     few = [Choices(4, 1), Choices(1, 4), Choices(5, 0)] * (LEAST_CONTESTS // 3)
-    assert len(few) < LEAST_CONTESTS and people(few).alpha.low is None is not people(few).alpha.value
+    assert (
+        len(few) < LEAST_CONTESTS and people(few).alpha.low is None is not people(few).alpha.value
+    )
     enough = [*few, *few, *few]
     assert people(enough).alpha.low is not None
     rare = people([Choices(2, 0)] * 19 + [Choices(1, 1)])
-    assert rare.alpha.low < rare.alpha.value < rare.alpha.high == 1, "a draw without the one disagreement is agreement"
+    assert rare.alpha.low < rare.alpha.value < rare.alpha.high == 1, (
+        "a draw without the one disagreement is agreement"
+    )
 
 
 def test_shares_have_wilsons_interval():
@@ -162,7 +179,9 @@ def test_a_planted_measure_has_the_planted_shares():
     for contest, chosen in choices.items():
         seen[chosen.level] += 1
         hit = seen[chosen.level] <= right[chosen.level]
-        preferences[contest] = chosen.majority if hit else {"first": "second", "second": "first"}[chosen.majority]
+        preferences[contest] = (
+            chosen.majority if hit else {"first": "second", "second": "first"}[chosen.majority]
+        )
     (found,) = reproductions(choices, [Measure("planted", preferences)])
     assert {str(level): (of.hits, of.n) for level, of in found.levels.items()} == {
         "5/5": (312, 336),
@@ -191,7 +210,12 @@ def test_measures_are_sorted_the_best_first_and_silent_ones_last():
         Measure("right", dict.fromkeys(choices, "first")),
         Measure("also right", dict.fromkeys(choices, "first")),
     ]
-    assert [one.measure for one in reproductions(choices, measures)] == ["also right", "right", "wrong", "silent"]
+    assert [one.measure for one in reproductions(choices, measures)] == [
+        "also right",
+        "right",
+        "wrong",
+        "silent",
+    ]
 
 
 def test_the_coin_does_not_know_the_sides():
@@ -214,10 +238,13 @@ def test_swapping_sides_and_shuffling_changes_nothing(seed):
         choices[contest] = Choices(coins.randrange(1, 5), coins.randrange(1, 5))
     other_side: dict[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
     swapped = [
-        Verdict(item, other, one, other_side[winner], judge) for item, one, other, winner, judge in verdicts.values()
+        Verdict(item, other, one, other_side[winner], judge)
+        for item, one, other, winner, judge in verdicts.values()
     ]
     coins.shuffle(swapped)
-    assert reproductions(choices, by_verdicts(verdicts.values())) == reproductions(choices, by_verdicts(swapped))
+    assert reproductions(choices, by_verdicts(verdicts.values())) == reproductions(
+        choices, by_verdicts(swapped)
+    )
 
 
 def test_the_higher_score_is_preferred():
@@ -246,9 +273,9 @@ def test_each_judge_is_a_measure_and_has_one_verdict_a_contest():
 
 
 def test_random_scores_are_even_and_apart_from_the_coin():
-    scores = np.array([random_score(f"i{number}", model) for number in range(2000) for model in ("m1", "m2")]).reshape(
-        -1, 2
-    )
+    scores = np.array(
+        [random_score(f"i{number}", model) for number in range(2000) for model in ("m1", "m2")]
+    ).reshape(-1, 2)
     assert scores.min() >= 0 and scores.max() < 1 and abs(scores.mean() - 0.5) < 0.02
     first = scores[:, 0] > scores[:, 1]
     heads = np.array([coin(Contest(f"i{number}", "m1", "m2")) == "first" for number in range(2000)])

@@ -5,7 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from arena.ratings.assignment import UNIFORM, Assigned, Served, aim, balanced, fixed, pair_number, settle
+from arena.ratings.assignment import (
+    UNIFORM,
+    Assigned,
+    Served,
+    aim,
+    balanced,
+    fixed,
+    pair_number,
+    settle,
+)
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.settled import Order
 
@@ -29,7 +38,9 @@ def full_seat(of: Served, coin: np.random.Generator) -> list[Assigned]:
     return seat
 
 
-@pytest.mark.parametrize(("models", "behind"), [(7, 0), (3, 0), (3, 500), (4, 500), (2, 0), (12, 500)])
+@pytest.mark.parametrize(
+    ("models", "behind"), [(7, 0), (3, 0), (3, 500), (4, 500), (2, 0), (12, 500)]
+)
 def test_a_seat_has_no_item_twice_and_every_model_in_its_share(models, behind):
     """Also where one pair is so far behind that taking it again and again would leave no pair for the rest."""
     of, coin = served(models, 60), np.random.default_rng(models + behind)
@@ -58,7 +69,11 @@ def test_only_wanted_tuples_are_served_until_none_is_left():
     of.wanted[:] = False
     of.wanted[2, [5, 9]] = of.wanted[4, 5] = True
     drawn = [draw(of, [], coin) for draw in (one_balanced, one_settled) for _ in range(20)]
-    assert {one and (*one[:3], one.probability) for one in drawn} == {(0, 3, 5, 0.5), (0, 3, 9, 0.5), (1, 3, 5, 0.5)}
+    assert {one and (*one[:3], one.probability) for one in drawn} == {
+        (0, 3, 5, 0.5),
+        (0, 3, 9, 0.5),
+        (1, 3, 5, 0.5),
+    }
     had = [Assigned(0, 3, 5, 1), Assigned(0, 3, 9, 1)]
     assert one_balanced(of, had, coin) is None and one_settled(of, had, coin) is None
 
@@ -89,22 +104,34 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
     """
     wins = np.array([[0, 0, 1000, 5], [0, 0, 19, 0], [48, 1, 0, 500], [0, 0, 300, 0]])
     fit = bradley_terry(wins)
-    found = [Order(0, 1, "settled", 50, 0.1), Order(1, 2, "open", None, 0.4), Order(2, 3, "contradicted", 50, 0.9)]
+    found = [
+        Order(0, 1, "settled", 50, 0.1),
+        Order(1, 2, "open", None, 0.4),
+        Order(2, 3, "contradicted", 50, 0.9),
+    ]
     contrast, variance = np.array([0, 1, -1, 0]), {}
     for low, high in zip(*np.triu_indices(4, 1), strict=True):
         between = np.zeros(4)
         between[[low, high]] = 1, -1
-        told = fit.information + fit.chances[low, high] * fit.chances[high, low] * np.outer(between, between)
+        told = fit.information + fit.chances[low, high] * fit.chances[high, low] * np.outer(
+            between, between
+        )
         variance[low, high] = contrast @ np.linalg.inv(told) @ contrast
     assert aim(fit, found) == (0, 1) == min(variance, key=variance.__getitem__)
     assert aim(fit, [order._replace(progress=-order.progress) for order in found]) == (2, 3)
-    assert aim(fit, [found[1], Order(2, 3, "settled", 50, 0.1)]) == (0, 1), "a settled order is left alone"
+    assert aim(fit, [found[1], Order(2, 3, "settled", 50, 0.1)]) == (0, 1), (
+        "a settled order is left alone"
+    )
     assert aim(fit, [order._replace(state="settled") for order in found]) is None
 
 
 def test_fixed_goes_through_its_list():
     of, tuples = served(3, 9), [(0, 1, 4), (1, 2, 4), (0, 2, 7)]
     first, last = Assigned(0, 1, 4, 1.0), Assigned(0, 2, 7, 1.0)
-    assert [fixed(of, seat, tuples) for seat in ((), (first,), (first, last))] == [first, last, None], "no item twice"
+    assert [fixed(of, seat, tuples) for seat in ((), (first,), (first, last))] == [
+        first,
+        last,
+        None,
+    ], "no item twice"
     of.wanted[pair_number(0, 1, 3), 4] = False
     assert fixed(of, (), tuples) == Assigned(1, 2, 4, 1.0)

@@ -76,9 +76,14 @@ def test_draws_hang_together_as_refits_to_drawn_votes_do():
     """The distance of two models, not only where each stands, is as far spread as over draws of votes."""
     votes = even_votes(31, 6, 2000)
     fit, coin = bradley_terry(win_matrix(votes)), np.random.default_rng(3)
-    again = [bradley_terry(win_matrix(votes.take(coin.integers(0, 2000, 2000)))).ratings for _ in range(400)]
+    again = [
+        bradley_terry(win_matrix(votes.take(coin.integers(0, 2000, 2000)))).ratings
+        for _ in range(400)
+    ]
     drawn = bootstrap(fit, intervals(fit, votes, "vote"), 2000, seed=0).ratings
-    spreads = [np.std(one[:, :, None] - one[:, None, :], axis=0) for one in (np.array(again), drawn)]
+    spreads = [
+        np.std(one[:, :, None] - one[:, None, :], axis=0) for one in (np.array(again), drawn)
+    ]
     apart = ~np.eye(6, dtype=bool)
     assert float(np.mean(spreads[1][apart] / spreads[0][apart])) == pytest.approx(1, abs=0.06)
 
@@ -105,7 +110,9 @@ def test_an_empty_board_has_an_empty_bootstrap():
 
 
 def test_rank_bounds_tell_the_sure_from_the_open():
-    wins = np.array([[0, 900, 900, 900], [100, 0, 500, 900], [100, 500, 0, 900], [100, 100, 100, 0.0]])
+    wins = np.array(
+        [[0, 900, 900, 900], [100, 0, 500, 900], [100, 500, 0, 900], [100, 100, 100, 0.0]]
+    )
     fit = bradley_terry(wins)
     ranks = bootstrap(fit, intervals(fit, votes_of_wins(wins), "vote"), 500, 0).rank_bounds()
     assert ranks.low.tolist() == [1, 2, 2, 4]

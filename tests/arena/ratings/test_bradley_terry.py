@@ -27,7 +27,9 @@ def wins_of(*cells: tuple[int, int, float], models: int = 4) -> np.ndarray:
     return wins
 
 
-@pytest.mark.parametrize(("seed", "models", "number"), [(1, 2, 50), (2, 7, 1000), (3, 30, 20_000), (4, 120, 100_000)])
+@pytest.mark.parametrize(
+    ("seed", "models", "number"), [(1, 2, 50), (2, 7, 1000), (3, 30, 20_000), (4, 120, 100_000)]
+)
 def test_without_prior_it_is_choix(seed, models, number):
     wins = win_matrix(even_votes(seed, models, number, ties=0.2))
     fit = bradley_terry(wins, prior=0)
@@ -96,7 +98,12 @@ def test_weights_count_in_the_win_matrix():
             [0, 0, 0, 0],
             [True, True, False, False],
         ),
-        (wins_of((0, 1, 2), (1, 0, 1), (2, 3, 1), (3, 2, 1)), [RATED] * 4, [0, 0, 1, 1], [True] * 4),
+        (
+            wins_of((0, 1, 2), (1, 0, 1), (2, 3, 1), (3, 2, 1)),
+            [RATED] * 4,
+            [0, 0, 1, 1],
+            [True] * 4,
+        ),
         (
             wins_of((0, 1, 2), (1, 0, 1), (2, 3, 1), (3, 2, 1), (0, 2, 1)),
             [SEPARATED] * 4,
@@ -110,7 +117,15 @@ def test_weights_count_in_the_win_matrix():
             [True] * 4,
         ),
     ],
-    ids=["no vote", "one vote", "unbeaten", "winless and separated", "disconnected", "two halves", "tied once"],
+    ids=[
+        "no vote",
+        "one vote",
+        "unbeaten",
+        "winless and separated",
+        "disconnected",
+        "two halves",
+        "tied once",
+    ],
 )
 def test_what_the_votes_leave_open_is_said(wins, statuses, components, without_prior):
     fit = bradley_terry(wins)
@@ -137,7 +152,9 @@ def test_models_that_never_met_have_means_of_their_own_and_are_not_compared():
     assert fit.components.tolist() == [1, 1, 0, 0, 0]
     assert fit.ratings[:2].mean() == pytest.approx(1000)
     assert fit.ratings[2:].mean() == pytest.approx(1000)
-    assert fit.rated(fit.strengths + [3, 3, 0, 0, 0]) == pytest.approx(fit.ratings), "nothing says where a group stands"
+    assert fit.rated(fit.strengths + [3, 3, 0, 0, 0]) == pytest.approx(fit.ratings), (
+        "nothing says where a group stands"
+    )
     assert np.isnan(win_chances(fit)[0, 2:]).all()
     assert mean_win_chances(fit)[:2].tolist() == pytest.approx([0.75, 0.25])
 
@@ -145,7 +162,9 @@ def test_models_that_never_met_have_means_of_their_own_and_are_not_compared():
 def test_without_prior_battles_across_a_separation_move_nothing():
     cycle = wins_of((0, 1, 5), (1, 2, 3), (2, 0, 2), models=5)
     across = cycle + wins_of((3, 0, 7), (3, 1, 9), (2, 4, 3), models=5)
-    assert bradley_terry(across, 0).ratings[:3] == pytest.approx(bradley_terry(cycle, 0).ratings[:3], abs=1e-9)
+    assert bradley_terry(across, 0).ratings[:3] == pytest.approx(
+        bradley_terry(cycle, 0).ratings[:3], abs=1e-9
+    )
 
 
 def test_equal_models_are_equal():
@@ -173,7 +192,9 @@ def test_order_sides_and_splits_change_nothing(seed, prior):
     swapped = Votes(votes.b, votes.a, np.array([1, 0, 2, 3])[votes.outcome], 6)
     halves = [votes.take(order[:50]), votes.take(order[50:])]
     for same in (win_matrix(votes.take(order)), win_matrix(swapped), sum(map(win_matrix, halves))):
-        assert bradley_terry(same, prior).ratings == pytest.approx(fit.ratings, abs=1e-9, nan_ok=True)
+        assert bradley_terry(same, prior).ratings == pytest.approx(
+            fit.ratings, abs=1e-9, nan_ok=True
+        )
 
 
 @settings(max_examples=30, deadline=None)
@@ -189,7 +210,9 @@ def test_doubled_votes_leave_ratings_without_prior_and_renaming_moves_names_only
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 10**6)), max_size=12))
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 10**6)), max_size=12)
+)
 def test_whatever_the_votes_the_numbers_are_finite_and_the_fit_is_a_maximum(cells):
     wins = np.zeros((5, 5))
     for winner, hop, number in cells:
@@ -206,7 +229,18 @@ def test_whatever_the_votes_the_numbers_are_finite_and_the_fit_is_a_maximum(cell
     ("prior", "cells"),
     [
         (0.01, [(0, 1, 1653), (0, 3, 1176), (1, 0, 7), (1, 4, 10317), (2, 3, 194078), (4, 2, 3)]),
-        (0.5, [(1, 0, 650), (1, 3, 866351), (1, 4, 6), (2, 0, 811432), (3, 2, 11), (4, 0, 1), (4, 3, 5888)]),
+        (
+            0.5,
+            [
+                (1, 0, 650),
+                (1, 3, 866351),
+                (1, 4, 6),
+                (2, 0, 811432),
+                (3, 2, 11),
+                (4, 0, 1),
+                (4, 3, 5888),
+            ],
+        ),
     ],
 )
 def test_few_upsets_among_very_many_wins_do_not_throw_the_fit_off(prior, cells):
@@ -260,7 +294,9 @@ def test_very_many_wins_settle_under_a_weak_prior(prior):
     wins[3, [1, 2, 4]] = 13, 369497, 390
     wins[4, [0, 1, 5]] = 1, 10911, 2987582
     wins[5, [0, 2, 3, 4]] = 3370680, 593, 407060, 294535435
-    assert bradley_terry(wins, prior).ratings == pytest.approx(bradley_terry(wins, 0.01).ratings, abs=0.01)
+    assert bradley_terry(wins, prior).ratings == pytest.approx(
+        bradley_terry(wins, 0.01).ratings, abs=0.01
+    )
 
 
 @pytest.mark.parametrize("prior", [-1, 1e-300, 1e-5, float("nan")])

@@ -11,7 +11,10 @@ ALIKE = ("63 items", "574 items", "574 items, all answers alike", "574 items, an
 
 @pytest.mark.parametrize(
     "design",
-    [pytest.param(one, marks=pytest.mark.soak if one.name in ALIKE else (), id=one.name) for one in DESIGNS],
+    [
+        pytest.param(one, marks=pytest.mark.soak if one.name in ALIKE else (), id=one.name)
+        for one in DESIGNS
+    ],
 )
 def test_intervals_hold_for_new_items_and_voters(design):
     found = coverage(design, RUNS)
@@ -24,7 +27,9 @@ def test_intervals_hold_for_new_items_and_voters(design):
 BY_TUPLE = [design for design in DESIGNS if design.quality > 0 and not design.star][:4]
 
 
-@pytest.mark.parametrize("design", [*(pytest.param(one, marks=pytest.mark.soak) for one in BY_TUPLE[1:]), BY_TUPLE[0]])
+@pytest.mark.parametrize(
+    "design", [*(pytest.param(one, marks=pytest.mark.soak) for one in BY_TUPLE[1:]), BY_TUPLE[0]]
+)
 def test_intervals_by_tuple_would_be_too_narrow(design):
     """One answer of a model stands in many pairs: what happens to it happens to all of them."""
     assert coverage(design, RUNS, "tuple").misses(design)

@@ -39,7 +39,9 @@ def test_small_boards_are_as_fragile_as_a_search_through_all_removals_says(seed)
     assert found.votes == expected if expected <= 4 else found.votes >= 5
 
 
-@pytest.mark.parametrize(("seed", "models", "number"), [(1, 5, 400), (2, 10, 5000), (3, 30, 20_000)])
+@pytest.mark.parametrize(
+    ("seed", "models", "number"), [(1, 5, 400), (2, 10, 5000), (3, 30, 20_000)]
+)
 def test_the_removal_changes_the_first_place_and_takes_only_what_is_there(seed, models, number):
     wins = win_matrix(even_votes(seed, models, number))
     fit = bradley_terry(wins)

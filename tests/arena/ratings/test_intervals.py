@@ -9,9 +9,25 @@ from scipy.stats import t
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import cluster_codes
-from arena.ratings.intervals import FEW, MOST_LEVERAGE, Bounds, Intervals, intervals, rank_ranges, ranks
+from arena.ratings.intervals import (
+    FEW,
+    MOST_LEVERAGE,
+    Bounds,
+    Intervals,
+    intervals,
+    rank_ranges,
+    ranks,
+)
 from arena.ratings.votes import SCORES, Outcome, Votes, VotesError
-from tests.support.arenas import POINTS, Arena, decided, even_votes, tuple_arena, voter_arena, votes_of_wins
+from tests.support.arenas import (
+    POINTS,
+    Arena,
+    decided,
+    even_votes,
+    tuple_arena,
+    voter_arena,
+    votes_of_wins,
+)
 
 
 def reach(found: Intervals) -> np.ndarray:
@@ -26,19 +42,30 @@ def covered(arena: Arena, cluster) -> float:
 
 
 def coverage(seed: int, arenas: int, cluster, arena, *shape) -> float:
-    share = float(np.mean([covered(arena(seed + number, *shape), cluster) for number in range(arenas)]))
+    share = float(
+        np.mean([covered(arena(seed + number, *shape), cluster) for number in range(arenas)])
+    )
     print(f"seeds {seed} to {seed + arenas - 1}, {arena.__name__}{shape}: {share:.4f} by {cluster}")
     return share
 
 
-SHAPES = [(20, 10_000, 120), (20, 100_000, 60), (100, 10_000, 30), (100, 100_000, 15), (300, 100_000, 8)]
+SHAPES = [
+    (20, 10_000, 120),
+    (20, 100_000, 60),
+    (100, 10_000, 30),
+    (100, 100_000, 15),
+    (300, 100_000, 8),
+]
 
 
 @pytest.mark.parametrize(
     ("models", "number", "arenas"),
     [
         SHAPES[0],
-        *(pytest.param(*shape, marks=pytest.mark.soak) for shape in (*SHAPES[1:], (300, 10_000, 12))),
+        *(
+            pytest.param(*shape, marks=pytest.mark.soak)
+            for shape in (*SHAPES[1:], (300, 10_000, 12))
+        ),
     ],
 )
 def test_tuple_intervals_cover_the_planted_truth_and_per_vote_ones_do_not(models, number, arenas):
@@ -58,7 +85,11 @@ def test_coverage_at_a_million_votes(models, arenas):
     [SHAPES[0], *(pytest.param(*shape, marks=pytest.mark.soak) for shape in SHAPES[1:4])],
 )
 def test_per_vote_intervals_cover_where_votes_are_independent(models, number, arenas):
-    assert 0.93 <= coverage(number - models, arenas, "vote", tuple_arena, models, number, 1, 0.0) <= 0.97
+    assert (
+        0.93
+        <= coverage(number - models, arenas, "vote", tuple_arena, models, number, 1, 0.0)
+        <= 0.97
+    )
 
 
 def test_voter_intervals_cover_where_voters_have_their_ways():
@@ -78,7 +109,9 @@ def test_voter_intervals_cover_however_few_voters_there_are(voters):
     assert np.mean(inside) >= 0.925
 
 
-@pytest.mark.parametrize(("items", "votes"), [(1, 10), (1, 99), (1, 10_000), (2, 10), (3, 30), (6, 60), (20, 200)])
+@pytest.mark.parametrize(
+    ("items", "votes"), [(1, 10), (1, 99), (1, 10_000), (2, 10), (3, 30), (6, 60), (20, 200)]
+)
 def test_intervals_cover_two_models_on_however_few_items(items, votes):
     """Each item leans to a side of its own, by log odds with deviation 1; asked is how items lean on the average."""
     coin, inside = np.random.default_rng(items), []
@@ -107,10 +140,14 @@ def test_models_each_linked_by_one_item_are_no_surer_than_by_one_vote_each(links
     """The fit meets every item, so that none surprises; who stood in the middle had 46 points to either side."""
     models, links = len(links) + 1, np.array(links)
     a, b = np.repeat(links, 50, axis=0).T
-    votes = Votes(a, b, np.tile([0] * 30 + [1] * 20, len(links)), models, np.repeat(np.arange(len(links)), 50))
+    votes = Votes(
+        a, b, np.tile([0] * 30 + [1] * 20, len(links)), models, np.repeat(np.arange(len(links)), 50)
+    )
     found = intervals(bradley_terry(win_matrix(votes)), votes, "item")
     one_vote = np.zeros((models, models))
-    np.add.at(one_vote, (links[:, [0, 1, 0, 1]], links[:, [0, 1, 1, 0]]), [0.24, 0.24, -0.24, -0.24])
+    np.add.at(
+        one_vote, (links[:, [0, 1, 0, 1]], links[:, [0, 1, 1, 0]]), [0.24, 0.24, -0.24, -0.24]
+    )
     errors = np.sqrt(np.linalg.pinv(one_vote).diagonal()) * POINTS
     assert (found.high - found.low > 2 * 1.8 * errors).all() and found.few.all()
 
@@ -123,11 +160,15 @@ def test_one_item_between_two_groups_tells_no_more_than_one_vote():
             np.concatenate([one.a, other.a + 5, np.zeros(40, int)]),
             np.concatenate([one.b, other.b + 5, np.full(40, 5)]),
             np.concatenate([one.outcome, other.outcome, np.tile([0, 0, 0, 1, 1], 8)]),
-            np.concatenate([np.arange(len(one)) // 5, np.arange(len(other)) // 5 + 400, np.full(40, 800)]),
+            np.concatenate(
+                [np.arange(len(one)) // 5, np.arange(len(other)) // 5 + 400, np.full(40, 800)]
+            ),
         )
         votes = Votes(a, b, outcome, 10, item)
         found = intervals(bradley_terry(win_matrix(votes)), votes, "item")
-        assert (found.high - found.low > 1.6 * np.sqrt(1 / 0.24) * POINTS).all() and found.few.all(), seed
+        assert (
+            found.high - found.low > 1.6 * np.sqrt(1 / 0.24) * POINTS
+        ).all() and found.few.all(), seed
 
 
 def test_ties_alone_leave_room_and_order_nobody():
@@ -193,7 +234,10 @@ def test_voter_intervals_are_the_sandwich_written_out(prior, weighted):
 def jackknifed(votes, codes: np.ndarray, prior: float) -> np.ndarray:
     """Variances of the ratings by leaving out one cluster at a time, each fit by one exact refit."""
     full = bradley_terry(win_matrix(votes), prior)
-    left = [bradley_terry(win_matrix(votes.take(codes != one)), prior).ratings for one in range(codes.max() + 1)]
+    left = [
+        bradley_terry(win_matrix(votes.take(codes != one)), prior).ratings
+        for one in range(codes.max() + 1)
+    ]
     return ((np.array(left) - full.ratings) ** 2).sum(0)
 
 
@@ -202,7 +246,9 @@ def test_intervals_of_many_clusters_are_close_to_the_jackknife(cluster):
     votes = tuple_arena(8, 6, 1500).votes
     fit = bradley_terry(win_matrix(votes))
     errors = reach(intervals(fit, votes, cluster)) / 1.96
-    assert errors**2 == pytest.approx(jackknifed(votes, cluster_codes(votes, cluster), 0.5), rel=0.15)
+    assert errors**2 == pytest.approx(
+        jackknifed(votes, cluster_codes(votes, cluster), 0.5), rel=0.15
+    )
 
 
 def test_a_tuple_is_an_item_and_a_pair_whichever_side_each_stood_on():
@@ -249,7 +295,9 @@ def test_five_equal_votes_of_a_tuple_say_as_much_as_one():
     alone = intervals(bradley_terry(win_matrix(once), 0), once, "tuple")
     together = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "tuple")
     naive = intervals(bradley_terry(win_matrix(fivefold), 0), fivefold, "vote")
-    assert reach(together) == pytest.approx(reach(alone), rel=0.01), "but for the leverage, of which they take a step"
+    assert reach(together) == pytest.approx(reach(alone), rel=0.01), (
+        "but for the leverage, of which they take a step"
+    )
     assert reach(naive) == pytest.approx(reach(alone) / np.sqrt(5), rel=0.02)
 
 
@@ -286,13 +334,20 @@ def test_ranks_count_those_who_are_surely_above_and_only_among_comparable_models
     bounds = Bounds(np.array([1100, 1000, 900, 2000, 1.0]), np.array([1200, 1050, 1001, 2001, 2.0]))
     assert ranks(fit, bounds).tolist() == [1, 2, 2, 1, 2]
     unplayed = bradley_terry(np.pad(wins, (0, 1)))
-    assert ranks(unplayed, Bounds(np.append(bounds.low, np.nan), np.append(bounds.high, np.nan)))[5] == 0
+    assert (
+        ranks(unplayed, Bounds(np.append(bounds.low, np.nan), np.append(bounds.high, np.nan)))[5]
+        == 0
+    )
 
 
 def test_clusters_need_their_columns():
     votes = decided([0], [1], 2)
     fit = bradley_terry(win_matrix(votes))
-    for cluster, missing in (("item", "which item"), ("tuple", "which item"), ("voter", "who cast")):
+    for cluster, missing in (
+        ("item", "which item"),
+        ("tuple", "which item"),
+        ("voter", "who cast"),
+    ):
         with pytest.raises(VotesError, match=missing):
             intervals(fit, votes, cluster)
 
@@ -303,7 +358,9 @@ def test_two_items_with_unequal_votes_are_no_more_than_two():
     for sizes in ([333, 333, 334], [500, 500], [505, 495], [600, 400]):
         item, rng = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(4)
         won = rng.random(1000) < np.array([0.8, 0.4, 0.6])[item]
-        votes = replace(even_votes(2, 5, 1000), outcome=(~won).astype(np.int8), items=item, voters=None)
+        votes = replace(
+            even_votes(2, 5, 1000), outcome=(~won).astype(np.int8), items=item, voters=None
+        )
         reaches.append(reach(intervals(bradley_terry(win_matrix(votes)), votes, "item"))[0])
     assert min(reaches[1:]) > 2.5 * reaches[0]
 
@@ -312,7 +369,9 @@ def test_one_busy_voter_beside_four_who_hardly_vote_are_no_five_voters():
     """They say as little about others as he alone: the intervals are those by item."""
     rng = np.random.default_rng(4)
     votes = replace(
-        even_votes(2, 5, 1000), outcome=(rng.random(1000) < 0.4).astype(np.int8), items=np.arange(1000) % 300
+        even_votes(2, 5, 1000),
+        outcome=(rng.random(1000) < 0.4).astype(np.int8),
+        items=np.arange(1000) % 300,
     )
     fit = bradley_terry(win_matrix(votes))
     busy = replace(votes, voters=np.repeat(np.arange(5), [996, 1, 1, 1, 1]))

@@ -25,7 +25,9 @@ def test_elo_is_the_peers(peer):
 
 
 @pytest.mark.parametrize(
-    ("peer", "tolerance"), [("FastChat newest", 0.05), ("evalica", 1e-4), ("arena-rank", 1e-3)], ids=lambda value: value
+    ("peer", "tolerance"),
+    [("FastChat newest", 0.05), ("evalica", 1e-4), ("arena-rank", 1e-3)],
+    ids=lambda value: value,
 )
 def test_bradley_terry_is_the_peers_within_where_they_stop(peer, tolerance):
     """FastChat and arena-rank stop L-BFGS at a gradient of 1e-6 and 1e-9, evalica its own steps at 1e-6."""

@@ -32,7 +32,9 @@ def published_tuples() -> Votes:
     """The published tuples, the majority on either side in turn, so that chance agreement is a half."""
     rows = [
         (outcome, item)
-        for item, (most, least) in enumerate(split for split, number in SPLITS.items() for _ in range(number))
+        for item, (most, least) in enumerate(
+            split for split, number in SPLITS.items() for _ in range(number)
+        )
         for outcome in [item % 2] * most + [1 - item % 2] * least
     ]
     outcome, item = np.array(rows).T
@@ -74,7 +76,9 @@ def test_widths_at_table_3_are_the_known_ones():
     assert five.mean() == pytest.approx(31, abs=0.5)
 
 
-@pytest.mark.parametrize(("models", "items", "votes", "wider"), [(7, 574, 6000, 1.11), (8, 63, 2000, 1.31)])
+@pytest.mark.parametrize(
+    ("models", "items", "votes", "wider"), [(7, 574, 6000, 1.11), (8, 63, 2000, 1.31)]
+)
 def test_what_an_items_pairs_share_makes_intervals_wider(models, items, votes, wider):
     plan = Plan(expected_strengths(models), items)
     shared = half_widths(plan, votes, 1) / half_widths(replace(plan, correlations=NONE), votes, 1)
@@ -82,7 +86,15 @@ def test_what_an_items_pairs_share_makes_intervals_wider(models, items, votes, w
 
 
 def test_one_vote_a_tuple_costs_a_third_of_five():
-    plan = Plan(STRENGTHS, 574, half_width=30, correlations=Correlations(0.5, 0, 0), pay=18, fee=0.5, seconds=90)
+    plan = Plan(
+        STRENGTHS,
+        574,
+        half_width=30,
+        correlations=Correlations(0.5, 0, 0),
+        pay=18,
+        fee=0.5,
+        seconds=90,
+    )
     one, five = cost(plan, 1), cost(plan, 5)
     assert (one.votes, five.votes) == (pytest.approx(1750, abs=25), pytest.approx(5250, abs=75))
     assert comparison([one, five]) == ["One vote per tuple costs a third of five."]

@@ -44,7 +44,9 @@ def test_equal_models_hardly_ever_settle():
 def test_the_boundary_is_that_of_the_normal_mixture(told):
     """The mixture's likelihood ratio, exp(z^2 V / 2(V + r)) sqrt(r / (V + r)), is pairs / alpha on the boundary."""
     z = boundary(np.array([1 / told]), 21)
-    assert np.exp(z**2 * told / 2 / (told + 40)) * np.sqrt(40 / (told + 40)) == pytest.approx(21 / ALPHA)
+    assert np.exp(z**2 * told / 2 / (told + 40)) * np.sqrt(40 / (told + 40)) == pytest.approx(
+        21 / ALPHA
+    )
 
 
 def test_a_gap_is_measured_in_errors_by_item():
@@ -74,7 +76,11 @@ def test_the_taste_of_few_voters_settles_nothing():
     """Without that, one pair of three equal models settles in 50 of 60 arenas whose eight voters come in turn."""
     votes = on_items(*["aab"] * 60)
     busiest = np.maximum(np.arange(180) // 10, 13) - 13
-    for voters, settles in ((np.arange(180) // 45, False), (busiest, False), (np.arange(180) // 36, True)):
+    for voters, settles in (
+        (np.arange(180) // 45, False),
+        (busiest, False),
+        (np.arange(180) // 36, True),
+    ):
         assert seen(replace(votes, voters=voters)).settled[0, 1] == settles
 
 
@@ -87,7 +93,9 @@ def test_every_pair_ever_shown_shares_the_errors():
 
 
 def test_settled_means_settled_then_and_a_contradiction_is_shown():
-    before, faded, after = (on_items(*["aab"] * 20, *more) for more in ([], ["abb"] * 15, ["abb"] * 90))
+    before, faded, after = (
+        on_items(*["aab"] * 20, *more) for more in ([], ["abb"] * 15, ["abb"] * 90)
+    )
     record = recorded(seen(before), ())
     assert record == (Settlement(0, 1, 60),) == recorded(replace(seen(before), votes=99), record)
     assert not seen(faded).settled.any()
@@ -110,7 +118,9 @@ def test_the_orders_of_a_board_follow_its_standings():
     standings = np.argsort(-fit.ratings).tolist()
     record = recorded(told, ())
     found = neighbouring_orders(told, standings, record)
-    assert [(order.above, order.below) for order in found] == list(zip(standings, standings[1:], strict=False))
+    assert [(order.above, order.below) for order in found] == list(
+        zip(standings, standings[1:], strict=False)
+    )
     assert {order.state for order in found} == {"settled", "open"}
     for order in found:
         assert (order.state == "settled") == (order.progress > 1) and order.progress > 0

@@ -24,16 +24,33 @@ def test_wilson_holds_the_share_and_mirrors(wins, losses):
         assert found.low[0] - 1e-12 <= wins / (wins + losses) <= found.high[0] + 1e-12
 
 
-def win_rates(rng: np.random.Generator, models: int, families: int, each: int, votes: int, voters: int, quality: float):
+def win_rates(
+    rng: np.random.Generator,
+    models: int,
+    families: int,
+    each: int,
+    votes: int,
+    voters: int,
+    quality: float,
+):
     """Votes on every model and item: won, cell (model x family), item, voter; and the rates for new items, voters."""
     items = families * each
     strengths = rng.normal(0, 0.8, (models, 1)) + rng.normal(0, 0.5, (models, families))
-    answers, tastes = rng.normal(0, quality, (models, items)), rng.normal(0, quality / 2, (models, voters))
+    answers, tastes = (
+        rng.normal(0, quality, (models, items)),
+        rng.normal(0, quality / 2, (models, voters)),
+    )
     model, item = (np.repeat(one.ravel(), votes) for one in np.indices((models, items)))
     cell, voter = model * families + item // each, rng.integers(0, voters, len(model))
     odds = strengths.ravel()[cell] + answers[model, item] + tastes[model, voter]
     new = strengths.ravel()[:, None] + rng.normal(0, quality * np.hypot(1, 0.5), 10_000)
-    return rng.random(len(odds)) < 1 / (1 + np.exp(-odds)), cell, item, voter, (1 / (1 + np.exp(-new))).mean(axis=1)
+    return (
+        rng.random(len(odds)) < 1 / (1 + np.exp(-odds)),
+        cell,
+        item,
+        voter,
+        (1 / (1 + np.exp(-new))).mean(axis=1),
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +99,10 @@ def test_win_rates_hold_for_new_voters_where_few_cast_most_votes():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         strengths, tastes = np.linspace(-1, 1, models), rng.normal(0, 1, (models, voters))
-        model, voter = rng.integers(0, models, votes), rng.choice(voters, votes, p=activity / activity.sum())
+        model, voter = (
+            rng.integers(0, models, votes),
+            rng.choice(voters, votes, p=activity / activity.sum()),
+        )
         hit = rng.random(votes) < 1 / (1 + np.exp(-strengths[model] - tastes[model, voter]))
         new = 1 / (1 + np.exp(-strengths[:, None] - np.random.default_rng(0).normal(0, 1, 10_000)))
         n, won = np.bincount(model, minlength=models), np.bincount(model, hit, models)
@@ -116,6 +136,10 @@ def test_votes_of_one_item_that_always_agree_are_one_vote():
     nothing = np.zeros(0, int)
     assert design_effects(nothing > 0, nothing, 3, [nothing]).tolist() == [1, 1, 1]
     one_item = np.zeros(9, int)
-    assert design_effects(one_item == 0, one_item, 1, [one_item]).tolist() == [9], "one item is one case"
+    assert design_effects(one_item == 0, one_item, 1, [one_item]).tolist() == [9], (
+        "one item is one case"
+    )
     always = np.repeat(np.arange(2), 5)
-    assert design_effects(always >= 0, 0 * always, 1, [always]).tolist() == [5], "what nothing tells apart is one case"
+    assert design_effects(always >= 0, 0 * always, 1, [always]).tolist() == [5], (
+        "what nothing tells apart is one case"
+    )

@@ -21,7 +21,9 @@ from arena.ratings.votes import (
 from tests.support.arenas import AGAINST, REFERENCE, SINGLE, decided, even_votes, table_3
 
 
-def published_elo(battles: list[tuple[str, str, str]], k=4, scale=400, base=10, start=1000) -> dict[str, float]:
+def published_elo(
+    battles: list[tuple[str, str, str]], k=4, scale=400, base=10, start=1000
+) -> dict[str, float]:
     """Elo as FastChat publishes it: battles in order, each with model_a, model_b and the winner's side."""
     rating: dict[str, float] = {}
     for model_a, model_b, winner in battles:
@@ -49,7 +51,9 @@ def random_battles(seed: int, votes: int, models: int) -> list[tuple[int, int, s
 def won_and_lost(battles) -> Votes:
     won = [(a, b) if side == "model_a" else (b, a) for a, b, side in battles]
     return decided(
-        [winner for winner, _ in won], [loser for _, loser in won], 1 + max(max(a, b) for a, b, _ in battles)
+        [winner for winner, _ in won],
+        [loser for _, loser in won],
+        1 + max(max(a, b) for a, b, _ in battles),
     )
 
 
@@ -57,12 +61,20 @@ def column(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-@pytest.mark.parametrize(("seed", "votes", "models"), [(1, 1, 2), (2, 10, 3), (3, 5011, 7), (4, 20_000, 25)])
-@pytest.mark.parametrize("settings", [ELO, EloSettings(k=32), EloSettings(k=4, scale=200, base=2, start=0)])
+@pytest.mark.parametrize(
+    ("seed", "votes", "models"), [(1, 1, 2), (2, 10, 3), (3, 5011, 7), (4, 20_000, 25)]
+)
+@pytest.mark.parametrize(
+    "settings", [ELO, EloSettings(k=32), EloSettings(k=4, scale=200, base=2, start=0)]
+)
 def test_elo_is_the_published_rule(seed, votes, models, settings):
     battles = random_battles(seed, votes, models)
     expected = published_elo(
-        [(str(a), str(b), side) for a, b, side in battles], settings.k, settings.scale, settings.base, settings.start
+        [(str(a), str(b), side) for a, b, side in battles],
+        settings.k,
+        settings.scale,
+        settings.base,
+        settings.start,
     )
     won = won_and_lost(battles)
     rated = elo(decided(won.a.tolist(), won.b.tolist(), models), settings)
@@ -74,7 +86,12 @@ def test_elo_is_the_published_rule(seed, votes, models, settings):
 @pytest.mark.parametrize("seed", range(5))
 def test_ties_and_sides_are_as_published(seed):
     votes = even_votes(seed, 6, 4000, ties=0.4)
-    sides = {Outcome.A: "model_a", Outcome.B: "model_b", Outcome.TIE: "tie", Outcome.BOTH_BAD: "tie (bothbad)"}
+    sides = {
+        Outcome.A: "model_a",
+        Outcome.B: "model_b",
+        Outcome.TIE: "tie",
+        Outcome.BOTH_BAD: "tie (bothbad)",
+    }
     columns = zip(votes.a, votes.b, votes.outcome, strict=True)
     expected = published_elo([(str(a), str(b), sides[outcome]) for a, b, outcome in columns])
     assert elo(votes) == pytest.approx([expected[str(model)] for model in range(6)], abs=1e-9)
@@ -158,7 +175,12 @@ def test_columns_that_do_not_fit_are_refused(columns, problem):
 
 def test_votes_are_taken_with_all_their_columns():
     votes = Votes(
-        column(0, 1, 2), column(1, 2, 0), column(0, 3, 2), 3, items=column(5, 6, 7), weights=np.array([1.0, 2.0, 3.0])
+        column(0, 1, 2),
+        column(1, 2, 0),
+        column(0, 3, 2),
+        3,
+        items=column(5, 6, 7),
+        weights=np.array([1.0, 2.0, 3.0]),
     )
     kept = votes.take(votes.outcome != Outcome.BOTH_BAD)
     assert (kept.a.tolist(), kept.outcome.tolist(), kept.items.tolist()) == ([0, 2], [0, 2], [5, 7])

@@ -22,7 +22,9 @@ def order(votes: int, checks: int, coin: random.Random) -> str:
 
 @given(st.integers(1, 60), st.integers(0, 20), st.randoms(use_true_random=False))
 def test_a_seat_gets_exactly_its_checks_and_its_votes(votes, checks, coin):
-    assert Counter(order(votes, checks, coin)) == Counter({"v": votes, "c": checks} if checks else {"v": votes})
+    assert Counter(order(votes, checks, coin)) == Counter(
+        {"v": votes, "c": checks} if checks else {"v": votes}
+    )
 
 
 def test_every_order_comes_and_equally_often():
@@ -30,7 +32,9 @@ def test_every_order_comes_and_equally_often():
     found = Counter(order(4, 2, coin) for _ in range(times))
     assert len(found) == comb(6, 2)
     expected = times / len(found)
-    assert sum((one - expected) ** 2 / expected for one in found.values()) < 36.1  # chi square, 14 degrees, 0.1%
+    assert (
+        sum((one - expected) ** 2 / expected for one in found.values()) < 36.1
+    )  # chi square, 14 degrees, 0.1%
 
 
 @given(st.floats(0.01, 0.5), st.integers(1, 1000), st.integers(0, 50))

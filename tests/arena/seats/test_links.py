@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.seats.links import PREVIEW, Arrival, CampaignLinkError, arrival, is_signed, made_link, signature
+from arena.seats.links import (
+    PREVIEW,
+    Arrival,
+    CampaignLinkError,
+    arrival,
+    is_signed,
+    made_link,
+    signature,
+)
 from arena.seats.spec import CampaignSpec, read_spec
 from tests.support.toy_campaigns import MTURK, PROLIFIC
 
@@ -19,7 +27,9 @@ ANYTHING = st.text(max_size=300)
 
 
 def spec(name: str = "pilot", votes: int = 20, **platform) -> CampaignSpec:
-    return read_spec(CampaignSpec, {"name": name, "seat": {"votes": votes, "minutes": 5, "pay": 1}, **platform})
+    return read_spec(
+        CampaignSpec, {"name": name, "seat": {"votes": votes, "minutes": 5, "pay": 1}, **platform}
+    )
 
 
 def query_of(link: str, **changes: str | None) -> dict[str, str]:
@@ -29,7 +39,12 @@ def query_of(link: str, **changes: str | None) -> dict[str, str]:
 
 
 PROLIFIC_IDS = {"PROLIFIC_PID": "5f0c", "STUDY_ID": "S1", "SESSION_ID": "sitting"}
-MTURK_IDS = {"workerId": "A1", "assignmentId": "3X", "hitId": "H", "turkSubmitTo": "https://www.mturk.com/"}
+MTURK_IDS = {
+    "workerId": "A1",
+    "assignmentId": "3X",
+    "hitId": "H",
+    "turkSubmitTo": "https://www.mturk.com/",
+}
 
 
 def open_(of: CampaignSpec, at: datetime = AT, link: str = "", **changes: str | None) -> Arrival:
@@ -74,7 +89,10 @@ def test_a_link_opens_no_other_campaign_and_no_other_workload(name, other):
         arrival(b"another key", spec(name), query_of(link), AT)
 
 
-@given(st.lists(st.text("ab\n", max_size=4), min_size=1, max_size=3), st.lists(st.text("ab", max_size=4), max_size=4))
+@given(
+    st.lists(st.text("ab\n", max_size=4), min_size=1, max_size=3),
+    st.lists(st.text("ab", max_size=4), max_size=4),
+)
 def test_signed_parts_do_not_run_into_one_another(parts, others):
     """Only the first part may hold a newline: others come from patterns without it."""
     fixed = [part.replace("\n", "") for part in parts]
@@ -95,7 +113,9 @@ def test_a_plain_link_is_made_for_a_plain_name(worker):
 def test_prolifics_link_has_its_placeholders_and_takes_what_prolific_fills_in():
     of = spec(**PROLIFIC)
     link = made_link(KEY, of, UNTIL)
-    assert link.endswith("&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")
+    assert link.endswith(
+        "&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    )
     assert open_(of, **PROLIFIC_IDS) == Arrival("5f0c", "sitting")
     with pytest.raises(CampaignLinkError, match="another study"):
         open_(of, **{**PROLIFIC_IDS, "STUDY_ID": "S2"})
@@ -113,9 +133,13 @@ def test_mturk_fills_in_a_worker_and_a_preview_has_none(worker, assignment):
 
 
 @pytest.mark.parametrize("name", ["PROLIFIC_PID", "SESSION_ID", "workerId", "assignmentId"])
-@pytest.mark.parametrize("value", [None, "", "{{%PROLIFIC_PID%}}", "x" * 65, "a b", "<b>", "\0", "a\n", "ü", "\ud800"])
+@pytest.mark.parametrize(
+    "value", [None, "", "{{%PROLIFIC_PID%}}", "x" * 65, "a b", "<b>", "\0", "a\n", "ü", "\ud800"]
+)
 def test_an_id_that_is_missing_or_no_id_opens_nothing(name, value):
-    ids, of = (PROLIFIC_IDS, spec(**PROLIFIC)) if name in PROLIFIC_IDS else (MTURK_IDS, spec(**MTURK))
+    ids, of = (
+        (PROLIFIC_IDS, spec(**PROLIFIC)) if name in PROLIFIC_IDS else (MTURK_IDS, spec(**MTURK))
+    )
     with pytest.raises(CampaignLinkError, match=f"lacks its {name}"):
         open_(of, **{**ids, name: value})
 
@@ -123,7 +147,12 @@ def test_an_id_that_is_missing_or_no_id_opens_nothing(name, value):
 @pytest.mark.parametrize(
     "back",
     [
-        *("", "https://evil.example", "https://www.mturk.com.evil.example", "https://www.mturk.com@evil.example"),
+        *(
+            "",
+            "https://evil.example",
+            "https://www.mturk.com.evil.example",
+            "https://www.mturk.com@evil.example",
+        ),
         *(
             "http://www.mturk.com",
             "//www.mturk.com",
@@ -144,13 +173,22 @@ def test_the_work_goes_back_to_mturk_alone(back):
         open_(spec(**MTURK), **{**MTURK_IDS, "turkSubmitTo": back})
 
 
-@pytest.mark.parametrize("back", ["https://workersandbox.mturk.com", "https://www.mturk.com/anything?x#y"])
+@pytest.mark.parametrize(
+    "back", ["https://workersandbox.mturk.com", "https://www.mturk.com/anything?x#y"]
+)
 def test_the_path_that_mturk_is_said_to_have_is_not_believed(back):
     host = f"https://{urlsplit(back).netloc}"
-    assert open_(spec(**MTURK), **{**MTURK_IDS, "turkSubmitTo": back}).reply_to == f"{host}/mturk/externalSubmit"
+    assert (
+        open_(spec(**MTURK), **{**MTURK_IDS, "turkSubmitTo": back}).reply_to
+        == f"{host}/mturk/externalSubmit"
+    )
 
 
-@given(st.dictionaries(st.sampled_from([*PROLIFIC_IDS, *MTURK_IDS, "n", "until", "sig", "worker"]), ANYTHING))
+@given(
+    st.dictionaries(
+        st.sampled_from([*PROLIFIC_IDS, *MTURK_IDS, "n", "until", "sig", "worker"]), ANYTHING
+    )
+)
 def test_any_query_at_all_opens_nothing_or_says_why(query):
     for platform in ({}, PROLIFIC, MTURK):
         with pytest.raises(CampaignLinkError):

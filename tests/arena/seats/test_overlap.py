@@ -15,7 +15,10 @@ def test_a_tuple_is_chosen_or_not_for_good_and_stays_chosen_in_a_larger_share(ca
 
 
 def test_a_share_of_the_tuples_is_chosen_and_another_campaign_chooses_others():
-    chosen = {name: {of for of in range(10_000) if is_overlap(name, 0.15, (of, "a"))} for name in ("one", "other")}
+    chosen = {
+        name: {of for of in range(10_000) if is_overlap(name, 0.15, (of, "a"))}
+        for name in ("one", "other")
+    }
     assert all(1_390 < len(found) < 1_610 for found in chosen.values())
     assert len(chosen["one"] & chosen["other"]) < 300
 
@@ -27,7 +30,9 @@ def test_agreement_is_counted_over_pairs_of_answers():
     assert pairwise_agreement([[(1, "a")], []]) is None
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), max_size=6), max_size=8))
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), max_size=6), max_size=8)
+)
 def test_each_workers_agreement_adds_up_to_twice_the_pairs(answers):
     found = agreement_with_rest(dict(enumerate(answers)))
     total = sum(of for _, of in found.values())

@@ -57,7 +57,12 @@ def test_a_failed_try_asks_to_read_again_and_asks_other_questions(worker):
 def test_who_fails_twice_ends_with_the_code_of_that_and_does_not_go_on(worker, toys):
     take_exam(worker, *[False] * 6)
     assert (worker.title, worker.code) == ("The practice questions were not passed.", "C-FAILED")
-    for form in ({"answer": "a"}, {"number": "3.1", "answer": "a"}, {"act": "finish"}, {"act": "withdraw"}):
+    for form in (
+        {"answer": "a"},
+        {"number": "3.1", "answer": "a"},
+        {"act": "finish"},
+        {"act": "withdraw"},
+    ):
         worker.post(worker.seat, form)
         assert (worker.status, worker.code) == (409, "C-FAILED"), form
     assert worker.enter().code == "C-FAILED"
@@ -75,7 +80,19 @@ def test_a_question_is_answered_once_and_in_order(worker, database):
 
 def test_feedback_is_told_only_of_what_was_answered(worker):
     take_exam(worker, True)
-    for after in ("1.2", "2.1", "1.0", "0.1", "9.9", "1", ".", "1.1.1", "²", "1.1" + "0" * 300, "١.١"):
+    for after in (
+        "1.2",
+        "2.1",
+        "1.0",
+        "0.1",
+        "9.9",
+        "1",
+        ".",
+        "1.1.1",
+        "²",
+        "1.1" + "0" * 300,
+        "١.١",
+    ):
         worker.get(f"{worker.seat}?after={after}")
         assert (worker.status, worker.kind) == (200, "exam"), after
         assert worker.phase == "open" or after == "١.١", after
@@ -83,7 +100,12 @@ def test_feedback_is_told_only_of_what_was_answered(worker):
 
 
 def test_work_cannot_be_done_before_the_qualification(worker, toys):
-    for form in ({"act": "finish"}, {"act": "undo"}, {"skip": "offensive"}, {"piece": "1", "answer": "a"}):
+    for form in (
+        {"act": "finish"},
+        {"act": "undo"},
+        {"skip": "offensive"},
+        {"piece": "1", "answer": "a"},
+    ):
         worker.post(worker.seat, form)
     assert worker.get(worker.seat).lead == "Practice: question 1 of 3"
     assert toys.task.shown == {}
@@ -103,7 +125,9 @@ def test_racing_answers_to_one_question_leave_one(toys, database):
 
     def answer(number: int) -> None:
         start.wait()
-        Worker(Toys.on(database, toys.task).client, worker.link).post(worker.seat, {**form, "answer": "ab"[number % 2]})
+        Worker(Toys.on(database, toys.task).client, worker.link).post(
+            worker.seat, {**form, "answer": "ab"[number % 2]}
+        )
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(answer, range(8)))

@@ -71,7 +71,13 @@ def test_an_answer_can_be_taken_back_until_the_next(toys):
 def test_a_page_says_what_is_wrong_with_what_was_sent_and_stays(toys):
     worker = toys.worker(toys.campaign()).enter()
     here = worker.number
-    for form in ({}, {"act": "dance"}, {"answer": ""}, {"piece": "x", "answer": "a"}, {"act": "finish"}):
+    for form in (
+        {},
+        {"act": "dance"},
+        {"answer": ""},
+        {"piece": "x", "answer": "a"},
+        {"act": "finish"},
+    ):
         worker.send(**form)
         assert (worker.status, worker.kind, worker.number) == (409, "work", here), form
         assert worker.problem, form
@@ -93,7 +99,9 @@ def test_a_person_has_one_seat_whatever_the_browser_and_goes_on_where_it_was(toy
 
 @pytest.mark.locks_or_dialect
 @pytest.mark.parametrize("platform", [PROLIFIC, MTURK], ids=["prolific", "mturk"])
-def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(toys, database, platform):
+def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(
+    toys, database, platform
+):
     campaign = toys.campaign(**platform)
     first = toys.worker(campaign, session="s1").enter().decide("a")
     second = toys.worker(campaign, session="s2").get()
@@ -134,7 +142,10 @@ def test_an_account_that_logs_in_has_one_seat_whatever_its_name_and_browser(toys
     guest = toys.worker(campaign)
     assert (guest.get().kind, guest.status, guest.title) == ("message", 403, "Log in first")
     assert parse_qs(urlsplit(guest.back).query) == {"back": [guest.link]}
-    assert (guest.post(guest.link, {"consent": "yes"}).title, entries(database)) == ("Log in first", 0)
+    assert (guest.post(guest.link, {"consent": "yes"}).title, entries(database)) == (
+        "Log in first",
+        0,
+    )
     first = browser("ann", "a" * 32)
     assert first.get().kind == "entry"
     do_all(first.enter())
@@ -189,7 +200,9 @@ def test_the_end_pays_who_was_at_work_and_not_who_had_left(toys, database, minut
     campaign = toys.campaign(**PROLIFIC)
     worker = toys.worker(campaign).enter()
     worker.decide("a")
-    toys.task.shown[toys.pages.seats.all(campaign)[0].id].pop()  # he closes the page of the next one
+    toys.task.shown[
+        toys.pages.seats.all(campaign)[0].id
+    ].pop()  # he closes the page of the next one
     toys.let_minutes_pass(minutes)
     toys.pages.campaigns.end(campaign, "enough")
     assert worker.get(worker.link).code == code
@@ -242,7 +255,12 @@ def test_consent_taken_back_gives_no_code_on_any_platform(toys):
         campaign = toys.campaign(name=f"c{number}", **platform)
         worker = toys.worker(campaign).enter().decide("a").send(act="withdraw")
         (seat,) = toys.pages.seats.all(campaign)
-        assert (worker.title, worker.code, worker.back, worker.reply) == ("You took your consent back.", "", "", "")
+        assert (worker.title, worker.code, worker.back, worker.reply) == (
+            "You took your consent back.",
+            "",
+            "",
+            "",
+        )
         assert seat.code not in worker.html
         assert worker.get(worker.link).code == ""
         assert (worker.send(answer="a").status, worker.code) == (409, "")
@@ -253,7 +271,9 @@ def test_skipping_what_is_left_earns_nothing(toys):
     while worker.kind == "work":
         if (
             int(worker.number) in CHECKS
-            or not toys.task.progress(toys.pages.seats.all(toys.pages.campaigns.get("evens"))[0]).votes
+            or not toys.task.progress(
+                toys.pages.seats.all(toys.pages.campaigns.get("evens"))[0]
+            ).votes
         ):
             worker.decide("a")
         else:
@@ -278,9 +298,24 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
     worker = toys.worker(one).enter()
     base, token = worker.seat.rsplit("/", 1)
     number, _, signed = token.partition(".")
-    wrong = ["1", f"{number}.", f"{number}.{'0' * 32}", f"{int(number) + 1}.{signed}", f"{number}.{signed}0"]
-    wrong += [f"0{number}.{signed}", f"{number}.{signed.upper()}", f"{number}.{signed[:-1]}", f"{10**12}.{signed}"]
-    for tried in (*(f"{base}/{one}" for one in wrong), f"/c/{other.name}/{token}", f"/c/nobody/{token}"):
+    wrong = [
+        "1",
+        f"{number}.",
+        f"{number}.{'0' * 32}",
+        f"{int(number) + 1}.{signed}",
+        f"{number}.{signed}0",
+    ]
+    wrong += [
+        f"0{number}.{signed}",
+        f"{number}.{signed.upper()}",
+        f"{number}.{signed[:-1]}",
+        f"{10**12}.{signed}",
+    ]
+    for tried in (
+        *(f"{base}/{one}" for one in wrong),
+        f"/c/{other.name}/{token}",
+        f"/c/nobody/{token}",
+    ):
         found = Worker(toys.client, tried)
         assert found.get().status == 403, tried
         assert found.post(tried, {"answer": "a"}).status == 403, tried
@@ -291,10 +326,14 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
 def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
     monkeypatch.setattr(seats, "MOST_OF_NETWORK", 3)
     campaign = toys.campaign(**PROLIFIC)
-    workers = [toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)]
+    workers = [
+        toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)
+    ]
     assert [worker.status for worker in workers] == [200, 200, 200, 403, 403]
     assert "the most for one network" in workers[3].alert
-    assert toys.worker(campaign, "p0", network="9.9.9.9").get().kind == "work", "who has a seat goes on"
+    assert toys.worker(campaign, "p0", network="9.9.9.9").get().kind == "work", (
+        "who has a seat goes on"
+    )
     assert toys.worker(campaign, "p9", network="8.8.4.4").enter().kind == "work"
     assert entries(database) == 4
 
@@ -389,7 +428,9 @@ def test_racing_browsers_of_two_servers_leave_one_seat_a_person(database, databa
 
 
 @pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("persons", [15, pytest.param(2500, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "persons", [15, pytest.param(2500, marks=[pytest.mark.soak, pytest.mark.timeout(900)])]
+)
 def test_racing_entries_leave_one_seat_a_person(database, database_url, persons):
     """10,000 entries in the soak."""
     with closing(Database(database_url)) as other:
@@ -397,7 +438,9 @@ def test_racing_entries_leave_one_seat_a_person(database, database_url, persons)
         campaign = Toys.on(database).campaign(**PROLIFIC)
 
         def enter(part: int, person: int) -> str:
-            return stores[part % 2].enter(campaign, Arrival(f"p{person}", f"s{part % 3}"), None).token
+            return (
+                stores[part % 2].enter(campaign, Arrival(f"p{person}", f"s{part % 3}"), None).token
+            )
 
         found = race(enter, persons)
     assert len(found) == 4 * persons

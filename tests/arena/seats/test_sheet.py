@@ -19,12 +19,22 @@ BEGAN = AT - timedelta(minutes=40)
 
 
 def campaign(kind: str = "plain") -> Campaign:
-    codes = {"study": "s", "done": "C1DONE", "failed": "C1FAIL", "full": "C1FULL"} if kind == "prolific" else {}
-    spec = {"name": "toy", "seat": {"votes": 20, "minutes": 25, "pay": 5}, "platform": {"kind": kind, **codes}}
+    codes = (
+        {"study": "s", "done": "C1DONE", "failed": "C1FAIL", "full": "C1FULL"}
+        if kind == "prolific"
+        else {}
+    )
+    spec = {
+        "name": "toy",
+        "seat": {"votes": 20, "minutes": 25, "pay": 5},
+        "platform": {"kind": kind, **codes},
+    }
     return Campaign(1, "toy", read_spec(CampaignSpec, spec), b"key", BEGAN, None, "")
 
 
-def seat(kind: str = "plain", person: str = "ann", end: SeatEvent | None = "done", at: datetime = AT) -> Seat:
+def seat(
+    kind: str = "plain", person: str = "ann", end: SeatEvent | None = "done", at: datetime = AT
+) -> Seat:
     ended = at if end else None
     return Seat(7, campaign(kind), 3, person, "sitting", "", "PAY4TOY", BEGAN, True, end, ended)
 
@@ -49,24 +59,115 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
         ("prolific", "done", SeatWork(20, 2, 0, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
         ("prolific", "full", SeatWork(9, 1, 0, AT), "AWAITING REVIEW", "approve", "gave 9 of 20"),
         ("prolific", "full", SeatWork(0, 1, 0, AT), "AWAITING REVIEW", "look", "gave 0 of 20"),
-        ("prolific", "done", SeatWork(20, 2, skipped_checks=1), "AWAITING REVIEW", "approve", "gave 20 of 20"),
-        ("prolific", "done", SeatWork(20, 2, skipped_checks=2), "AWAITING REVIEW", "look", "skipped 2 checks"),
-        ("prolific", "done", SeatWork(20, 0, skipped_checks=1), "AWAITING REVIEW", "look", "skipped 1 check"),
-        ("prolific", "done", SeatWork(20, 2, hasty=11), "AWAITING REVIEW", "approve", "gave 20 of 20"),
-        ("prolific", "done", SeatWork(20, 2, hasty=12), "AWAITING REVIEW", "look", "gave 12 answers sooner than"),
-        ("prolific", "failed", SeatWork(), "AWAITING REVIEW", "ask to return", "no ground for a rejection"),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 2, skipped_checks=1),
+            "AWAITING REVIEW",
+            "approve",
+            "gave 20 of 20",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 2, skipped_checks=2),
+            "AWAITING REVIEW",
+            "look",
+            "skipped 2 checks",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 0, skipped_checks=1),
+            "AWAITING REVIEW",
+            "look",
+            "skipped 1 check",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 2, hasty=11),
+            "AWAITING REVIEW",
+            "approve",
+            "gave 20 of 20",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 2, hasty=12),
+            "AWAITING REVIEW",
+            "look",
+            "gave 12 answers sooner than",
+        ),
+        (
+            "prolific",
+            "failed",
+            SeatWork(),
+            "AWAITING REVIEW",
+            "ask to return",
+            "no ground for a rejection",
+        ),
         ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
         ("login", "failed", SeatWork(), "", "look", "no ground for a rejection"),
-        ("prolific", "withdrew", SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "ask to return", "took consent back"),
+        (
+            "prolific",
+            "withdrew",
+            SeatWork(4, 0, 0, AT),
+            "AWAITING REVIEW",
+            "ask to return",
+            "took consent back",
+        ),
         ("prolific", None, SeatWork(4, 0, 0, AT), "ACTIVE", "wait", "gave 4 of 20 votes so far"),
-        ("prolific", None, SeatWork(4, 0, 0, BEGAN), "ACTIVE", "ask to return", "gave 4 of 20 votes and stopped"),
-        ("prolific", None, SeatWork(4, 0, 0, BEGAN), "AWAITING REVIEW", "look", "gave 4 of 20 votes, and handed in"),
+        (
+            "prolific",
+            None,
+            SeatWork(4, 0, 0, BEGAN),
+            "ACTIVE",
+            "ask to return",
+            "gave 4 of 20 votes and stopped",
+        ),
+        (
+            "prolific",
+            None,
+            SeatWork(4, 0, 0, BEGAN),
+            "AWAITING REVIEW",
+            "look",
+            "gave 4 of 20 votes, and handed in",
+        ),
         ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "and handed in"),
-        ("prolific", "done", SeatWork(20, 2, 2, AT), "AWAITING REVIEW", "look", "failed 2 of 2 checks"),
-        ("prolific", "done", SeatWork(5, 1, 1, AT), "AWAITING REVIEW", "look", "failed 1 of 1 checks"),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, 2, 2, AT),
+            "AWAITING REVIEW",
+            "look",
+            "failed 2 of 2 checks",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(5, 1, 1, AT),
+            "AWAITING REVIEW",
+            "look",
+            "failed 1 of 1 checks",
+        ),
         ("prolific", "done", SeatWork(20, 2, 1, AT), "AWAITING REVIEW", "approve", "gave 20 of 20"),
-        ("prolific", "done", SeatWork(20, flags=["chooses too fast"]), "APPROVED", "look", "chooses too fast"),
-        ("prolific", "done", SeatWork(20, agreed=0, others=9), "APPROVED", "approve", "gave 20 of 20"),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, flags=["chooses too fast"]),
+            "APPROVED",
+            "look",
+            "chooses too fast",
+        ),
+        (
+            "prolific",
+            "done",
+            SeatWork(20, agreed=0, others=9),
+            "APPROVED",
+            "approve",
+            "gave 20 of 20",
+        ),
         ("prolific", "done", SeatWork(20), "RETURNED", "none", "returned at the platform"),
     ],
 )
@@ -74,14 +175,18 @@ def test_every_state_has_a_proposal_with_its_reason(kind, end, work, status, pro
     found = row(seat(kind, end=end), work, {"ann": status})
     assert found.proposal == proposal and why in found.why, found
     assert found.in_platform_list == "yes" and found.platform_status == status
-    assert (found.pay > 0) == (proposal == "approve" or (proposal == "look" and end in ("done", "full")))
+    assert (found.pay > 0) == (
+        proposal == "approve" or (proposal == "look" and end in ("done", "full"))
+    )
 
 
 def test_nobody_is_ever_to_be_rejected():
     for kind in ("plain", "login", "prolific", "mturk"):
         for end in ("done", "full", "failed", "withdrew", None):
             for listed in ({}, {"ann": "AWAITING REVIEW"}, {"bob": ""}):
-                work = SeatWork(3, 3, 3, BEGAN, 0, 9, ("chooses at random", "chooses faster than can be read"))
+                work = SeatWork(
+                    3, 3, 3, BEGAN, 0, 9, ("chooses at random", "chooses faster than can be read")
+                )
                 assert "reject" not in row(seat(kind, end=end), work, listed).proposal
 
 
@@ -93,7 +198,10 @@ def test_who_is_not_in_the_platforms_list_is_paid_by_nobody():
 
 def test_without_the_list_nobody_of_a_platform_is_approved():
     found = row(seat("prolific"))
-    assert (found.in_platform_list, found.proposal) == ("not uploaded", "look") and "upload" in found.why
+    assert (found.in_platform_list, found.proposal) == (
+        "not uploaded",
+        "look",
+    ) and "upload" in found.why
     assert row(seat("plain")).proposal == "approve", "its links name their worker"
     assert row(seat("login")).proposal == "approve", "there is no list of who logs in"
 
@@ -101,7 +209,9 @@ def test_without_the_list_nobody_of_a_platform_is_approved():
 def test_who_is_in_the_list_and_never_came_is_seen():
     """He may have handed in the code of somebody else: it is the same for all."""
     one = seat("prolific")
-    found = pay_sheet(one.campaign, [one], {}, {"ann": "", "eve": "AWAITING REVIEW", "joe": "RETURNED"}, AT)
+    found = pay_sheet(
+        one.campaign, [one], {}, {"ann": "", "eve": "AWAITING REVIEW", "joe": "RETURNED"}, AT
+    )
     assert [(each.person, each.state, each.proposal, each.pay) for each in found[1:]] == [
         ("eve", "never came", "ask to return", 0.0),
         ("joe", "never came", "none", 0.0),
@@ -123,15 +233,29 @@ def test_no_spreadsheet_runs_what_a_worker_is_called():
 
 
 def test_the_lists_of_both_platforms_are_read():
-    prolific = {"Submission id": "1", "Participant id": "5f", "Status": "APPROVED", "Completion code": "C1"}
+    prolific = {
+        "Submission id": "1",
+        "Participant id": "5f",
+        "Status": "APPROVED",
+        "Completion code": "C1",
+    }
     mturk = {"HITId": "3X", "WorkerId": "A2", "AssignmentStatus": "Submitted"}
     older = {"participant_id": "5e", "status": "RETURNED"}
-    for values, expected in ((prolific, {"5f": "APPROVED"}), (mturk, {"A2": "Submitted"}), (older, {"5e": "RETURNED"})):
+    for values, expected in (
+        (prolific, {"5f": "APPROVED"}),
+        (mturk, {"A2": "Submitted"}),
+        (older, {"5e": "RETURNED"}),
+    ):
         assert listed_participants([Record(2, values)]) == expected
     assert listed_participants([Record(2, {"worker": " w1 "})]) == {"w1": ""}
     ours = [Record(2, {"worker": safe_cell("@ann"), "session": "s1"})]
-    assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), "our table of links"
-    rows = [Record(number, {"WorkerId": "A2", "AssignmentStatus": status}) for number, status in ((2, "x"), (3, "y"))]
+    assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), (
+        "our table of links"
+    )
+    rows = [
+        Record(number, {"WorkerId": "A2", "AssignmentStatus": status})
+        for number, status in ((2, "x"), (3, "y"))
+    ]
     assert listed_participants(rows) == {"A2": "y"}, "the last of several rows"
 
 
@@ -139,12 +263,18 @@ def test_the_lists_of_both_platforms_are_read():
     ("rows", "told"),
     [
         ([], "found a header alone"),
-        ([Record(2, {"name": "x"})], "expected Prolific's column 'Participant id', .* found 'name'; upload"),
+        (
+            [Record(2, {"name": "x"})],
+            "expected Prolific's column 'Participant id', .* found 'name'; upload",
+        ),
         (
             [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
             "column 'WorkerId': expected one such column, found 'WorkerId' and 'worker_id'; delete one",
         ),
-        ([Record(2, {"WorkerId": " "})], "row 2, column 'WorkerId'.* found an empty cell; delete the row"),
+        (
+            [Record(2, {"WorkerId": " "})],
+            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
     ],
 )
 def test_a_wrong_list_says_what_was_expected(rows, told):

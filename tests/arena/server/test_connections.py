@@ -28,9 +28,17 @@ async def app(scope, receive, send) -> None:
     if scope["path"] == "/long":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for number in range(PIECES):
-            await send({"type": "http.response.body", "body": b"x" * 64_000, "more_body": number < PIECES - 1})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": b"x" * 64_000,
+                    "more_body": number < PIECES - 1,
+                }
+            )
         return
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+    )
     await send({"type": "http.response.body", "body": b"ok"})
 
 
@@ -55,7 +63,9 @@ class Sockets:
         self.left = left
 
     def open(self, address: str = "127.0.0.1", sent: bytes = b"") -> socket.socket:
-        line = socket.create_connection(("127.0.0.1", self._port), timeout=20, source_address=(address, 0))
+        line = socket.create_connection(
+            ("127.0.0.1", self._port), timeout=20, source_address=(address, 0)
+        )
         self._lent.enter_context(line)
         line.sendall(sent)
         return line
@@ -115,7 +125,9 @@ def is_closed(line: socket.socket) -> bool:
         return False
 
 
-@pytest.mark.parametrize("begun", [b"", b"G", REQUEST[:-2], REQUEST[:-4] + b"\r\nX: " + b"x" * 5_000])
+@pytest.mark.parametrize(
+    "begun", [b"", b"G", REQUEST[:-2], REQUEST[:-4] + b"\r\nX: " + b"x" * 5_000]
+)
 def test_a_head_that_does_not_come_ends_its_socket_without_a_word(served, caplog, begun):
     assert is_closed(served(head_seconds=0.2).open(sent=begun))
     assert caplog.records == []

@@ -36,7 +36,16 @@ from arena.seats.campaigns import CampaignStore
 from arena.seats.links import Arrival, account_arrival
 from arena.server import hub_backup
 from arena.server.change_log import OUTBOX, VOTER_KEY, ChangeLog, ChangeLogError, folded
-from arena.server.hub_backup import EVERY, FOLD, MIRROR, BackupState, HubBackup, HubDataset, HubError, fold_due
+from arena.server.hub_backup import (
+    EVERY,
+    FOLD,
+    MIRROR,
+    BackupState,
+    HubBackup,
+    HubDataset,
+    HubError,
+    fold_due,
+)
 from arena.settings import CountSettings
 from arena.types import Secret
 from arena.web.backup_status import backup_line
@@ -62,7 +71,9 @@ def test_a_wiped_disk_gets_everything_back_and_goes_on(database, another, tmp_pa
     assert rows(fresh) == rows(database)
     use(fresh, 1, 3, rng)
     with fresh.read() as connection:
-        assert len(connection.execute(select(VOTE)).all()) == len(set(connection.scalars(select(VOTE.c.id))))
+        assert len(connection.execute(select(VOTE)).all()) == len(
+            set(connection.scalars(select(VOTE.c.id)))
+        )
 
 
 def test_a_database_that_is_in_use_is_not_restored(database, another, tmp_path):
@@ -85,7 +96,10 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     use(database, 1, 3, random.Random(1))
     use(new._database, 2, 3, random.Random(2))
     old._copy()
-    assert "another server, with a database of its own, writes to the dataset that MIRROR names" in old.state().problem
+    assert (
+        "another server, with a database of its own, writes to the dataset that MIRROR names"
+        in old.state().problem
+    )
     copy_all(new)
     assert not new.state().problem
     third = backup_of(another(), hub, tmp_path)
@@ -132,13 +146,19 @@ def wiped_again_and_again(another, tmp_path: Path, wipes: int, seed: int) -> Non
         backup = restored(another, hub, tmp_path)
         assert safe <= keys(backup)
     copy_all(backup)
-    assert rows(restored(another, hub, tmp_path)._database) == rows(backup._database), "the files are the database"
+    assert rows(restored(another, hub, tmp_path)._database) == rows(backup._database), (
+        "the files are the database"
+    )
 
 
 def keys(backup: HubBackup) -> set[tuple[str, int]]:
     """Return what must come back: every battle and vote by its number."""
     with backup._database.read() as connection:
-        return {(table.name, one) for table in (BATTLE, VOTE) for one in connection.scalars(select(table.c.id))}
+        return {
+            (table.name, one)
+            for table in (BATTLE, VOTE)
+            for one in connection.scalars(select(table.c.id))
+        }
 
 
 def test_wipes_and_faults_lose_only_what_no_commit_had_taken(another, tmp_path):
@@ -185,7 +205,9 @@ class Life:
 
     def _begun(self) -> HubBackup:
         while True:
-            backup = HubBackup(self._another(), self._folder / "pictures", self.hub, EVERY, self.clock)
+            backup = HubBackup(
+                self._another(), self._folder / "pictures", self.hub, EVERY, self.clock
+            )
             try:
                 backup.restore()
             except HubError:
@@ -271,7 +293,9 @@ def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp
         assert backup.state().problem == "the Hub answered 503" or "502" in backup.state().problem
         assert backup.state().waiting and backup.state().copied_at is None
         hub.down = False
-        while backup.state().waiting or backup.state().problem:  # the note is written after the rows are struck out
+        while (
+            backup.state().waiting or backup.state().problem
+        ):  # the note is written after the rows are struck out
             assert time.monotonic() < deadline
             time.sleep(0.02)
         assert backup.state().copied_at is not None
@@ -279,7 +303,9 @@ def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp
         backup.stop()
 
 
-def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(database, another, tmp_path):
+def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(
+    database, another, tmp_path
+):
     """Or it would wait for another turn, while the page says that all is well."""
     hub, rng = FolderHub(), random.Random(14)
     backup = backup_of(bank(database), hub, tmp_path)
@@ -291,7 +317,11 @@ def test_what_came_while_the_hub_failed_is_sent_beside_what_is_sent_again(databa
     hub.down, before = False, len(hub.commits)
     use(database, 1, 1, rng)
     backup._copy()
-    assert len(hub.commits) == before + 1 and backup.change_log.waiting() == 0 and backup.state().problem == ""
+    assert (
+        len(hub.commits) == before + 1
+        and backup.change_log.waiting() == 0
+        and backup.state().problem == ""
+    )
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert rows(fresh) == rows(database)
@@ -390,7 +420,9 @@ def test_a_stop_does_not_wait_for_a_hub_that_is_down(database, tmp_path):
     assert backup.change_log.waiting()
 
 
-def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database, another, tmp_path):
+def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
+    database, another, tmp_path
+):
     """Nor does what a visitor cost on a day, whose budget is named by the cookie."""
     hub, cookie = FolderHub(), hashlib.sha256(b"c").hexdigest()
     job = Bench(bank(database), "http://127.0.0.1:9/v1").quoted(owner=cookie)
@@ -404,7 +436,9 @@ def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(database
     with fresh.read() as connection:
         assert set(connection.scalars(select(BUDGET.c.name))) == {f"job {job.link}", "total"}
         held = connection.execute(select(BUDGET.c.spent, BUDGET.c.held)).all()
-        assert held == [(5, 0), (5, 0)], "money on its way to a server that is gone is spent, and not held for ever"
+        assert held == [(5, 0), (5, 0)], (
+            "money on its way to a server that is gone is spent, and not held for ever"
+        )
 
 
 def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
@@ -418,10 +452,16 @@ def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, anothe
     wiped.files = dict(hub.files)
     backup_of(fresh, wiped, tmp_path).restore()
     (report,) = UnsignedLinks(fresh, 5).report("pilot")
-    assert (report.worker, report.code) == (f"copy:{key}", seat.code), "the code still tells whom to pay"
+    assert (report.worker, report.code) == (f"copy:{key}", seat.code), (
+        "the code still tells whom to pay"
+    )
     with fresh.read() as connection:
-        assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(select(VOTE.c.voter_id))
-    again = UnsignedLinks(fresh, 5).seat(Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3")
+        assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(
+            select(VOTE.c.voter_id)
+        )
+    again = UnsignedLinks(fresh, 5).seat(
+        Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3"
+    )
     assert again.id != seat.id, "who comes back is not locked out, and begins anew"
     Erasure(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
     copy_all(backup_of(database, hub, tmp_path))
@@ -461,14 +501,18 @@ def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, anot
         Visitor(database, f"guest {guest}")
     toys = Toys.on(bank(database))
     seats, campaign = toys.pages.seats, toys.campaign(platform={"kind": "login"})
-    taken = {name: seats.enter(campaign, logged_in(database, name), None).id for name in ("ann", "bob")}
+    taken = {
+        name: seats.enter(campaign, logged_in(database, name), None).id for name in ("ann", "bob")
+    }
     copy_all(backup_of(database, hub, tmp_path))
     backup_of(fresh, hub, tmp_path).restore()
     seats, campaign = Toys.on(fresh).pages.seats, CampaignStore(fresh, {TASK: ToySpec}).get("evens")
     for stranger in range(5):
         assert seats.of(campaign, logged_in(fresh, f"stranger {stranger}")) is None
     found = {name: seats.enter(campaign, logged_in(fresh, name), None) for name in ("bob", "ann")}
-    assert {name: seat.id for name, seat in found.items()} == taken and len(seats.all(campaign)) == 2
+    assert {name: seat.id for name, seat in found.items()} == taken and len(
+        seats.all(campaign)
+    ) == 2
 
 
 def test_a_deleted_job_does_not_come_back(database, another, tmp_path):
@@ -496,7 +540,9 @@ def test_a_voter_stands_in_the_copy_under_a_key_that_is_held_here_only(database,
         connection.execute(delete(VOTER_KEY))
     visitor.vote(visitor.serve())
     copy_all(backup_of(database, hub, tmp_path))
-    assert sum(f'"{key}"' in content.decode() for content in hub.files.values()) == 1, "the old key is used no more"
+    assert sum(f'"{key}"' in content.decode() for content in hub.files.values()) == 1, (
+        "the old key is used no more"
+    )
 
 
 def test_a_deleted_row_stays_away(database, another, tmp_path):
@@ -544,7 +590,9 @@ def test_what_came_back_is_not_copied_again(database, another, tmp_path):
     assert 0 < fresh.change_log.waiting() < 20
 
 
-def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(database, another, tmp_path):
+def test_a_picture_that_cannot_be_fetched_ends_the_restore_before_it_begins(
+    database, another, tmp_path
+):
     hub, folder = FolderHub(), tmp_path / "pictures"
     folder.mkdir()
     for number in range(12):
@@ -579,7 +627,13 @@ def test_own_images_and_imported_votes_are_not_copied(database, tmp_path):
     voter = BattleStore(database).voter("cookie")
     token = bring(images, voter, live_vote(database, voter), keep=True)
     file = tmp_path / "votes.jsonl"
-    row = {"question_id": "1", "model_a": "m1", "model_b": "m2", "winner": "model_a", "judge": "ann-of-a-log"}
+    row = {
+        "question_id": "1",
+        "model_a": "m1",
+        "model_b": "m2",
+        "winner": "model_a",
+        "judge": "ann-of-a-log",
+    }
     file.write_text(json.dumps(row))
     assert VoteImporter(database).add(read(file), ImportRequest("a log")).votes == 1
     copy_all(backup_of(database, hub, tmp_path))
@@ -597,7 +651,13 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     voters.log_in(Account(account, "ann-of-the-hub"), "guest-hash", "login-hash")
     copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values()).decode()
-    for told in (account, hashlib.sha256(account.encode()).hexdigest(), "ann-of-the-hub", "guest-hash", "login-hash"):
+    for told in (
+        account,
+        hashlib.sha256(account.encode()).hexdigest(),
+        "ann-of-the-hub",
+        "guest-hash",
+        "login-hash",
+    ):
         assert told not in everything
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
@@ -621,7 +681,10 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
     assert ItemBank(fresh).bank().by_key(key) is None
     settle_official(fresh, logged_in, "everyone")  # the start after it
     with fresh.read() as connection:
-        assert paused_since(connection) and [act.who for act in latest_actions(connection, 9)] == ["ada"] * 3
+        assert (
+            paused_since(connection)
+            and [act.who for act in latest_actions(connection, 9)] == ["ada"] * 3
+        )
         assert official_board(connection, logged_in) == "counted"
 
 
@@ -629,16 +692,29 @@ def test_what_was_settled_on_a_board_comes_back(database, another, tmp_path):
     hub, models = FolderHub(), len(MODELS)
     bank(database)
     seen = Look(350, np.zeros((models, models)), np.triu(np.ones((models, models), bool), 3))
-    record = extend_record(database, "one", BoardRecord(frozenset(), {}), range(1, models + 1), seen)
+    record = extend_record(
+        database, "one", BoardRecord(frozenset(), {}), range(1, models + 1), seen
+    )
     copy_all(backup_of(database, hub, tmp_path))
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert read_record(connection, "one") == record and record.settled == {(1, 4): 350, (1, 5): 350, (2, 5): 350}
+        assert read_record(connection, "one") == record and record.settled == {
+            (1, 4): 350,
+            (1, 5): 350,
+            (2, 5): 350,
+        }
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}\n", b"not json\n", b'{"copy": 1, "schema": 1, "at": ""}\n{"table": "vote"}\n', b"\xff\n"]
+    "content",
+    [
+        b"",
+        b"{}\n",
+        b"not json\n",
+        b'{"copy": 1, "schema": 1, "at": ""}\n{"table": "vote"}\n',
+        b"\xff\n",
+    ],
 )
 def test_a_torn_copy_is_refused_whole(another, tmp_path, content):
     database = another()
@@ -661,7 +737,10 @@ def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, ano
         hub = HubDataset("ada/votes", Secret("hf_canary"), server.address, sleep=lambda _: None)
         use(bank(database), 1, 2, random.Random(10))
         copy_all(backup_of(database, hub, tmp_path))
-        assert server.private and {path.split("/")[0] for path in server.files} == {"votes", "writer"}
+        assert server.private and {path.split("/")[0] for path in server.files} == {
+            "votes",
+            "writer",
+        }
         fresh = another()
         assert backup_of(fresh, hub, tmp_path).restore()
         assert rows(fresh) == rows(database)
@@ -686,13 +765,19 @@ def test_a_dataset_that_was_made_public_gets_no_more(tmp_path):
         server.private = False
         with pytest.raises(HubError, match="is public; make it private") as refused:
             hub.commit({"votes/2": b"2"})
-        assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), "visitors read it"
+        assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), (
+            "visitors read it"
+        )
 
 
 def test_without_a_backup_nothing_is_noted(database):
     use(bank(database), 1, 2, random.Random(11))
     with database.read() as connection:
-        assert connection.execute(select(OUTBOX)).all() == connection.execute(select(MIRROR)).all() == []
+        assert (
+            connection.execute(select(OUTBOX)).all()
+            == connection.execute(select(MIRROR)).all()
+            == []
+        )
         assert connection.execute(select(VOTER)).all()
     assert len(ItemBank(database).bank().items) == 12
 
@@ -721,14 +806,20 @@ def test_the_app_on_a_wiped_disk_comes_back_with_its_votes(start_server):
 def test_a_server_that_cannot_see_its_copy_does_not_start(monkeypatch, tmp_path, capsys):
     with HubServer(private=False) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-        for name, value in {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "DATA_DIR": str(tmp_path)}.items():
+        for name, value in {
+            "MIRROR": "ada/votes",
+            "HF_TOKEN": "hf_canary",
+            "DATA_DIR": str(tmp_path),
+        }.items():
             monkeypatch.setenv(name, value)
         assert app.main() == 2
     assert "did not start: the dataset that MIRROR names is public" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fold", [4, pytest.param(FOLD, marks=pytest.mark.soak)])
-def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp_path, monkeypatch, fold):
+def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(
+    another, tmp_path, monkeypatch, fold
+):
     """Rows that changed again and rows that are gone, in files of two levels."""
     monkeypatch.setattr(hub_backup, "FOLD", fold)
     hub, clock = FolderHub(), Clock()
@@ -743,7 +834,9 @@ def test_old_files_are_folded_and_a_wiped_disk_gets_everything_back(another, tmp
             if number % 3 == 0:
                 record_action(connection, f"ada {number}", "hide")
             if number % 10 == 0:
-                connection.execute(delete(ACT).where(ACT.c.id < select(func.max(ACT.c.id)).scalar_subquery()))
+                connection.execute(
+                    delete(ACT).where(ACT.c.id < select(func.max(ACT.c.id)).scalar_subquery())
+                )
         if number % 12 == 0:
             use(database, 1, 2, rng)
         clock.time += EVERY
@@ -771,7 +864,9 @@ def test_old_files_are_folded_also_where_every_start_is_a_short_one(another, tmp
 
 def test_of_a_year_of_commits_fewer_than_a_hundred_files_are_left():
     paths: set[str] = set()
-    for number in range(20 * 24 * 72):  # twenty days at 72 commits an hour; a year has one level more
+    for number in range(
+        20 * 24 * 72
+    ):  # twenty days at 72 commits an hour; a year has one level more
         paths.add(f"votes/day/i-{number}.jsonl")
         if number % FOLD:
             continue
@@ -793,7 +888,12 @@ def test_whichever_files_are_folded_the_last_version_of_a_row_stands(another):
             lines.append({"table": "source", "key": [key], "row": row})
         return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
-    files = [file(1, a="one", b="one"), file(2, a="two", b=None), file(3, c="three"), file(4, c=None, d="four")]
+    files = [
+        file(1, a="one", b="one"),
+        file(2, a="two", b=None),
+        file(3, c="three"),
+        file(4, c=None, d="four"),
+    ]
     whole = log.unpacked(files)
     for first, second in permutations(range(4), 2):
         rest = [content for place, content in enumerate(files) if place not in (first, second)]
@@ -801,4 +901,6 @@ def test_whichever_files_are_folded_the_last_version_of_a_row_stands(another):
         for order in ([both, *rest], [*rest, both]):
             found = log.unpacked(order)
             assert found.number == 4
-            assert {row["name"] for row in found.rows["source"]} == {row["name"] for row in whole.rows["source"]}
+            assert {row["name"] for row in found.rows["source"]} == {
+                row["name"] for row in whole.rows["source"]
+            }

@@ -77,7 +77,9 @@ def check_turns(another, folder: Path, turns: int, seed: int) -> None:
         print(f"{committed} of {turns} turns; {dict(server.faults.made)}")
         assert committed >= 0.99 * turns and backup.seen.problem == ""
         paths = [path for commit in server.commits for path in commit]
-        assert len(paths) == len(set(paths)) and all(server.commits), "no file twice, and no commit without a file"
+        assert len(paths) == len(set(paths)) and all(server.commits), (
+            "no file twice, and no commit without a file"
+        )
         assert len([path for path in paths if path.startswith("pictures/")]) == 24
 
 
@@ -141,7 +143,9 @@ def check_wipes(another, folder: Path, wipes: int, seed: int) -> None:
             ages.append((age, said))
             assert age <= LATE or 'class="late"' in said or "nothing is copied" in said, (age, said)
         over = [age for age, _ in ages if age > LATE]
-        print(f"{wipes} wipes; {len(over)} lost votes older than {LATE}, and the page had said so; {max(ages)}")
+        print(
+            f"{wipes} wipes; {len(over)} lost votes older than {LATE}, and the page had said so; {max(ages)}"
+        )
         assert len(over) <= 0.1 * wipes
 
 
@@ -188,12 +192,16 @@ def test_five_faults_of_a_commit_are_one_commit(another, tmp_path):
     with HubServer() as server:
         backup = backup_of(bank(another()), server, clock, tmp_path)
         copy_all(backup)
-        for commits, kind in enumerate(("500", "503", "429", "reset before", "reset after", "cut"), 2):
+        for commits, kind in enumerate(
+            ("500", "503", "429", "reset before", "reset after", "cut"), 2
+        ):
             clock.waits.clear()
             server.faults.planned[COMMIT] = [kind] * 5
             assert turn(backup, clock)
             assert len(server.commits) == commits and backup.state().problem == "", kind
-            assert clock.waits == sorted(clock.waits) and all(wait >= 2 for wait in clock.waits if kind == "429")
+            assert clock.waits == sorted(clock.waits) and all(
+                wait >= 2 for wait in clock.waits if kind == "429"
+            )
 
 
 def test_a_hub_that_asks_for_a_long_wait_is_left_alone_for_it(another, tmp_path):
@@ -244,7 +252,9 @@ def test_a_file_that_is_missing_is_named(another, tmp_path):
         (lost,) = (path for path in server.files if path.startswith("votes/"))
         server.missing.add(lost)
         fresh = backup_of(another(), server, clock, tmp_path / "after")
-        with pytest.raises(HubError, match=f"^{lost} is listed in the dataset but not there; restore it"):
+        with pytest.raises(
+            HubError, match=f"^{lost} is listed in the dataset but not there; restore it"
+        ):
             fresh.restore()
         assert fresh.change_log.empty()
 
@@ -259,7 +269,8 @@ def test_a_file_that_is_damaged_is_named(another, tmp_path):
         server.files[lost] = server.files[lost][:-9]
         fresh = backup_of(another(), server, clock, tmp_path)
         with pytest.raises(
-            ChangeLogError, match=f"^{lost} is not whole; delete it from the dataset or restore it there"
+            ChangeLogError,
+            match=f"^{lost} is not whole; delete it from the dataset or restore it there",
         ):
             fresh.restore()
         assert fresh.change_log.empty()
@@ -273,8 +284,12 @@ def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch)
         server.large, server.faults.share = "pictures/", 0.3
         backup = backup_of(bank(another()), server, clock, with_pictures(tmp_path))
         copy_all(backup)
-        there = {path: content for path, content in server.files.items() if path.startswith("pictures/")}
-        assert there == {f"pictures/{path.name}": path.read_bytes() for path in (tmp_path / "pictures").iterdir()}
+        there = {
+            path: content for path, content in server.files.items() if path.startswith("pictures/")
+        }
+        assert there == {
+            f"pictures/{path.name}": path.read_bytes() for path in (tmp_path / "pictures").iterdir()
+        }
 
 
 @pytest.mark.soak
@@ -301,7 +316,10 @@ def test_the_app_keeps_its_votes_while_requests_fail(start_server):
                 voter.load()
                 voter.choose("a")
             servers[-1].stop()
-        with closing(Database(f"sqlite:///{servers[-1].data_dir / 'arena.db'}")) as last, last.read() as connection:
+        with (
+            closing(Database(f"sqlite:///{servers[-1].data_dir / 'arena.db'}")) as last,
+            last.read() as connection,
+        ):
             assert len(connection.scalars(select(VOTE.c.id)).all()) == 3
 
 

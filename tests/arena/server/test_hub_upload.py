@@ -28,12 +28,17 @@ def folder(tmp_path):
 
 
 def upload(hub: HubServer, folder, name: str = "ada/pets", private: bool = True) -> None:
-    upload_dataset(folder, name, private, TOPS, HfApi(endpoint=hub.address, token="hf_canary0123456789"))
+    upload_dataset(
+        folder, name, private, TOPS, HfApi(endpoint=hub.address, token="hf_canary0123456789")
+    )
 
 
 def test_a_dataset_is_made_private_and_holds_the_last_export_alone(hub, folder):
     upload(hub, folder)
-    assert hub.private is True and hub.files == {"README.md": CARD.encode(), "data/test.parquet": b"PAR1"}
+    assert hub.private is True and hub.files == {
+        "README.md": CARD.encode(),
+        "data/test.parquet": b"PAR1",
+    }
     hub.files |= {"data/taken-out.jpg": b"old", ".gitattributes": b"the Hub's"}
     (folder / "data" / "test.parquet").write_bytes(b"PAR2")
     upload(hub, folder)
@@ -44,7 +49,9 @@ def test_a_dataset_is_made_private_and_holds_the_last_export_alone(hub, folder):
 def test_a_dataset_is_public_when_that_is_asked_for(hub, folder):
     upload(hub, folder, private=False)
     assert hub.private is False
-    with pytest.raises(HubError, match="The dataset ada/pets is public, not private: make it private on the Hub"):
+    with pytest.raises(
+        HubError, match="The dataset ada/pets is public, not private: make it private on the Hub"
+    ):
         upload(hub, folder)
 
 
@@ -59,7 +66,9 @@ def test_a_dataset_with_files_of_others_stays_as_it_is(hub, folder, path):
 @pytest.mark.parametrize("kind", ["503", "reset after"])
 def test_requests_that_fail_are_sent_again(hub, folder, kind, monkeypatch):
     monkeypatch.setattr("arena.server.hub_requests.WAITS", (0.01,) * 3)
-    hub.faults.planned = {f" /api/{part}": [kind] for part in ("repos", "datasets", "datasets/ada/pets/commit")}
+    hub.faults.planned = {
+        f" /api/{part}": [kind] for part in ("repos", "datasets", "datasets/ada/pets/commit")
+    }
     upload(hub, folder)
     assert hub.files.keys() == {"README.md", "data/test.parquet"}
 

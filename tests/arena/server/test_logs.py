@@ -18,7 +18,12 @@ from hypothesis import strategies as st
 from arena.server.logs import HIDDEN, Redaction, start_logging
 from arena.types import Secret
 
-SECRETS = (Secret("correct horse/battery+staple"), Secret('p@ss"wörd\\1'), Secret("short"), Secret(""))
+SECRETS = (
+    Secret("correct horse/battery+staple"),
+    Secret('p@ss"wörd\\1'),
+    Secret("short"),
+    Secret(""),
+)
 
 
 @contextmanager
@@ -46,7 +51,11 @@ def test_a_record_says_when_where_and_what():
         logging.getLogger("arena.database").info("nobody needs this")
     (record,) = records(written)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", record.pop("time"))
-    assert record == {"level": "warning", "logger": "arena.database", "text": "write refused: disk full"}
+    assert record == {
+        "level": "warning",
+        "logger": "arena.database",
+        "text": "write refused: disk full",
+    }
 
 
 @given(st.text(max_size=200))
@@ -86,7 +95,16 @@ def test_no_secret_is_written(text):
     assert len(records(written)) == 4
     told = "\n".join(f"{record['text']} {record.get('error', '')}" for record in records(written))
     assert told.count(HIDDEN) >= 5
-    for part in ("correct horse", "correct+horse", "correct%20horse", "wörd", "AbCdEf", "def.ghi", "AKIA", "hush-hush"):
+    for part in (
+        "correct horse",
+        "correct+horse",
+        "correct%20horse",
+        "wörd",
+        "AbCdEf",
+        "def.ghi",
+        "AKIA",
+        "hush-hush",
+    ):
         assert part not in told
     assert "abcdef123" not in told and "eyJ" not in told
 
@@ -96,7 +114,10 @@ def test_no_secret_is_written(text):
     [
         ("from 93.184.216.34:443 and 10.16.3.4", "from [address]:443 and [address]"),
         ("from 2001:db8::17 and ::ffff:8.8.8.8", "from [address] and [address]"),
-        ("at http://127.0.0.1:7860 and ::1 since 12:30:45", "at http://127.0.0.1:7860 and ::1 since 12:30:45"),
+        (
+            "at http://127.0.0.1:7860 and ::1 since 12:30:45",
+            "at http://127.0.0.1:7860 and ::1 since 12:30:45",
+        ),
         ("version 1.2.3 of x::y, 300.1.1.1, f(x::y)", "version 1.2.3 of x::y, 300.1.1.1, f(x::y)"),
     ],
 )
@@ -105,7 +126,8 @@ def test_addresses_of_visitors_are_left_out(text, kept):
 
 
 @pytest.mark.parametrize(
-    "text", ["a short text", "task-2 of risk-free sky-diving", "votes/2026-01-01/a-1.jsonl", "keyboard"]
+    "text",
+    ["a short text", "task-2 of risk-free sky-diving", "votes/2026-01-01/a-1.jsonl", "keyboard"],
 )
 def test_plain_words_stay(text):
     assert Redaction(SECRETS).clean(text) == text
@@ -122,4 +144,7 @@ def test_a_traceback_that_others_print_is_one_record():
             traceback.print_exc()
     first, *rest = [record["text"] for record in records(written)]
     assert first.startswith("Traceback (most") and first.endswith("KeyError: 'x'")
-    assert any(text.startswith("Traceback (most") and text.endswith("RuntimeError: second") for text in rest)
+    assert any(
+        text.startswith("Traceback (most") and text.endswith("RuntimeError: second")
+        for text in rest
+    )

@@ -33,7 +33,9 @@ class Clicks:
         self.garbled: list[str] = []
         for voter in self.voters:
             voter.load()
-        self._threads = [threading.Thread(target=self._click, args=(voter,)) for voter in self.voters]
+        self._threads = [
+            threading.Thread(target=self._click, args=(voter,)) for voter in self.voters
+        ]
 
     def _click(self, voter: Voter) -> None:
         try:
@@ -58,11 +60,17 @@ class Clicks:
 def test_no_answer_waits_until_its_first_part_is_acknowledged():
     """A socket that collects small parts keeps back the body, by 40 ms on a connection that stays open."""
     listener = listening(replace(Settings.from_env(), host="127.0.0.1", port=0)).args[0]
-    with listener, socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
+    with (
+        listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_signal_lets_votes_under_way_be_answered(start_server, ending):
     """Twenty voters click when the signal comes: each gets a whole answer or none, and what was acknowledged stays."""
     server = start_server()
@@ -85,7 +93,9 @@ def test_work_that_nobody_waits_for_keeps_no_process(start_server, path):
     """SIGTERM ends it within ten seconds, with every acknowledged vote stored and copied."""
     with HubServer() as hub:
         environ = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
-        server = start_server(program=ROOT / "tests/support/burning_process.py", PYTHONPATH=str(ROOT), **environ)
+        server = start_server(
+            program=ROOT / "tests/support/burning_process.py", PYTHONPATH=str(ROOT), **environ
+        )
         with Voter(server.address, timeout=60) as voter:
             voter.load()
             voter.choose("a")
@@ -97,7 +107,9 @@ def test_work_that_nobody_waits_for_keeps_no_process(start_server, path):
             assert server.process.wait(timeout=30) == 0
             assert time.monotonic() - begun < 10
         assert votes(server) == 1
-        assert b'"table":"vote"' in b"".join(hub.files.values()), "the last votes are copied at the end"
+        assert b'"table":"vote"' in b"".join(hub.files.values()), (
+            "the last votes are copied at the end"
+        )
 
 
 def test_the_server_tells_what_it_is_to_nobody_and_may_open_many_files(server):
@@ -109,7 +121,11 @@ def test_the_server_tells_what_it_is_to_nobody_and_may_open_many_files(server):
 
 
 @pytest.mark.parametrize(
-    "sent", [b"\0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"]
+    "sent",
+    [
+        b"\0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ],
 )
 def test_what_anybody_can_send_leaves_no_line_in_the_log(server, sent):
     logged = server.log.stat().st_size

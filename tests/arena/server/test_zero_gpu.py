@@ -88,15 +88,25 @@ def live(tmp_path_factory, zero) -> Iterator[AppServer]:
         running.stop()
 
 
-@pytest.mark.parametrize("name", [*PROBES][::6] + [pytest.param(name, marks=pytest.mark.soak) for name in PROBES])
+@pytest.mark.parametrize(
+    "name", [*PROBES][::6] + [pytest.param(name, marks=pytest.mark.soak) for name in PROBES]
+)
 def test_a_probe_finds_nothing(live, name):
-    files = (live.data_dir / "canary.txt", live.data_dir / "arena.db", ROOT / "app.py", Path("/etc/passwd"))
+    files = (
+        live.data_dir / "canary.txt",
+        live.data_dir / "arena.db",
+        ROOT / "app.py",
+        Path("/etc/passwd"),
+    )
     seen = PROBES[name](Target(live.address, files, CANARY, live.process.pid, sessions=300))
     assert not seen.open, seen.what
 
 
 def test_the_platform_sees_a_function_for_its_card_and_a_launch(live, package):
-    assert (package / "spaces" / "seen").read_text().split("\n")[:2] == ["GPU _gpu_placeholder", "launch"]
+    assert (package / "spaces" / "seen").read_text().split("\n")[:2] == [
+        "GPU _gpu_placeholder",
+        "launch",
+    ]
     assert "server" not in httpx.get(f"{live.address}/terms").headers
     assert httpx.get(f"{live.address}{LAUNCH}").status_code == 403, "launch() has asked already"
 
@@ -112,7 +122,11 @@ def test_nobody_but_launch_may_ask_what_launch_asks():
                 told.append((await client.get(LAUNCH, headers=headers)).text)
         return told
 
-    ours, theirs, proxied = ("127.0.0.1", {}), ("10.0.0.1", {}), ("127.0.0.1", {"x-forwarded-for": "127.0.0.1"})
+    ours, theirs, proxied = (
+        ("127.0.0.1", {}),
+        ("10.0.0.1", {}),
+        ("127.0.0.1", {"x-forwarded-for": "127.0.0.1"}),
+    )
     assert asyncio.run(asked(theirs, proxied, ours, ours)) == ["ours", "ours", "true", "ours"]
 
 
@@ -125,13 +139,17 @@ def test_a_stranger_does_not_choose_its_network(live):
         assert database.execute("SELECT count(*) FROM network_day").fetchone() == (0,)
 
 
-def test_on_a_space_no_other_door_is_open_and_the_last_vote_is_copied_at_the_end(start_server, zero):
+def test_on_a_space_no_other_door_is_open_and_the_last_vote_is_copied_at_the_end(
+    start_server, zero
+):
     """Under launch() Gradio would start a second server, at which anyone may rewrite the app's files."""
     with HubServer() as hub:
         copy = {"MIRROR": "ada/votes", "HF_TOKEN": "hf_canary", "HF_ENDPOINT": hub.address}
         server = start_server(SYSTEM="spaces", SPACE_ID="ada/arena", **copy, **zero)
         process = psutil.Process(server.process.pid)
-        listening = [one.laddr.port for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
+        listening = [
+            one.laddr.port for one in process.net_connections() if one.status == psutil.CONN_LISTEN
+        ]
         assert listening == [server.port] and not process.children()
         with Voter(server.address) as voter:
             # A Space's cookie travels by https only.
@@ -153,7 +171,9 @@ def votes(hub: HubServer) -> int:
 def test_local_models_are_refused_in_one_line(start_server, tmp_path, zero):
     (tmp_path / "config.json").write_text("{}")
     local = catalogue(tmp_path, table({"name": "Small", "kind": "local", "folder": str(tmp_path)}))
-    with pytest.raises(RuntimeError, match="ended with 2: Stereoscope did not start: 'Small' is a local model"):
+    with pytest.raises(
+        RuntimeError, match="ended with 2: Stereoscope did not start: 'Small' is a local model"
+    ):
         start_server(MODELS=local, **zero)
 
 
@@ -167,4 +187,7 @@ def test_without_the_platforms_package_it_does_not_start(monkeypatch):
 def test_elsewhere_the_package_is_not_imported(package):
     environ = {**os.environ, "PYTHONPATH": str(package)}
     line = [sys.executable, "-c", "import sys, app; sys.stdout.write(str('spaces' in sys.modules))"]
-    assert subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, check=True).stdout == b"False"
+    assert (
+        subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, check=True).stdout
+        == b"False"
+    )

@@ -120,7 +120,12 @@ FIRST = [("/", (vote, revealed)), ("/", (live_battle,)), ("/results", (board, mo
 """Screens that the suite looks at, those in brackets on one page; the soak looks at all, on phones and dark too."""
 OTHERS = [
     *(("/", (screen,)) for screen in (skipping, picking, enlarged, live_form)),
-    *(("/battle/1", (battle,)), ("/score", (scoring,)), ("/run", (run_page,)), ("/terms", (static,))),
+    *(
+        ("/battle/1", (battle,)),
+        ("/score", (scoring,)),
+        ("/run", (run_page,)),
+        ("/terms", (static,)),
+    ),
     ("/you", (static,)),
 ]
 
@@ -129,10 +134,15 @@ OTHERS = [
     "width, theme",
     [
         (DESK, "light"),
-        *(pytest.param(*one, marks=pytest.mark.soak) for one in ((DESK, "dark"), (PHONE, "light"), (PHONE, "dark"))),
+        *(
+            pytest.param(*one, marks=pytest.mark.soak)
+            for one in ((DESK, "dark"), (PHONE, "light"), (PHONE, "dark"))
+        ),
     ],
 )
-@pytest.mark.parametrize("address, screens", [*FIRST, *(pytest.param(*one, marks=pytest.mark.soak) for one in OTHERS)])
+@pytest.mark.parametrize(
+    "address, screens", [*FIRST, *(pytest.param(*one, marks=pytest.mark.soak) for one in OTHERS)]
+)
 def test_axe_finds_nothing(browser: Browser, site, address, screens, width, theme):
     with fresh_page(browser, width) as page:
         page.emulate_media(color_scheme=theme)

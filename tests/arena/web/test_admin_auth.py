@@ -47,7 +47,13 @@ def carrying(cookie: str, name: str = OPERATOR_COOKIE) -> dict[str, str]:
 
 
 def test_nobody_is_an_operator_before_the_link_is_opened(by_link):
-    for headers in ({}, carrying(""), carrying(new_cookie()), carrying(code_of(by_link)), carrying("None")):
+    for headers in (
+        {},
+        carrying(""),
+        carrying(new_cookie()),
+        carrying(code_of(by_link)),
+        carrying("None"),
+    ):
         assert by_link.of(headers) is None
 
 
@@ -130,15 +136,23 @@ def test_the_route_binds_the_browser_that_sends_the_code(by_link, tmp_path):
     app.include_router(operator_routes(images, by_link))
     client = TestClient(app, base_url="http://127.0.0.1")
     code = code_of(by_link)
-    assert client.post("/operator").status_code == client.post("/operator", content=b"\xff").status_code == 403
-    assert client.get(f"/operator?code={code}").status_code == 405, "a code in an address would be in logs"
+    assert (
+        client.post("/operator").status_code
+        == client.post("/operator", content=b"\xff").status_code
+        == 403
+    )
+    assert client.get(f"/operator?code={code}").status_code == 405, (
+        "a code in an address would be in logs"
+    )
     answer = client.post("/operator", content=code)
     line = answer.headers["set-cookie"]
     assert answer.status_code == 204 and code not in line
     assert line.endswith(f"Max-Age={DAY}; Path=/; HttpOnly; SameSite=Lax")
     assert by_link.of({"cookie": line.partition(";")[0]}) == LINK
     again = client.post("/operator", content=code)
-    assert again.status_code == 204 and "set-cookie" not in again.headers, "the same browser opens the link again"
+    assert again.status_code == 204 and "set-cookie" not in again.headers, (
+        "the same browser opens the link again"
+    )
     client.cookies.clear()
     again = client.post("/operator", content=code)
     assert again.status_code == 403 and "set-cookie" not in again.headers and code not in again.text

@@ -57,7 +57,21 @@ source = "test"
 stop = { votes = 300 }
 seat = { votes = 2, minutes = 25, pay = 0 }
 """
-HOSTILE = ("", "pause", "resume", "hide", "forget", "take down", None, 0, [], {}, ["pause"], "x" * 100_000, "\u0000")
+HOSTILE = (
+    "",
+    "pause",
+    "resume",
+    "hide",
+    "forget",
+    "take down",
+    None,
+    0,
+    [],
+    {},
+    ["pause"],
+    "x" * 100_000,
+    "\u0000",
+)
 
 
 class Arena(NamedTuple):
@@ -75,16 +89,26 @@ class Arena(NamedTuple):
 def arena(tmp_path) -> Iterator[Arena]:
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(3))
-    images, operators = OwnImages(database, tmp_path / "own"), Operators(frozenset(), Voters(database), by_link=True)
+    images, operators = (
+        OwnImages(database, tmp_path / "own"),
+        Operators(frozenset(), Voters(database), by_link=True),
+    )
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
-    campaigns, projects = CampaignAdmin(settings, database, ItemBank(database)), writing_setup(settings, database).admin
-    watch = DashboardService(database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns, projects)
+    campaigns, projects = (
+        CampaignAdmin(settings, database, ItemBank(database)),
+        writing_setup(settings, database).admin,
+    )
+    watch = DashboardService(
+        database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns, projects
+    )
     boards = Leaderboard(database)
     with app.Page() as page:
         gr.HTML("<p>Vote here.</p>")
     with page.route("Run", RUN):
-        AdminTab(watch, AdminService(database, images, CountSettings()), operators, Overview(boards)).listen(page)
+        AdminTab(
+            watch, AdminService(database, images, CountSettings()), operators, Overview(boards)
+        ).listen(page)
     served = FastAPI()
     served.include_router(operator_routes(images, operators))
     served.include_router(admin_campaigns.routes(campaigns, projects, operators))
@@ -159,10 +183,14 @@ def test_an_operator_sees_the_tab_and_gives_orders(arena, screen):
     assert done == ["paused live answers", "hid an item", "took an upload down", "forgot a voter"]
 
 
-def test_the_checklist_names_what_is_missing_until_it_is_there_and_the_settings_are_shown(arena, screen):
+def test_the_checklist_names_what_is_missing_until_it_is_there_and_the_settings_are_shown(
+    arena, screen
+):
     view = signed_in(arena, screen)
     missing, there = view.locator(".checklist .missing"), view.locator(".checklist .there")
-    expect(missing.filter(has_text="Copy: not set: the votes die with this disk. Set MIRROR")).to_be_visible()
+    expect(
+        missing.filter(has_text="Copy: not set: the votes die with this disk. Set MIRROR")
+    ).to_be_visible()
     expect(missing.filter(has_text="Attention tests: 0 of 20")).to_be_visible()
     expect(there.filter(has_text="Items: 3 items of your own")).to_be_visible()
     Ingest(arena.database).add_items("checks", "check", drafts(23)[3:])
@@ -178,14 +206,18 @@ def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
     cast = [visitor.decide("a"), visitor.decide("b")]
     other.decide()
     chosen = arena.boards.choose("", "single")
-    assert chosen and arena.boards.board(chosen.key, 30).statistics, "it looked for flags, and lifts none from now on"
+    assert chosen and arena.boards.board(chosen.key, 30).statistics, (
+        "it looked for flags, and lifts none from now on"
+    )
     with arena.database.write() as connection:
         flag = {"voter_id": visitor.id, "reason": "HASTY", "strength": 0.8, "raised_at": now()}
         connection.execute(insert(VOTER_FLAG).values(flag))
     view = signed_in(arena, screen)
     voter = view.locator("details.voter")
     expect(voter).to_contain_text(f"Voter {visitor.id}, 2 votes, counted: one weak reason")
-    expect(voter).to_contain_text("Chooses faster than the answers can be read (in 80% of the votes)")
+    expect(voter).to_contain_text(
+        "Chooses faster than the answers can be read (in 80% of the votes)"
+    )
     expect(voter.locator("table")).to_be_hidden()
     voter.locator("summary").click()
     key = {item.id: item.key for item in ItemBank(arena.database).bank().items.values()}
@@ -193,7 +225,9 @@ def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
     votes = [vote for vote in rows(arena.database, VOTE) if vote.voter_id == visitor.id]
     shown = voter.locator("tbody tr").all()
     for row, battle, vote in zip(shown, reversed(cast), reversed(votes), strict=True):
-        expect(row).to_contain_text(f"{battle.choice}: {names[vote.winner]}{names[vote.loser]}", ignore_case=True)
+        expect(row).to_contain_text(
+            f"{battle.choice}: {names[vote.winner]}{names[vote.loser]}", ignore_case=True
+        )
         expect(row.get_by_role("link")).to_have_attribute("href", f"item/{key[battle.item]}")
     shoot(screen, "operator-flagged", whole=True)
 
@@ -230,7 +264,9 @@ def test_what_a_proxy_refuses_is_told_in_words(arena, screen):
 def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(arena, screen):
     """In the address bar, in the history, and in any address or referrer that the browser sends."""
     secret, sent = code(arena), []
-    screen.on("request", lambda request: sent.append((request.url, request.headers.get("referer", ""))))
+    screen.on(
+        "request", lambda request: sent.append((request.url, request.headers.get("referer", "")))
+    )
     signed_in(arena, screen)
     assert screen.evaluate("[location.href, history.length]") == [f"{arena.address}/{RUN}", 2]
     assert secret not in repr(sent)
@@ -243,9 +279,13 @@ def test_a_stranger_sees_nothing_and_a_wrong_link_says_what_to_do(arena, screen)
     expect(screen.locator("#operator")).to_contain_text("for the operators", timeout=60_000)
     assert "Paused" not in screen.content() and "Forget" not in screen.content()
     screen.goto(f"{arena.address}/{RUN}#code=wrong")
-    expect(screen.get_by_role("alert").first).to_contain_text("Start the server again", timeout=60_000)
+    expect(screen.get_by_role("alert").first).to_contain_text(
+        "Start the server again", timeout=60_000
+    )
     expect(screen.locator("#operator")).to_contain_text("for the operators")
-    screen.goto(f"{arena.address}/{RUN}#code={code(arena)}")  # the same page but for what stands behind the #
+    screen.goto(
+        f"{arena.address}/{RUN}#code={code(arena)}"
+    )  # the same page but for what stands behind the #
     expect(screen.locator("#operator")).to_contain_text("Live battles are open", timeout=60_000)
     assert screen.url == f"{arena.address}/{RUN}"
 
@@ -254,7 +294,11 @@ def test_every_event_of_a_stranger_gets_one_clear_line_and_changes_nothing(arena
     voter = BattleStore(arena.database).voter(cookie_hash(VISITOR))
     bring(arena.images, voter, live_vote(arena.database, voter), keep=True)
     before = stored(arena.database)
-    for headers in ({}, {"cookie": f"{OPERATOR_COOKIE}={'a' * 32}"}, {"cookie": f"stereoscope_voter={VISITOR}"}):
+    for headers in (
+        {},
+        {"cookie": f"{OPERATOR_COOKIE}={'a' * 32}"},
+        {"cookie": f"stereoscope_voter={VISITOR}"},
+    ):
         assert_powerless(arena, headers)
     assert stored(arena.database) == before
 
@@ -274,8 +318,13 @@ def assert_powerless(arena: Arena, headers: dict[str, str]) -> None:
         order = {"fn_index": names["on_order"]["id"], "session_hash": "s"}
         for about in ("", "1", "hide"):
             for deed in ("pause", "resume", "hide", "show", "keep", "take down", "forget", "look"):
-                answer = client.post("/gradio_api/run/predict", json={"data": [deed, about], **order})
-                assert "for the operators" in answer.json()["data"][0] and "Nothing was changed" in answer.text
+                answer = client.post(
+                    "/gradio_api/run/predict", json={"data": [deed, about], **order}
+                )
+                assert (
+                    "for the operators" in answer.json()["data"][0]
+                    and "Nothing was changed" in answer.text
+                )
         assert client.get("/operators/uploads/1").status_code == 404
 
 
@@ -284,8 +333,12 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
     form = view.locator("#campaigns form").first
     form.locator("textarea").fill(CAMPAIGN.replace("test", "nothing"))
     form.get_by_role("button", name="Make it").click()
-    expect(form.locator("output")).to_contain_text("source is 'nothing'; there are: test", timeout=30_000)
-    assert "nothing" in form.locator("textarea").input_value(), "what was written is still there to mend"
+    expect(form.locator("output")).to_contain_text(
+        "source is 'nothing'; there are: test", timeout=30_000
+    )
+    assert "nothing" in form.locator("textarea").input_value(), (
+        "what was written is still there to mend"
+    )
     form.locator("textarea").fill(CAMPAIGN)
     form.get_by_role("button", name="Make it").click()
     expect(said).to_contain_text("pilot: 3 models, 9 tuples, 9 votes at most", timeout=30_000)
@@ -302,16 +355,28 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
         expect(made.locator("tr", has_text=row)).to_be_visible()
     made.get_by_label("Workers, a name").fill("ann\nbob\n")
     made.get_by_role("button", name="Make the links").click()
-    expect(made.locator("output.kept")).to_contain_text(f"ann,{arena.address}/c/pilot?n=2&until=", timeout=30_000)
-    expect(view.locator("section", has_text="Unsigned links")).to_contain_text("Anybody can change these links")
+    expect(made.locator("output.kept")).to_contain_text(
+        f"ann,{arena.address}/c/pilot?n=2&until=", timeout=30_000
+    )
+    expect(view.locator("section", has_text="Unsigned links")).to_contain_text(
+        "Anybody can change these links"
+    )
     shoot(screen, "operator-campaigns", whole=True)
-    made.get_by_label("The platform's list").set_input_files(written(tmp_path, "list.csv", "name\nann\n"))
+    made.get_by_label("The platform's list").set_input_files(
+        written(tmp_path, "list.csv", "name\nann\n")
+    )
     made.get_by_role("button", name="Upload", exact=True).click()
     problem = made.locator("output.problem")
-    expect(problem).to_contain_text("list.csv, row 2: expected Prolific's column 'Participant id'", timeout=30_000)
-    made.get_by_label("The platform's list").set_input_files(written(tmp_path, "list.csv", "worker\nann\n"))
+    expect(problem).to_contain_text(
+        "list.csv, row 2: expected Prolific's column 'Participant id'", timeout=30_000
+    )
+    made.get_by_label("The platform's list").set_input_files(
+        written(tmp_path, "list.csv", "worker\nann\n")
+    )
     made.get_by_role("button", name="Upload", exact=True).click()
-    expect(said).to_contain_text("1 person in the platform's list of pilot; 0 of them came", timeout=30_000)
+    expect(said).to_contain_text(
+        "1 person in the platform's list of pilot; 0 of them came", timeout=30_000
+    )
     expect(made).to_contain_text("list of participants: 1 person", timeout=30_000)
     with screen.expect_download() as sheet:
         made.get_by_role("link", name="Pay sheet").click()
@@ -328,23 +393,36 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
 
 
 def test_a_stranger_makes_ends_and_downloads_no_campaign(arena):
-    CampaignAdmin(arena.settings, arena.database, ItemBank(arena.database)).make("ada", CAMPAIGN.encode())
+    CampaignAdmin(arena.settings, arena.database, ItemBank(arena.database)).make(
+        "ada", CAMPAIGN.encode()
+    )
     before = stored(arena.database)
     mine = {"cookie": f"{OPERATOR_COOKIE}={arena.operators.redeem(code(arena))}"}
     with httpx.Client(base_url=arena.address, timeout=60) as client:
         for path in ("", "/pilot/links", "/pilot/end", "/nobody/end"):
-            answer = client.post(f"/operators/campaigns{path}", content=CAMPAIGN.replace("pilot", "more"))
+            answer = client.post(
+                f"/operators/campaigns{path}", content=CAMPAIGN.replace("pilot", "more")
+            )
             assert (answer.status_code, answer.text) == (404, "There is nothing here.")
         list_of = {"campaign": "pilot", "file": "list.csv"}
-        assert client.post("/operators/participants", params=list_of, content="worker\nann\n").status_code == 404
+        assert (
+            client.post(
+                "/operators/participants", params=list_of, content="worker\nann\n"
+            ).status_code
+            == 404
+        )
         for name in ("sheet", "quality", "votes", "key"):
             assert client.get(f"/operators/campaigns/pilot/{name}.csv").status_code == 404
             known = client.get(f"/operators/campaigns/pilot/{name}.csv", headers=mine)
             assert known.status_code == (404 if name == "key" else 200)
             assert name == "key" or "no-store" in known.headers["cache-control"]
         assert client.get("/operators/campaigns/other/sheet.csv", headers=mine).status_code == 422
-        answer = client.post("/operators/campaigns/pilot/links", content="bob\nann smith\n", headers=mine)
-        assert answer.status_code == 422 and "row 2: A plain link names its worker" in answer.text, "not two workers"
+        answer = client.post(
+            "/operators/campaigns/pilot/links", content="bob\nann smith\n", headers=mine
+        )
+        assert (
+            answer.status_code == 422 and "row 2: A plain link names its worker" in answer.text
+        ), "not two workers"
     assert stored(arena.database) == before
 
 
@@ -356,7 +434,11 @@ def test_only_an_operator_gets_an_upload_and_only_one_that_may_be_kept(arena):
     with httpx.Client(base_url=arena.address, timeout=60) as client:
         mine = {"cookie": f"{OPERATOR_COOKIE}={arena.operators.redeem(code(arena))}"}
         got = client.get("/operators/uploads/1", headers=mine)
-        assert got.status_code == 200 and got.headers["content-type"] == "image/png" and "no-store" in str(got.headers)
+        assert (
+            got.status_code == 200
+            and got.headers["content-type"] == "image/png"
+            and "no-store" in str(got.headers)
+        )
         for name in ("2", "3", "0", "-1", "abc", "²", "1" * 30, "%2e%2e%2farena.db"):
             assert client.get(f"/operators/uploads/{name}", headers=mine).status_code == 404
 
@@ -365,13 +447,23 @@ def test_everybody_may_have_the_export_and_see_their_own_code(arena):
     Visitor(arena.database, "one").decide()
     with httpx.Client(base_url=arena.address, timeout=60) as client:
         card = client.get("/export/README.md")
-        assert card.status_code == 200 and "cc-by-4.0" in card.text and "no-store" in card.headers["cache-control"]
-        assert client.get("/export/votes.jsonl").status_code == client.get("/export/votes.parquet").status_code == 200
+        assert (
+            card.status_code == 200
+            and "cc-by-4.0" in card.text
+            and "no-store" in card.headers["cache-control"]
+        )
+        assert (
+            client.get("/export/votes.jsonl").status_code
+            == client.get("/export/votes.parquet").status_code
+            == 200
+        )
         for name in ("x", "..%2farena.db", "votes.csv"):
             assert client.get(f"/export/{name}").status_code == 404
         assert "no code" in client.get("/you").text
         chinese = client.get("/you", headers={"accept-language": "zh"}).text
-        assert CHINESE["you_none"] in chinese and 'href="/terms"' in chinese and 'lang="zh"' in chinese
+        assert (
+            CHINESE["you_none"] in chinese and 'href="/terms"' in chinese and 'lang="zh"' in chinese
+        )
         mine = client.get("/you", headers={"cookie": f"stereoscope_voter={VISITOR}"})
         assert code_of(cookie_hash(VISITOR)) in mine.text and VISITOR not in mine.text
         assert "no-store" in mine.headers["cache-control"]

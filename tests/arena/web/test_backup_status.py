@@ -21,7 +21,10 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     ("state", "line"),
     [
         (None, ""),
-        (BackupState(NOW - timedelta(seconds=20), 3, ""), "Saved; votes until 20 s ago are copied."),
+        (
+            BackupState(NOW - timedelta(seconds=20), 3, ""),
+            "Saved; votes until 20 s ago are copied.",
+        ),
         (BackupState(NOW + timedelta(seconds=5), 0, ""), "Saved; votes until 0 s ago are copied."),
         (
             BackupState(NOW - timedelta(minutes=5), 90_000, ""),
@@ -37,7 +40,10 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
             BackupState(None, 5, "the Hub answered 503"),
             '<span class="late">Saved; the copy is late: the Hub answered 503; nothing is copied yet.</span>',
         ),
-        (BackupState(NOW - timedelta(seconds=63), 5, ""), "Saved; votes until 63 s ago are copied."),
+        (
+            BackupState(NOW - timedelta(seconds=63), 5, ""),
+            "Saved; votes until 63 s ago are copied.",
+        ),
         (
             BackupState(NOW - timedelta(seconds=64), 5, ""),
             '<span class="late">Saved; the copy is late: only votes until 64 s ago are copied.</span>',
@@ -68,11 +74,15 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
     with closing(Database(f"sqlite:///{tmp_path / 'data-0' / 'arena.db'}")) as database:
         Ingest(database).add_items("test", "folder", drafts())
     with HubServer() as hub:
-        app = start_server(DEMO_BANK="off", MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address)
+        app = start_server(
+            DEMO_BANK="off", MIRROR="ada/votes", HF_TOKEN="hf_canary", HF_ENDPOINT=hub.address
+        )
         with Voter(app.address) as voter:
             voter.load()
             saved = voter.choose("a")["saved"]
-            assert re.fullmatch(r"Saved; (votes until .* ago are copied|nothing is copied yet)\.", saved)
+            assert re.fullmatch(
+                r"Saved; (votes until .* ago are copied|nothing is copied yet)\.", saved
+            )
             page = voter.client.get("/config").text
             assert "also copied to a private dataset" in page, "who uploads outputs is told"
             voter.wait_out_undo()

@@ -20,7 +20,13 @@ from tests.support.voter import EventError, Voter
 
 VOTERS = 4
 DEMO_PICTURES = ROOT / "arena" / "items" / "demo" / "pictures"
-PLANTED = ("Quxolotl-7B-v1.5", "org/Vellichor_XL", "Krän<b>&\"Model' 9β", "zzmystic-instruct", "Oblomov Large (2026)")
+PLANTED = (
+    "Quxolotl-7B-v1.5",
+    "org/Vellichor_XL",
+    "Krän<b>&\"Model' 9β",
+    "zzmystic-instruct",
+    "Oblomov Large (2026)",
+)
 RENAMED = {"zzmystic-instruct": "Sphexish & Sons <Pro>"}
 ITEMS = 12
 PREDICTIONS = "run-of-Quxolotl.jsonl"
@@ -99,10 +105,14 @@ def play(server: AppServer, battles: int) -> None:
         if number % 10 == 7:
             witness.skip()
         named = battle(witness, number, others_token)
-        assert len(told(names, named)) >= 2, "the names are shown after the choice, so that this test can fail"
+        assert len(told(names, named)) >= 2, (
+            "the names are shown after the choice, so that this test can fail"
+        )
         others_token = witness.token
         if number % 2:
-            assert witness.call("on_hold", "", "Any family")["held"], "the next battle is sent ahead"
+            assert witness.call("on_hold", "", "Any family")["held"], (
+                "the next battle is sent ahead"
+            )
     for witness in witnesses:
         assert len(witness.bytes) > 100_000
         assert told(names, witness.bytes) == set()
@@ -112,8 +122,13 @@ def play(server: AppServer, battles: int) -> None:
 def assert_fair_sides(server: AppServer) -> None:
     """The coin for the sides is fair: within four standard deviations (a fair one strays so in 1 of 16,000 runs)."""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        battles, low_is_a = database.execute("SELECT count(*), sum(low_is_a) FROM battle").fetchone()
-        a, b = "SELECT model_id FROM answer WHERE id = answer_a", "SELECT model_id FROM answer WHERE id = answer_b"
+        battles, low_is_a = database.execute(
+            "SELECT count(*), sum(low_is_a) FROM battle"
+        ).fetchone()
+        a, b = (
+            "SELECT model_id FROM answer WHERE id = answer_a",
+            "SELECT model_id FROM answer WHERE id = answer_b",
+        )
         wrong = database.execute(
             "SELECT count(*) FROM battle "
             f"WHERE (({a}) = model_low) <> low_is_a OR ({a}) + ({b}) <> model_low + model_high"
@@ -141,7 +156,12 @@ def bank_folder(folder: Path) -> None:
         name = f"Quxolotl-7B-v1.5-{number}.webp"
         (folder / name).write_bytes(picture.read_bytes())
         answers = {model: said(model, number) for model in PLANTED[1:]}
-        row = {"instruction": f"Describe picture {number}.", "family": "seeing", "images": [name], "answers": answers}
+        row = {
+            "instruction": f"Describe picture {number}.",
+            "family": "seeing",
+            "images": [name],
+            "answers": answers,
+        }
         rows.append(json.dumps(row))
     (folder / "items.jsonl").write_text("\n".join(rows), "utf-8")
 
@@ -200,14 +220,18 @@ def test_battles_of_an_imported_bank_tell_no_name_before_the_choice(planted):
 def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
     """All models say the same to one item: every voter's page is the same, byte for byte and in the same order."""
     with closing(sqlite3.connect(planted.data_dir / "arena.db")) as database:
-        (key,) = database.execute("SELECT key FROM item WHERE instruction = 'Describe picture 0.'").fetchone()
+        (key,) = database.execute(
+            "SELECT key FROM item WHERE instruction = 'Describe picture 0.'"
+        ).fetchone()
     pages, acknowledgements, pictures, shown_as_a = set(), set(), set(), set()
     for number in range(12):
         with Voter(planted.address) as voter:
             voter.load(f"?item={key}")
             pages.add(anonymous(voter.received[-1], voter.token))
             voter.choose("ab"[number % 2])
-            acknowledged = anonymous(voter.received[-1], voter.token).replace("You chose B", "You chose A")
+            acknowledged = anonymous(voter.received[-1], voter.token).replace(
+                "You chose B", "You chose A"
+            )
             acknowledgements.add(acknowledged.replace(r"data-choice=\"b\"", r"data-choice=\"a\""))
             pictures |= set(voter.pictures())
             voter.wait_out_undo()

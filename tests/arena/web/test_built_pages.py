@@ -32,7 +32,9 @@ def test_a_page_is_sent_once_and_compressed_to_those_who_take_it(server, path, c
         assert "dependencies" in first.text and "accept-encoding" in first.headers["vary"]
         sent = int(first.headers["content-length"])
         assert (sent < len(first.content) / 3) == (coding == "gzip")
-        assert sent < 50_000 or coding == "identity" or path == "/config", "no page of ours asks for the last"
+        assert sent < 50_000 or coding == "identity" or path == "/config", (
+            "no page of ours asks for the last"
+        )
         assert client.head(path).headers["etag"] == first.headers["etag"]
         for known in (first.headers["etag"], f'"x", W/{first.headers["etag"]}'):
             again = client.get(path, headers={"if-none-match": known})
@@ -55,7 +57,13 @@ EVIL_HOSTS = (
     {"x-forwarded-host": "evil.example"},
     {"x-gradio-server": "http://evil.example"},
 )
-EVIL_QUERIES = ("", "?__theme=dark", "?item=evil.example", "?deep_link=evil.example", "?page=evil.example")
+EVIL_QUERIES = (
+    "",
+    "?__theme=dark",
+    "?item=evil.example",
+    "?deep_link=evil.example",
+    "?page=evil.example",
+)
 
 
 def test_nothing_that_a_stranger_sends_stands_in_a_page(server):
@@ -63,7 +71,9 @@ def test_nothing_that_a_stranger_sends_stands_in_a_page(server):
         for path in PAGES:
             plain = client.get(path)
             for headers, query in product(EVIL_HOSTS, EVIL_QUERIES):
-                answer = client.get(f"{path}{query}", headers={**headers, "x-forwarded-proto": "https"})
+                answer = client.get(
+                    f"{path}{query}", headers={**headers, "x-forwarded-proto": "https"}
+                )
                 assert answer.content == plain.content
                 assert answer.headers["etag"] == plain.headers["etag"]
             assert "evil.example" not in plain.text and "127.0.0.1" not in plain.text
@@ -71,7 +81,11 @@ def test_nothing_that_a_stranger_sends_stands_in_a_page(server):
 
 def named(address: Address) -> Head:
     """A head without a database."""
-    return Head(address.name, "", f"model/{quote(address.name, safe='')}") if address.name else HEADS[address.page]
+    return (
+        Head(address.name, "", f"model/{quote(address.name, safe='')}")
+        if address.name
+        else HEADS[address.page]
+    )
 
 
 def test_gradio_builds_a_page_once():
@@ -84,7 +98,9 @@ def test_gradio_builds_a_page_once():
     pages = BuiltPages(gradio, named)
 
     async def scenario() -> None:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(pages), base_url="http://arena.example") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(pages), base_url="http://arena.example"
+        ) as client:
             for path in [*PAGES, "/model/otter", "/results/x", "/report/x"] * 2:
                 assert (await client.get(path)).status_code == 200
             await client.get("/theme.css")
@@ -117,7 +133,9 @@ HTML = {"accept": "text/html,*/*"}
 def test_an_address_says_what_it_opens(server, path, title):
     page = httpx.get(server.address + path, headers=HTML)
     assert page.text.count("<title>") == 1 and f"<title>{title}</title>" in page.text
-    assert f'property="og:title" content="{title}"' in page.text and page.text.count("og:title") == 1
+    assert (
+        f'property="og:title" content="{title}"' in page.text and page.text.count("og:title") == 1
+    )
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
     assert page.headers["set-cookie"].startswith(f"{COOKIE}=")
     assert ('content="noindex"' in page.text) == path.startswith(("/report", "/run"))
@@ -125,15 +143,21 @@ def test_an_address_says_what_it_opens(server, path, title):
 
 def test_previews_have_a_picture_where_the_public_address_is_known():
     async def gradio(scope, receive, send) -> None:
-        await PlainTextResponse('<base href="./" /><meta property="og:title" content="Gradio" />')(scope, receive, send)
+        await PlainTextResponse('<base href="./" /><meta property="og:title" content="Gradio" />')(
+            scope, receive, send
+        )
 
     async def head(pages: BuiltPages, path: str) -> str:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(pages), base_url="http://arena.example") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(pages), base_url="http://arena.example"
+        ) as client:
             return (await client.get(path)).text
 
     public, alone = (BuiltPages(gradio, named, at) for at in ("https://arena.hf.space", ""))
     known = asyncio.run(head(public, "/model/a%2F%22b"))
-    assert 'property="og:image" content="https://arena.hf.space/preview/model/a%2F%22b.png"' in known
+    assert (
+        'property="og:image" content="https://arena.hf.space/preview/model/a%2F%22b.png"' in known
+    )
     assert "<title>a/&#34;b</title>" in known and '<base href="/" />' in known
     assert "og:image" not in asyncio.run(head(alone, "/")) + asyncio.run(head(public, "/run"))
 
@@ -170,7 +194,10 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
     for path in ("/terms", "/you"):
         answer = httpx.head(server.address + path, headers=HTML)
         assert (answer.status_code, answer.content) == (200, b""), path
-    terms = [httpx.get(f"{server.address}/terms", headers={"accept-language": language}) for language in ("en", "zh")]
+    terms = [
+        httpx.get(f"{server.address}/terms", headers={"accept-language": language})
+        for language in ("en", "zh")
+    ]
     assert terms[0].text != terms[1].text
     assert [answer.headers["vary"] for answer in terms] == ["accept-language, cookie"] * 2
 
@@ -184,17 +211,23 @@ def test_a_wrong_address_is_named_on_the_page(server, browser):
         expect(page.locator("#choose-a")).to_be_visible()
         page.get_by_role("link", name="Results", exact=True).click()
         expect(page).to_have_title("Results · Stereoscope")
-        expect(page.get_by_role("link", name="Results", exact=True)).to_have_attribute("aria-current", "page")
+        expect(page.get_by_role("link", name="Results", exact=True)).to_have_attribute(
+            "aria-current", "page"
+        )
 
 
 def test_an_event_does_not_believe_a_forwarded_host(server):
     with Voter(server.address) as voter:
-        voter.client.headers.update({"x-forwarded-host": "evil.example", "x-gradio-server": "http://evil.example"})
+        voter.client.headers.update(
+            {"x-forwarded-host": "evil.example", "x-gradio-server": "http://evil.example"}
+        )
         voter.load()
         assert not any("evil.example" in text for text in voter.received)
 
 
-def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(server, browser, certificate):
+def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(
+    server, browser, certificate
+):
     """The app is told neither the scheme nor the name; the page is still the browser's own address's."""
     with (
         tls_proxy(certificate, server.port) as address,
@@ -214,4 +247,6 @@ def test_no_two_parts_of_the_pages_have_one_id(server):
     """Styles, scripts and tests find a part by its id, and all pages stand in one configuration."""
     parts = httpx.get(f"{server.address}/config").json()["components"]
     named = Counter(part["props"].get("elem_id") for part in parts)
-    assert [name for name, count in named.items() if name and count > 1] == ["bar"], "which every page has"
+    assert [name for name, count in named.items() if name and count > 1] == ["bar"], (
+        "which every page has"
+    )

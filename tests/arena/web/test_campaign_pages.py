@@ -39,13 +39,17 @@ INSTRUCTIONS = (
 def fill(database: Database) -> None:
     """Add practice questions and checks that show a picture of the demo bank."""
     with database.read() as connection:
-        pictures = connection.execute(select(IMAGE.c.sha256, IMAGE.c.suffix).distinct().limit(8)).all()
+        pictures = connection.execute(
+            select(IMAGE.c.sha256, IMAGE.c.suffix).distinct().limit(8)
+        ).all()
     for source, number in ((PRACTICE, 5), (CHECKS, 6)):
         drafts = [
             ItemDraft(
                 instruction=f"What does picture {one} of {source} show? Say it in a sentence.",
                 family="Checks",
-                images=(ImageDraft(f"{source}-{one}", f"{source}-{one}.png", sha256=sha, suffix=suffix),),
+                images=(
+                    ImageDraft(f"{source}-{one}", f"{source}-{one}.png", sha256=sha, suffix=suffix),
+                ),
                 answers={
                     RIGHT: f"It shows what was asked, number {one}.",
                     UNRELATED: "Bread rises by yeast.",
@@ -67,15 +71,25 @@ def add_campaign(database: Database, kind: str, **changes) -> Campaign:
         "seat": {"votes": VOTES, "minutes": 25, "pay": 5},
         "qualify": {"items": PRACTICE, "asked": 2, "pass": 1},
         "checks": {"items": CHECKS},
-        "platform": {"kind": kind, "study": "S1", "done": "C1DONE", "failed": "C1FAILED", "full": "C1FULL"},
+        "platform": {
+            "kind": kind,
+            "study": "S1",
+            "done": "C1DONE",
+            "failed": "C1FAILED",
+            "full": "C1FULL",
+        },
     }
     if kind != "prolific":
         values["platform"] = {"kind": kind}
-    return CampaignStore(database, KINDS).create("battles", read_spec(KINDS["battles"], {**values, **changes}))
+    return CampaignStore(database, KINDS).create(
+        "battles", read_spec(KINDS["battles"], {**values, **changes})
+    )
 
 
 def link_of(server: AppServer, campaign: Campaign, worker: str = "") -> str:
-    return server.address + made_link(campaign.key, campaign.spec, now() + timedelta(days=1), worker)
+    return server.address + made_link(
+        campaign.key, campaign.spec, now() + timedelta(days=1), worker
+    )
 
 
 @contextmanager
@@ -107,7 +121,12 @@ def server(tmp_path_factory, site) -> Iterator[AppServer]:
         fill(database)
         for kind in ("mturk", "prolific", "plain"):
             add_campaign(database, kind)
-        add_campaign(database, "plain", name="hard", qualify={"items": PRACTICE, "asked": 2, "pass": 2, "tries": 2})
+        add_campaign(
+            database,
+            "plain",
+            name="hard",
+            qualify={"items": PRACTICE, "asked": 2, "pass": 2, "tries": 2},
+        )
         add_campaign(database, "plain", name="over", qualify=None)
     yield running
     running.stop()
@@ -146,7 +165,10 @@ def begin_plain(page: Page, server: AppServer, worker: str, name: str = "plain")
     return page.main_frame
 
 
-BEGIN: dict[str, Callable[[Page, AppServer, Platform, str], Frame]] = {"mturk": begin_hit, "prolific": begin_study}
+BEGIN: dict[str, Callable[[Page, AppServer, Platform, str], Frame]] = {
+    "mturk": begin_hit,
+    "prolific": begin_study,
+}
 
 
 READY = '#dock[data-wait=""] #choose-a'
@@ -243,7 +265,9 @@ def pass_practice(hands: Hands) -> None:
         lead(hands.frame, f"Practice: question {number} of 2")
         right = right_side(hands)
         hands.choose(right)
-        expect(hands.frame.locator("#status[role=status]")).to_contain_text(f"Right: {right.upper()} is the better")
+        expect(hands.frame.locator("#status[role=status]")).to_contain_text(
+            f"Right: {right.upper()} is the better"
+        )
         hands.on()
     kind(hands.frame, "work")
 
@@ -278,7 +302,10 @@ def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
 ):
     worker, wire = f"{at}-{width}", Wire()
     with worker_page(browser, width, permissions=["clipboard-read"]) as page:
-        page.route("https://app.prolific.com/**", lambda route: route.fulfill(body=f"at {route.request.url}"))
+        page.route(
+            "https://app.prolific.com/**",
+            lambda route: route.fulfill(body=f"at {route.request.url}"),
+        )
         page.route(f"{server.address}/**", wire.without_cookies)
         hands = hand(page, BEGIN[at](page, server, site, worker))
         kind(hands.frame, "entry")
@@ -342,7 +369,12 @@ def assert_back(hands: Hands, site: Platform, code: str) -> None:
         assert code == "C1DONE"
         return
     expect(hands.frame.locator("h1")).to_have_text("Submitted")
-    sent = {"path": "/mturk/externalSubmit", "assignmentId": site.assignment, "code": code, "end": "done"}
+    sent = {
+        "path": "/mturk/externalSubmit",
+        "assignmentId": site.assignment,
+        "code": code,
+        "end": "done",
+    }
     assert site.submitted[-1] == sent
 
 
@@ -373,7 +405,9 @@ def test_no_page_tells_a_check_from_the_work_but_by_what_one_reads(server):
     assert len(pages) == PIECES
     with database_of(server) as database:
         keys = {row.key for row in rows(database, ITEM)}
-        told_ = {row.name for row in rows(database, FAMILY)} | {row.credit for row in rows(database, IMAGE)} - {""}
+        told_ = {row.name for row in rows(database, FAMILY)} | {
+            row.credit for row in rows(database, IMAGE)
+        } - {""}
     for page in pages:
         assert [one for one in keys if one in page] == []
         assert [one for one in told_ if f">{one}" in page] == []
@@ -387,7 +421,9 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
     with fresh_page(browser, DESK) as page:
         page.goto(site.hit())
         frame = work_frame(page)
-        expect(frame.locator(".warning")).to_have_text("This is a preview. Accept the HIT to begin.")
+        expect(frame.locator(".warning")).to_have_text(
+            "This is a preview. Accept the HIT to begin."
+        )
         expect(frame.locator("form, button, input")).to_have_count(0)
 
 
@@ -453,12 +489,16 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         page.keyboard.press("a")
         expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
         page.context.set_offline(False)
-        page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")  # some browsers are wrong
+        page.evaluate(
+            "Object.defineProperty(navigator, 'onLine', { value: false })"
+        )  # some browsers are wrong
         page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
-def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_answer(browser: Browser, server):
+def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_answer(
+    browser: Browser, server
+):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
         keys = Keys(page, begin_plain(page, server, "bunker", "over"))
@@ -535,7 +575,9 @@ def entry(page: Page, server: AppServer, site: Platform, who: str) -> None:
 
 
 def preview(page: Page, server: AppServer, site: Platform, _who: str) -> None:
-    page.goto(f"{link_of(server, campaign_of(server, 'mturk'))}&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
+    page.goto(
+        f"{link_of(server, campaign_of(server, 'mturk'))}&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE"
+    )
     kind(page.main_frame, "entry")
 
 
@@ -551,7 +593,9 @@ def consent(page: Page) -> None:
 
 
 def see(page: Page) -> None:
-    kind(page.main_frame, "exam") if page.locator("main[data-kind=exam]").count() else kind(page.main_frame, "work")
+    kind(page.main_frame, "exam") if page.locator("main[data-kind=exam]").count() else kind(
+        page.main_frame, "work"
+    )
     if page.viewport_size["width"] < 700:
         expect(page.locator('#dock:is([data-wait="answers"], [data-wait=""])')).to_be_visible()
         page.locator("#item [data-show=b]").click()
@@ -642,12 +686,35 @@ def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
 def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, site):
     with worker_page(browser, DESK) as page:
         work(page, server, site, "beside")
-        subject, first, second = (page.locator(part).bounding_box() for part in ("#subject", "#card-a", "#card-b"))
-        assert subject["x"] + subject["width"] <= first["x"] and first["x"] + first["width"] <= second["x"]
-        assert first["y"] == second["y"] < page.locator("#choose-a").bounding_box()["y"] < page.viewport_size["height"]
+        subject, first, second = (
+            page.locator(part).bounding_box() for part in ("#subject", "#card-a", "#card-b")
+        )
+        assert (
+            subject["x"] + subject["width"] <= first["x"]
+            and first["x"] + first["width"] <= second["x"]
+        )
+        assert (
+            first["y"]
+            == second["y"]
+            < page.locator("#choose-a").bounding_box()["y"]
+            < page.viewport_size["height"]
+        )
 
 
-SCREENS = (entry, preview, exam, told_right, told_wrong, second_try, failed, work, voted, asking, leaving, withdrew)
+SCREENS = (
+    entry,
+    preview,
+    exam,
+    told_right,
+    told_wrong,
+    second_try,
+    failed,
+    work,
+    voted,
+    asking,
+    leaving,
+    withdrew,
+)
 SCREENS += (done, no_entry)
 FIRST = (entry, told_wrong, work, done)
 
@@ -664,9 +731,15 @@ FIRST = (entry, told_wrong, work, done)
     ids=lambda one: str(one)[:5],
 )
 @pytest.mark.parametrize(
-    "screen", [pytest.param(one, id=one.__name__, marks=[] if one in FIRST else pytest.mark.soak) for one in SCREENS]
+    "screen",
+    [
+        pytest.param(one, id=one.__name__, marks=[] if one in FIRST else pytest.mark.soak)
+        for one in SCREENS
+    ],
 )
-def test_axe_finds_nothing_and_every_screen_fits(browser: Browser, server, site, screen, width, theme, locale):
+def test_axe_finds_nothing_and_every_screen_fits(
+    browser: Browser, server, site, screen, width, theme, locale
+):
     who = f"{screen.__name__}-{width}-{theme}"
     with worker_page(browser, width, color_scheme=theme, locale=locale) as page:
         screen(page, server, site, who)

@@ -1,5 +1,7 @@
 """Who votes: the cookie, whose battle a token is, and what a restart, a second tab or a frame leaves of it."""
 
+import asyncio
+import random
 import re
 import sqlite3
 import time
@@ -9,10 +11,14 @@ from itertools import product
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 
+from arena.settings import Settings
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, cookie_since, new_cookie
+from arena.web.middleware import RequestMiddleware
+from arena.web.rate_limit import NETWORK, RateLimiter
 from tests.support.servers import AppServer
-from tests.support.signer import signer_of
+from tests.support.signer import SIGNER, signer_of
 from tests.support.voter import EventError, Voter
 
 SIGNED = r"[\w-]{32}\.[0-9a-f]{8}\.[\w-]{22}"
@@ -46,11 +52,22 @@ def votes(server: AppServer, token: str) -> list[tuple[str, str]]:
         ).fetchall()
 
 
+def revealed(server: AppServer, token: str) -> int:
+    """Return how many reveals are stored for a battle."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        joined = (
+            "SELECT count(*) FROM reveal r JOIN battle b ON b.id = r.battle_id WHERE b.token = ?"
+        )
+        return database.execute(joined, (token.rpartition(".")[0],)).fetchone()[0]
+
+
 def cookie_of(voter: Voter) -> str:
     return voter.client.cookies[COOKIE]
 
 
-def post(server: AppServer, voter: Voter, event: str, data: list, cookie: str | None) -> httpx.Response:
+def post(
+    server: AppServer, voter: Voter, event: str, data: list, cookie: str | None
+) -> httpx.Response:
     """Call an event with a cookie header written by hand."""
     body = {"data": data, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
     headers = {} if cookie is None else {"cookie": cookie}
@@ -65,11 +82,15 @@ def post(server: AppServer, voter: Voter, event: str, data: list, cookie: str | 
 def test_the_cookie_is_set_once_and_fits_the_scheme(server, headers, where):
     first = httpx.get(server.address, headers=headers)
     line = set_cookie(first)
-    value = re.fullmatch(rf"{COOKIE}=({SIGNED}); Max-Age=31536000; Path=/; HttpOnly; {where}", line)[1]
+    value = re.fullmatch(
+        rf"{COOKIE}=({SIGNED}); Max-Age=31536000; Path=/; HttpOnly; {where}", line
+    )[1]
     again = httpx.get(server.address, headers={**headers, "cookie": f"{COOKIE}={value}"})
     assert set_cookie(again) is None
     assert value not in first.text and value not in again.text
-    assert set_cookie(httpx.get(server.address, headers=headers)).split(";")[0] != f"{COOKIE}={value}"
+    assert (
+        set_cookie(httpx.get(server.address, headers=headers)).split(";")[0] != f"{COOKIE}={value}"
+    )
 
 
 def test_only_the_page_sets_the_cookie(server):
@@ -97,10 +118,25 @@ def test_other_cookies_of_the_host_do_not_hide_ours(server):
     """Another program on the same host may set what it likes."""
     with Voter(server.address) as voter:
         voter.load()
-        for other in ('settings={"a": [1, 2]}', "a=b c", "=", "ä=ö", 'x="unclosed', "a[1]=2", "token=a,b"):
-            for line in (f"{other}; {COOKIE}={cookie_of(voter)}", f"{COOKIE}={cookie_of(voter)}; {other}"):
-                assert set_cookie(httpx.get(server.address, headers={"cookie": line.encode()})) is None, line
-                assert voter.token in post(server, voter, "on_load", ["", ""], line.encode()).text, line
+        for other in (
+            'settings={"a": [1, 2]}',
+            "a=b c",
+            "=",
+            "ä=ö",
+            'x="unclosed',
+            "a[1]=2",
+            "token=a,b",
+        ):
+            for line in (
+                f"{other}; {COOKIE}={cookie_of(voter)}",
+                f"{COOKIE}={cookie_of(voter)}; {other}",
+            ):
+                assert (
+                    set_cookie(httpx.get(server.address, headers={"cookie": line.encode()})) is None
+                ), line
+                assert (
+                    voter.token in post(server, voter, "on_load", ["", ""], line.encode()).text
+                ), line
 
 
 def test_the_database_and_the_log_hold_a_hash_of_the_cookie_alone(server):
@@ -133,6 +169,66 @@ def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(se
                 assert votes(server, target) == []
 
 
+def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server):
+    with Voter(server.address) as owner, Voter(server.address) as thief:
+        owner.load()
+        thief.load()
+        owner.choose("a")
+        thief.session = owner.session
+        for event in ("on_undo", "on_reveal", "on_choose_a", "on_choose_b"):
+            with pytest.raises(EventError, match="not yours or does not exist"):
+                thief.call(event, owner.token)
+        with pytest.raises(EventError, match="not yours or does not exist"):
+            thief.call("on_skip_rude", "", "Any family", owner.token)
+        thief.call("on_next", "", "Any family", "")
+        assert not any('class="model"' in text for text in thief.received)
+        assert revealed(server, owner.token) == 0
+        assert owner.undo()["token"].endswith(".2")
+        assert votes(server, owner.token) == [("a", cookie_hash(cookie_of(owner)))]
+
+
+def test_two_tabs_on_one_battle(server):
+    """Both show the same battle; a choice in one is known to the other, and only one is stored."""
+    with Voter(server.address) as one, Voter(server.address) as other:
+        other.client.cookies = one.client.cookies
+        one.load()
+        other.load()
+        assert one.token == other.token
+        one.choose("a")
+        with pytest.raises(EventError, match="already chose A"):
+            other.choose("b")
+        assert other.choose("a")["status"] == one.values["status"]
+        other.undo()
+        with pytest.raises(EventError, match="taken back in another tab"):
+            one.choose("a")
+        other.choose("b")
+        assert "You chose B" in other.values["status"]
+        with pytest.raises(EventError, match="already chose B"):
+            one.choose("a", other.token)
+        assert [choice for choice, _ in votes(server, other.token)] == ["a", "b"]
+
+
+def test_a_battle_outlives_a_restart(server):
+    """An open battle comes back, the same token takes the vote, and the same vote again gets the same answer."""
+    with Voter(server.address) as voter, Voter(server.address) as other:
+        page, token = voter.load(), voter.token
+        other.load()
+        other.choose("b")
+        server.kill()
+        server.start()
+        again = voter.load()
+        assert voter.token == token
+        assert [again[part] for part in ("item", "answer-a", "answer-b")] == [
+            page[part] for part in ("item", "answer-a", "answer-b")
+        ]
+        for one in (voter, other):
+            one.choose("b")
+            with pytest.raises(EventError, match="already chose B"):
+                one.choose("a")
+            assert "You chose B" in one.wait_out_undo()["status"]
+            assert votes(server, one.token) == [("b", cookie_hash(cookie_of(one)))]
+
+
 def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
     """Some browsers keep no cookie of a page inside a frame."""
     with Voter(server.address) as voter:
@@ -153,6 +249,36 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
             assert database.execute("SELECT count(*) FROM voter").fetchone() == before
 
 
+def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
+    """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
+    hardly_refilled = NETWORK._replace(calls=NETWORK.calls._replace(per_second=0.001))
+    limits = RateLimiter(
+        Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops, network=hardly_refilled
+    )
+    transport = httpx.ASGITransport(
+        RequestMiddleware(PlainTextResponse("here"), SIGNER, limits=limits),
+        client=("10.16.3.80", 51000),
+    )
+
+    async def scenario() -> tuple[int, list[int]]:
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+
+            async def ask(seen: str) -> int:
+                forged = f"9.9.{random.randrange(256)}.9, 8.8.{random.randrange(256)}.8, {seen}"
+                headers = {"cookie": f"{COOKIE}={SIGNER.new()}", "x-forwarded-for": forged}
+                return (await client.post("/live/battles", headers=headers)).status_code
+
+            taken = 0
+            while taken <= NETWORK.calls.burst and await ask("93.184.216.7") == 200:
+                taken += 1
+            return taken, [await ask(seen) for seen in ("93.184.216.99", "151.101.1.1")]
+
+    taken, then = asyncio.run(scenario())
+    assert taken == NETWORK.calls.burst and then == [429, 200], (
+        "its network is refused, and no other"
+    )
+
+
 # Signed cookies: only those that we have issued, or whose holder is known from before, are believed.
 FORGED = (
     "x" * 32,
@@ -169,11 +295,16 @@ def test_nobody_can_make_a_cookie(server, forge):
     fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
     forged = forge if isinstance(forge, str) else forge(fresh)
     with Voter(server.address) as voter:
-        assert "Open in a new tab" in post(server, voter, "on_load", ["", ""], f"{COOKIE}={forged}").text
+        assert (
+            "Open in a new tab"
+            in post(server, voter, "on_load", ["", ""], f"{COOKIE}={forged}").text
+        )
     given = set_cookie(httpx.get(server.address, headers={"cookie": f"{COOKIE}={forged}"}))
     assert re.match(rf"{COOKIE}={SIGNED};", given or "") and forged[:32] not in given
     both = f"{COOKIE}={forged}; {COOKIE}={fresh}; theme=dark"
-    assert set_cookie(httpx.get(server.address, headers={"cookie": both})) is None, "the signed one of two counts"
+    assert set_cookie(httpx.get(server.address, headers={"cookie": both})) is None, (
+        "the signed one of two counts"
+    )
 
 
 def test_a_cookie_beside_a_signed_one_is_nobody(server):
@@ -182,9 +313,17 @@ def test_a_cookie_beside_a_signed_one_is_nobody(server):
     invented = ("x" * 32, f"{'y' * 32}.5f000000.{'a' * 22}", f"{'z' * 32}{fresh[32:]}")
     with Voter(server.address) as voter:
         for other in invented:
-            for sent in (f"{COOKIE}={other}; {COOKIE}={fresh}", f"{COOKIE}={fresh}; {COOKIE}={other}"):
+            for sent in (
+                f"{COOKIE}={other}; {COOKIE}={fresh}",
+                f"{COOKIE}={fresh}; {COOKIE}={other}",
+            ):
                 assert post(server, voter, "on_load", ["", ""], sent).status_code == 200
-                assert httpx.get(f"{server.address}/live/unfinished", headers={"cookie": sent}).status_code == 200
+                assert (
+                    httpx.get(
+                        f"{server.address}/live/unfinished", headers={"cookie": sent}
+                    ).status_code
+                    == 200
+                )
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         known = {hashed for (hashed,) in database.execute("SELECT cookie_hash FROM voter")}
     assert cookie_hash(fresh) in known
@@ -198,7 +337,9 @@ def test_a_voter_of_an_unsigned_cookie_keeps_the_battle_and_gets_it_signed(serve
         old = cookie_of(voter)[:32]
         for known in (old, f"{old}{VoterCookies(b'lost').new()[32:]}"):
             assert voter.token in post(server, voter, "on_load", ["", ""], f"{COOKIE}={known}").text
-            given = set_cookie(httpx.get(server.address, headers={"cookie": f"a=b; {COOKIE}={known}"}))
+            given = set_cookie(
+                httpx.get(server.address, headers={"cookie": f"a=b; {COOKIE}={known}"})
+            )
             signed = given.split(";")[0].partition("=")[2]
             shown = post(server, voter, "on_load", ["", ""], f"{COOKIE}={signed}").text
             assert signed[:32] == old and voter.token in shown
@@ -213,5 +354,7 @@ def test_a_voter_is_as_old_as_the_cookie(server):
     with Voter(server.address) as voter:
         assert post(server, voter, "on_load", ["", ""], f"{COOKIE}={cookie}").status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        told = database.execute("SELECT since FROM voter WHERE cookie_hash = ?", (cookie_hash(cookie),)).fetchone()
+        told = database.execute(
+            "SELECT since FROM voter WHERE cookie_hash = ?", (cookie_hash(cookie),)
+        ).fetchone()
     assert told == (int(aged.timestamp()) * 1_000_000,)

@@ -11,9 +11,24 @@ from arena.web.visitor_api import GrowingText
 PIECES = st.one_of(
     st.text(max_size=6),
     st.sampled_from(
-        ["\u200d", "\u200c", "\u0301" * 5, "\u200b", " ", "\u3000", "\n", "\n\n", "\r\n", "  \n", "\u2028", "\xa0"]
+        [
+            "\u200d",
+            "\u200c",
+            "\u0301" * 5,
+            "\u200b",
+            " ",
+            "\u3000",
+            "\n",
+            "\n\n",
+            "\r\n",
+            "  \n",
+            "\u2028",
+            "\xa0",
+        ]
     ),
-    st.sampled_from(["a", "word ", "é", "是", "\U0001f469", "\u0e34", "```\n", "~~~", "\ud800", "\x85"]),
+    st.sampled_from(
+        ["a", "word ", "é", "是", "\U0001f469", "\u0e34", "```\n", "~~~", "\ud800", "\x85"]
+    ),
 )
 
 

@@ -13,8 +13,23 @@ from tests.support.voter import Voter
 
 DEEP = json.loads("[" * 900 + "]" * 900)
 LONG = "x" * 8_001
-FITTING = {"textbox": "x", "dropdown": "x", "radio": "x", "datetime": "2026-01-01", "checkbox": True, "number": 1}
-MISFITS = (DEEP, [DEEP], {"a": DEEP}, [], {}, ["x"], {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}})
+FITTING = {
+    "textbox": "x",
+    "dropdown": "x",
+    "radio": "x",
+    "datetime": "2026-01-01",
+    "checkbox": True,
+    "number": 1,
+}
+MISFITS = (
+    DEEP,
+    [DEEP],
+    {"a": DEEP},
+    [],
+    {},
+    ["x"],
+    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
+)
 """What no component of the page sends."""
 
 
@@ -56,19 +71,27 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
         wrong = [[*fitting, "one more"], "no list", None, {"0": "x"}]
         for place, part in enumerate(event["inputs"]):
             own = components[part]["props"].get("max_length")
-            values = [["x"], LONG] if kinds[place] in met and not thorough else misfits(kinds[place])
+            values = (
+                [["x"], LONG] if kinds[place] in met and not thorough else misfits(kinds[place])
+            )
             values += ["x" * (own + 1)] if own else []
             met.add(kinds[place])
             wrong += [[*fitting[:place], value, *fitting[place + 1 :]] for value in values]
         wrong += [[value] * len(kinds) for value in ("x" * 1_000_000, DEEP) if kinds]
         for data in wrong:
-            body = json.dumps({"data": data, "fn_index": event["id"], "session_hash": voter.session})
+            body = json.dumps(
+                {"data": data, "fn_index": event["id"], "session_hash": voter.session}
+            )
             headers = {
                 "content-type": "application/json",
                 "cookie": f"{COOKIE}={signer.new()}",
             }  # another visitor each time: one would be told to wait
             answer = stranger.post("/gradio_api/run/predict", content=body, headers=headers)
-            assert answer.status_code in (413, 422), (event["api_name"], body[:200], answer.text[:200])
+            assert answer.status_code in (413, 422), (
+                event["api_name"],
+                body[:200],
+                answer.text[:200],
+            )
             assert len(answer.text) < 300 and "\n" not in answer.text, answer.text
             tried += 1
     assert tried > (500 if thorough else 150)
@@ -77,7 +100,11 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
 
 def test_who_sends_too_much_is_told_how_much_is_taken(voter):
     def told(event: str, *data: object) -> str:
-        body = {"data": list(data), "fn_index": voter.events[event]["id"], "session_hash": voter.session}
+        body = {
+            "data": list(data),
+            "fn_index": voter.events[event]["id"],
+            "session_hash": voter.session,
+        }
         return voter.client.post("/gradio_api/run/predict", json=body).text
 
     assert told("on_search", None, "x" * 201) == (
@@ -91,16 +118,31 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
     assert told("on_search", None) == "This event takes a list of 2 values, and these are 1."
 
 
-@pytest.mark.parametrize("more", [{"event_data": DEEP}, {"event_data": "x" * 5_000}, {"session_hash": "x" * 5_000}])
+@pytest.mark.parametrize(
+    "more", [{"event_data": DEEP}, {"event_data": "x" * 5_000}, {"session_hash": "x" * 5_000}]
+)
 def test_what_stands_beside_the_arguments_is_bounded_too(voter, more):
-    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": voter.session, **more}
+    body = {
+        "data": [],
+        "fn_index": voter.events["on_keep"]["id"],
+        "session_hash": voter.session,
+        **more,
+    }
     answer = voter.client.post("/gradio_api/run/predict", json=body)
     assert answer.status_code == 422 and "\n" not in answer.text
 
 
 def test_addresses_are_bounded(server, voter):
     logged = server.log.stat().st_size
-    for path in ("/", "/config", "/terms", "/boards/board.csv", "/login/callback", "/live/unfinished", "/nothing"):
+    for path in (
+        "/",
+        "/config",
+        "/terms",
+        "/boards/board.csv",
+        "/login/callback",
+        "/live/unfinished",
+        "/nothing",
+    ):
         for address in (f"{path}?item={LONG}", f"{path}?{LONG}", f"{path.rstrip('/')}/{LONG}"):
             answer = voter.client.get(address)
             assert answer.status_code == 414 and "8,000" in answer.text, path
@@ -112,5 +154,8 @@ def test_addresses_are_bounded(server, voter):
             json.dumps({"images": DEEP}),
         ):
             answer = voter.client.post(path, content=body)
-            assert answer.status_code in (400, 404, 413) and "\n" not in answer.text, (path, answer.text[:200])
+            assert answer.status_code in (400, 404, 413) and "\n" not in answer.text, (
+                path,
+                answer.text[:200],
+            )
     assert server.log.stat().st_size == logged

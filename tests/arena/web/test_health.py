@@ -44,7 +44,10 @@ def asked(health: Health) -> tuple[int, str]:
     with TestClient(app) as client:
         assert (client.get("/healthz").status_code, client.get("/healthz").text) == (200, "ok")
         answer = client.get("/readyz")
-        assert (client.head("/healthz").status_code, client.head("/readyz").status_code) == (200, answer.status_code)
+        assert (client.head("/healthz").status_code, client.head("/readyz").status_code) == (
+            200,
+            answer.status_code,
+        )
     return answer.status_code, answer.text
 
 
@@ -72,7 +75,9 @@ def test_a_folder_that_is_gone_is_told(database, tmp_path):
     assert asked(Health(database, [tmp_path / "gone"])) == (503, "The data folder is gone.")
 
 
-def test_a_database_that_does_not_answer_is_told_without_its_address(database, postgresql, tmp_path):
+def test_a_database_that_does_not_answer_is_told_without_its_address(
+    database, postgresql, tmp_path
+):
     """The file is gone from under SQLite; PostgreSQL has ended the sessions and lets nobody in."""
     health = Health(database, [tmp_path], least_free=1, clock=(clock := Clock()))
     assert asyncio.run(health.problem()) is None
@@ -118,7 +123,9 @@ def test_a_flood_of_questions_asks_the_database_once_a_second(database, tmp_path
     counting.close()
 
 
-def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_back(tmp_path, monkeypatch):
+def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_back(
+    tmp_path, monkeypatch
+):
     """SQLite itself waits ten seconds and then says something else."""
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     health = Health(database, [tmp_path], least_free=1, clock=(clock := Clock()))
@@ -148,7 +155,9 @@ def test_a_database_that_only_reads_is_not_ready(kind, request, tmp_path):
         Database(url).close()
         database = Database(url)
         with database.read() as connection:
-            connection.exec_driver_sql(f"ALTER DATABASE {database.url.database} SET default_transaction_read_only = on")
+            connection.exec_driver_sql(
+                f"ALTER DATABASE {database.url.database} SET default_transaction_read_only = on"
+            )
             connection.commit()
         database.close()  # new sessions only read, as those of a standby
     assert asked(Health(database, [tmp_path], least_free=1)) == (503, GONE)
@@ -165,7 +174,9 @@ def test_both_answer_while_every_thread_of_the_requests_is_taken(database, tmp_p
         return "done"
 
     async def scenario() -> list[str]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://here"
+        ) as client:
             slow_ones = [asyncio.create_task(client.get("/slow")) for _ in range(60)]
             await asyncio.sleep(0.3)
             told = [(await client.get(path)).text for path in ("/healthz", "/readyz")]

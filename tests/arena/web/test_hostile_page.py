@@ -28,7 +28,11 @@ ODD = {
     "long": "word " * 1_500,
     "one word": "A" * 5_000,
     "arabic": "في الصورة قطة سوداء.\n\n- أولا\n- ثانيا: $x^2$",
-    "formulas": "So $" + "x + " * 200 + "y$ and\n\n$$\n\\sum_{i=1}^n " + "\\frac{a}{b} + " * 60 + "c\n$$",
+    "formulas": "So $"
+    + "x + " * 200
+    + "y$ and\n\n$$\n\\sum_{i=1}^n "
+    + "\\frac{a}{b} + " * 60
+    + "c\n$$",
     "table": "|" + " wide cell |" * 30 + "\n|" + "-|" * 30 + "\n|" + " 1234567890 |" * 30,
     "code": "```\n" + "let value = 1; " * 40 + "\n```\n`" + "x" * 300 + "`",
     "emoji": "👩\u200d👩\u200d👧 " * 300,
@@ -61,7 +65,9 @@ def odd_server(tmp_path_factory) -> Iterator[AppServer]:
 def address_of(server: AppServer, instruction: str) -> str:
     """The address of the item whose instruction begins so."""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        (key,) = database.execute("SELECT key FROM item WHERE instruction LIKE ?", (f"{instruction}%",)).fetchone()
+        (key,) = database.execute(
+            "SELECT key FROM item WHERE instruction LIKE ?", (f"{instruction}%",)
+        ).fetchone()
     return f"{server.address}/item/{key}"
 
 
@@ -74,7 +80,9 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, od
     expect(page.locator("#answers")).to_contain_text("word word")
     expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")
     assert page.evaluate("window.hit") is None
-    assert all(url.startswith((odd_server.address, "data:", "blob:")) for url in requested), requested
+    assert all(url.startswith((odd_server.address, "data:", "blob:")) for url in requested), (
+        requested
+    )
     assert page.locator("#choose-a").count() == 1
     assert_fits(page, PHONE, TABLET, DESK)
     see_both(page)
@@ -91,8 +99,13 @@ def test_odd_answers_break_no_layout(browser, odd_server):
             seen.add(page.locator(".instruction-text").inner_text().split(" ")[0])
             for part in page.locator("#answers .said").all():
                 card, dock = part.bounding_box(), page.locator("#battle").bounding_box()
-                assert card["x"] >= dock["x"] and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
-                assert page.evaluate("part => part.scrollWidth <= part.clientWidth + 1", part.element_handle())
+                assert (
+                    card["x"] >= dock["x"]
+                    and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
+                )
+                assert page.evaluate(
+                    "part => part.scrollWidth <= part.clientWidth + 1", part.element_handle()
+                )
             shoot(page, f"odd-{len(seen)}")
             expect(page.locator("#choose-a")).to_be_enabled()  # a narrow page had shut it
             page.keyboard.press("a")
@@ -109,7 +122,9 @@ def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_serv
         page.goto(address_of(odd_server, "arabic"))
         first = page.locator(".formatted p", has_text="قطة")
         assert first.evaluate("part => getComputedStyle(part).direction") == "rtl"
-        assert page.locator(".formatted math msup").evaluate("part => part.namespaceURI.endsWith('MathML')")
+        assert page.locator(".formatted math msup").evaluate(
+            "part => part.namespaceURI.endsWith('MathML')"
+        )
 
 
 def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server):
@@ -121,9 +136,13 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server
     server.kill()
     page.click("#choose-b")
     page.wait_for_timeout(800)
-    assert page.locator(".answer .model").count() == 0, "nothing is acknowledged while the server is away"
+    assert page.locator(".answer .model").count() == 0, (
+        "nothing is acknowledged while the server is away"
+    )
     server.start()
-    page.wait_for_function("!window.before", timeout=60_000)  # it finds the server again and loads anew
+    page.wait_for_function(
+        "!window.before", timeout=60_000
+    )  # it finds the server again and loads anew
     expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
     assert page.locator("#answer-a .formatted").text_content() == before
     see_both(page)

@@ -56,10 +56,20 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
     plant_source(database)
     database.close()
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
-    with OpenAIServer(score=reply) as judge, OpenAIServer(said, models=tuple(NAMES), pace=0.07) as live:
+    with (
+        OpenAIServer(score=reply) as judge,
+        OpenAIServer(said, models=tuple(NAMES), pace=0.07) as live,
+    ):
         tables = [card(name, model, live) for model, name in NAMES.items()]
-        environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-late"}
-        environ |= {"JUDGE_PRICES": str(folder / "prices.csv"), "MODELS": catalogue(folder, *tables)}
+        environ = {
+            "JUDGE_MODEL": "test-judge",
+            "JUDGE_URL": judge.address,
+            "OPENAI_API_KEY": "sk-late",
+        }
+        environ |= {
+            "JUDGE_PRICES": str(folder / "prices.csv"),
+            "MODELS": catalogue(folder, *tables),
+        }
         app = AppServer(folder / "data", DEMO_BANK="off", **environ)
         yield SlowServer(app, folder, live)
         app.stop()
@@ -136,7 +146,9 @@ def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_p
     expect(scoring.locator("#check")).to_be_visible()
     scoring.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
     scoring.click("#check")
-    expect(scoring.locator("#scoring-problem")).to_contain_text("The server refused that or was not reached")
+    expect(scoring.locator("#scoring-problem")).to_contain_text(
+        "The server refused that or was not reached"
+    )
     scoring.click("#check")
     expect(scoring.locator("#progress")).to_contain_text("mine")
     expect(scoring.locator("#scoring-problem .problems")).to_have_count(0)
@@ -148,7 +160,9 @@ def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser
 
         def pass_on(route: Route) -> None:
             answer = route.fetch()
-            if "get max_length()" in answer.text():  # Gradio's text fields, which take the file's token
+            if (
+                "get max_length()" in answer.text()
+            ):  # Gradio's text fields, which take the file's token
                 late.append(lambda: route.fulfill(response=answer))
             else:
                 route.fulfill(response=answer)
@@ -291,7 +305,9 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     expect(page.locator("#board-head .chip").first).to_contain_text("test")
     expect(page.locator("#board")).to_contain_text("test")
     database = service.database()
-    item = next(item.id for item in ItemBank(database).bank().items.values() if item.family == "Color")
+    item = next(
+        item.id for item in ItemBank(database).bank().items.values() if item.family == "Color"
+    )
     plant(database, [Planted(item, "otter", "puffin")])
     database.close()
     late = service.late(page, "on_refresh", "board")
@@ -307,7 +323,10 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
 def test_a_model_whose_page_a_proxy_refuses_is_told_of(service, page):
     turn(page, "Results")
     expect(page.locator("#board caption")).to_be_visible()
-    page.route("**/run/predict*", lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>No</h1>"))
+    page.route(
+        "**/run/predict*",
+        lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>No</h1>"),
+    )
     page.locator("#board a[data-results]").first.click()
     expect(page.locator("#model")).to_contain_text("The server refused that or was not reached")
     expect(page.locator("#board")).to_be_hidden()
@@ -326,7 +345,9 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
     database = service.database()
     items = list(ItemBank(database).bank().items.values())[:20]
     database.close()
-    rows = ((item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS))
+    rows = (
+        (item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS)
+    )
     scores = scores_file(tmp_path, *rows)
     turn_tab(page, "People")
     late = service.late(page, "on_open", "agreement-own")
@@ -410,7 +431,10 @@ def test_enter_twice_begins_once(page):
     page.set_input_files("#live-files", [photo()])
     expect(page.locator("#live-send")).to_be_enabled()
     begun: list[str] = []
-    page.on("request", lambda request: begun.append(request.url) if request.url.endswith("live/battles") else None)
+    page.on(
+        "request",
+        lambda request: begun.append(request.url) if request.url.endswith("live/battles") else None,
+    )
     late = Late(page, "**/live/battles")
     page.fill("#live-text", "What is this?")
     for _ in range(2):

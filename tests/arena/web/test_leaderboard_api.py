@@ -40,7 +40,11 @@ def test_few_files_are_kept(leaderboard):
     files = BoardFiles(leaderboard)
     first = files.file("board.csv", "A title", SINGLE)
     for number in range(KEPT_FILES):
-        files.file("board.csv", "A title", replace(SINGLE, since=date(2020, 1, 1 + number % 28), multi=number > 27))
+        files.file(
+            "board.csv",
+            "A title",
+            replace(SINGLE, since=date(2020, 1, 1 + number % 28), multi=number > 27),
+        )
     assert files.file("board.csv", "A title", SINGLE) is not first
 
 
@@ -50,7 +54,9 @@ def test_drawings_are_half_as_long_on_the_way_to_a_browser(leaderboard):
     with TestClient(app) as client:
         sent = {}
         for encoding in ("gzip, br", "identity"):
-            answer = client.get("/boards/plot.svg?source=test&plot=battles", headers={"accept-encoding": encoding})
+            answer = client.get(
+                "/boards/plot.svg?source=test&plot=battles", headers={"accept-encoding": encoding}
+            )
             sent[encoding] = answer
             assert answer.status_code == 200 and answer.headers["vary"] == "accept-encoding"
     zipped, plain = sent.values()

@@ -58,9 +58,17 @@ def votes_of(database: Database) -> list[Planted]:
         pair = (one, other) if won else (other, one)
         at = start + timedelta(days=number / 30)
         votes.append(Planted(coin.choice(single), *pair, left=coin.random() < 0.5, at=at))
-    days = iter([start + timedelta(hours=8 * number) for number in range(90)])  # at once they would look like a crowd
-    votes += [Planted(single[2 + 3 * (number % 4)], "unbeaten", "beta", at=next(days)) for number in range(15)]
-    votes += [Planted(single[0], "alpha", "young", at=start), Planted(single[1], "young", "beta", at=start)]
+    days = iter(
+        [start + timedelta(hours=8 * number) for number in range(90)]
+    )  # at once they would look like a crowd
+    votes += [
+        Planted(single[2 + 3 * (number % 4)], "unbeaten", "beta", at=next(days))
+        for number in range(15)
+    ]
+    votes += [
+        Planted(single[0], "alpha", "young", at=start),
+        Planted(single[1], "young", "beta", at=start),
+    ]
     for one, other in (APART[:2], APART[2:]):
         votes += [Planted(coin.choice(multi), one, other, at=next(days)) for _ in range(20)]
         votes += [Planted(coin.choice(multi), other, one, at=next(days)) for _ in range(12)]
@@ -71,7 +79,12 @@ def imported(number: int, seed: int = 5) -> Battles:
     """Return votes from elsewhere, of every kind, with names that are no markup."""
     coin = random.Random(seed)
     votes = [
-        Vote(*coin.sample(IMPORTED, 2), coin.choice(WINNERS), conversation=str(place), time=1.7e9 + 9e4 * place)
+        Vote(
+            *coin.sample(IMPORTED, 2),
+            coin.choice(WINNERS),
+            conversation=str(place),
+            time=1.7e9 + 9e4 * place,
+        )
         for place in range(number)
     ]
     return Battles("stereoscope", *columns_of(votes), rows=tuple(map(STEREOSCOPE.row, votes)))
@@ -111,7 +124,9 @@ def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the leaderboard."""
     with fresh_page(browser, DESK) as opened:
         opened.goto(f"{boards.address}/results")
-        expect(opened.locator("#board caption")).to_contain_text("test, one picture: 917 votes", timeout=15_000)
+        expect(opened.locator("#board caption")).to_contain_text(
+            "test, one picture: 917 votes", timeout=15_000
+        )
         yield opened
         assert opened.title() == "Results · Stereoscope", "no name became markup"
 
@@ -120,7 +135,10 @@ def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
 def leaderboard(planted, tmp_path_factory) -> Iterator[Leaderboard]:
     """The planted boards without a server."""
     path = shutil.copy(planted, tmp_path_factory.mktemp("leaderboard"))
-    with closing(Database(f"sqlite:///{path}")) as database, closing(Leaderboard(database)) as opened:
+    with (
+        closing(Database(f"sqlite:///{path}")) as database,
+        closing(Leaderboard(database)) as opened,
+    ):
         yield opened
 
 
@@ -135,14 +153,20 @@ def models(page: Page) -> list[str]:
 
 def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     assert sorted(models(page)) == sorted(MODELS)
-    expect(page.locator("#board-opening .cast")).to_contain_text(re.compile(r"917 votes by \d+ people on 12 items"))
+    expect(page.locator("#board-opening .cast")).to_contain_text(
+        re.compile(r"917 votes by \d+ people on 12 items")
+    )
     expect(page.locator("#board .tells")).to_contain_text("whoever came here voted")
-    row = page.locator("#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True))
+    row = page.locator(
+        "#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True)
+    )
     expect(row.locator(".rating")).to_contain_text(re.compile(r"^\d{3,4} \d{3,4}–\d{3,4}"))
     expect(row.locator(".win-rate")).to_contain_text(re.compile(r"\d\d\.\d\d% \(n=\d+\)"))
     below = page.locator("#board tbody").last
     expect(below.locator("tr.group")).to_have_text("Still gathering votes: no rank yet")
-    expect(below.locator("tr.provisional .rating", has_text=re.compile(r"needs \d+ more votes"))).to_have_count(2)
+    expect(
+        below.locator("tr.provisional .rating", has_text=re.compile(r"needs \d+ more votes"))
+    ).to_have_count(2)
     expect(below.locator("tr.provisional .rating", has_text="unbeaten")).to_have_count(1)
     expect(below.locator("tr.provisional .elo", has_text=re.compile(r"^\d{3,4}"))).to_have_count(2)
     assert set(below.locator("tr.provisional .rank").all_inner_texts()) == {""}
@@ -151,11 +175,11 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
     page.set_viewport_size({"width": TABLET, "height": 844})
-    in_view = (
-        "(() => { const board = document.querySelector('.board'); return board.scrollWidth <= board.clientWidth })()"
-    )
+    in_view = "(() => { const board = document.querySelector('.board'); return board.scrollWidth <= board.clientWidth })()"
     page.wait_for_function(in_view)  # the last column is not cut off
-    page.wait_for_function("document.querySelector('.board tbody .model').clientWidth > 100")  # no letters in a column
+    page.wait_for_function(
+        "document.querySelector('.board tbody .model').clientWidth > 100"
+    )  # no letters in a column
 
 
 def assert_downloaded(page: Page) -> None:
@@ -163,14 +187,18 @@ def assert_downloaded(page: Page) -> None:
         page.get_by_role("link", name="Table (CSV)").click()
     assert download.value.suggested_filename == "board.csv"
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
-    assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, "no cell is a formula"
+    assert {row["model"] for row in rows} == {*MODELS} - {HOSTILE} | {f"'{HOSTILE}"}, (
+        "no cell is a formula"
+    )
     assert sum(int(row["votes"]) for row in rows) == 2 * 917
 
 
 def test_the_table_sorts_by_mouse_and_keyboard_and_is_searched_and_says_so(page):
     button = page.get_by_role("button", name="Votes", exact=True)
     button.click()
-    values = [int(text.replace(",", "")) for text in page.locator("#board td.votes").all_inner_texts()]
+    values = [
+        int(text.replace(",", "")) for text in page.locator("#board td.votes").all_inner_texts()
+    ]
     assert values == sorted(values, reverse=True)
     expect(page.locator("#board th.votes")).to_have_attribute("aria-sort", "descending")
     expect(page.locator("#board-said")).to_have_text("Sorted by Votes, descending")
@@ -230,10 +258,15 @@ def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
     ("images", "every"),
     [
         ("One picture", 2),
-        *(pytest.param(images, 1, marks=pytest.mark.soak) for images in ("One picture", "Several pictures")),
+        *(
+            pytest.param(images, 1, marks=pytest.mark.soak)
+            for images in ("One picture", "Several pictures")
+        ),
     ],
 )
-def test_every_plot_is_drawn_by_the_server_and_shows_its_numbers_below_the_mouse(page, boards, images, every):
+def test_every_plot_is_drawn_by_the_server_and_shows_its_numbers_below_the_mouse(
+    page, boards, images, every
+):
     if images == "Several pictures":
         choose(page, "Pictures", images)
         expect(page.locator("#board caption")).to_contain_text("several pictures")
@@ -251,11 +284,17 @@ def test_every_plot_is_drawn_by_the_server_and_shows_its_numbers_below_the_mouse
         assert picture.evaluate(UNTITLED) == 0
         page.get_by_text("As a table").click()
         expect(
-            page.get_by_role("columnheader", name="left one" if "Several" in images else "alpha").first
+            page.get_by_role(
+                "columnheader", name="left one" if "Several" in images else "alpha"
+            ).first
         ).to_be_visible()
         for kind in ("SVG", "PNG"):
             link = page.get_by_role("link", name=f"Picture ({kind})").get_attribute("href")
-            assert httpx.get(f"{boards.address}/{link}").headers["content-type"].startswith(f"image/{kind.lower()}")
+            assert (
+                httpx.get(f"{boards.address}/{link}")
+                .headers["content-type"]
+                .startswith(f"image/{kind.lower()}")
+            )
         shoot(page, f"plot {name} {images}", whole=True)
 
 
@@ -272,7 +311,9 @@ UNTITLED = """svg => [...svg.querySelectorAll("circle, rect")].filter((mark) => 
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.emulate_media(color_scheme="dark")
     page.reload()
-    expect(page.locator("#board caption")).to_contain_text("test, one picture: 917 votes", timeout=15_000)
+    expect(page.locator("#board caption")).to_contain_text(
+        "test, one picture: 917 votes", timeout=15_000
+    )
     choose_plot(page, "Families")
     for text in ("#board-plots svg text", "#board-opening svg text"):
         assert light(page.locator(text).first.evaluate("one => getComputedStyle(one).fill")) > 180
@@ -287,15 +328,23 @@ def light(colour: str) -> float:
 @pytest.mark.soak
 def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
     choose(page, "Items", "elsewhere (imported)")
-    expect(page.locator("#board caption")).to_contain_text("elsewhere (imported), one picture: 300 votes")
+    expect(page.locator("#board caption")).to_contain_text(
+        "elsewhere (imported), one picture: 300 votes"
+    )
     tells = page.locator("#board .tells")
-    expect(tells).to_contain_text("These votes were imported: they were cast elsewhere, not in this arena.")
-    expect(tells).to_contain_text(re.compile(r"\d+ ties and \d+ “both bad” count half to each side"))
+    expect(tells).to_contain_text(
+        "These votes were imported: they were cast elsewhere, not in this arena."
+    )
+    expect(tells).to_contain_text(
+        re.compile(r"\d+ ties and \d+ “both bad” count half to each side")
+    )
     expect(tells).to_contain_text("The imported votes do not say which item they are about")
     expect(page.locator("#board td.votes").first).to_contain_text(re.compile(r"^\d+ \(\d+ tied\)$"))
     expect(page.locator("#board .win-rate")).to_have_count(0)
     choose_plot(page, "Families")
-    expect(page.locator("#board-plots .note")).to_have_text("These votes do not say of which family their items are.")
+    expect(page.locator("#board-plots .note")).to_have_text(
+        "These votes do not say of which family their items are."
+    )
     expect(page.locator("#board-plots svg")).to_have_count(0)
     choose_plot(page, "Over time")
     expect(page.locator("#board-plots svg line").first).to_be_attached(timeout=20_000)
@@ -312,7 +361,9 @@ def test_an_import_is_among_the_sources_of_an_open_page(page, boards, tmp_path):
     subprocess.run(words, env=environ, check=True, capture_output=True)
     expect(page.locator(".boards")).to_contain_text("new votes (imported)", timeout=30_000)
     choose(page, "Items", "new votes (imported)")
-    expect(page.locator("#board caption")).to_contain_text("new votes (imported), one picture: 40 votes")
+    expect(page.locator("#board caption")).to_contain_text(
+        "new votes (imported), one picture: 40 votes"
+    )
 
 
 @pytest.mark.parametrize("page", [1280], indirect=True)
@@ -327,7 +378,9 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     page.get_by_role("button", name="Model", exact=True).focus()
     plant(database, [Planted(item, "left one", "left two")])
     expect(page.locator("#board caption")).to_contain_text("65 votes", timeout=5_000)
-    expect(page.locator("#board th.model[aria-sort]").first).to_have_attribute("aria-sort", "ascending")
+    expect(page.locator("#board th.model[aria-sort]").first).to_have_attribute(
+        "aria-sort", "ascending"
+    )
     assert page.evaluate("document.activeElement.dataset.column") == "model", "the focus stays"
     assert models(page) == []
     with database.write() as connection:
@@ -345,7 +398,11 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
     def get(path: str) -> httpx.Response:
         return httpx.get(f"{boards.address}/boards/{path}", timeout=30)
 
-    assert get("board.csv?source=test&images=multiple&family=Color").headers["content-type"].startswith("text/csv")
+    assert (
+        get("board.csv?source=test&images=multiple&family=Color")
+        .headers["content-type"]
+        .startswith("text/csv")
+    )
     for path, status in {
         "board.exe?source=test": 404,
         "board.csv?source=nothing": 404,
@@ -361,7 +418,9 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         assert answer.headers["x-content-type-options"] == "nosniff"
         head = httpx.head(f"{boards.address}/boards/{path}", timeout=30)
         assert (head.status_code, head.content) == (status, b"")
-        assert [head.headers.get(name) for name in KNOWN] == [answer.headers.get(name) for name in KNOWN]
+        assert [head.headers.get(name) for name in KNOWN] == [
+            answer.headers.get(name) for name in KNOWN
+        ]
 
 
 def test_no_name_becomes_markup(leaderboard):
@@ -372,15 +431,23 @@ def test_no_name_becomes_markup(leaderboard):
     assert not any("<img" in text for text in drawn) and all("&lt;img" in text for text in drawn)
 
 
-CELL = re.compile(r'<td role="cell" class="([\w-]+)" data-label="([^"]*)" data-value="([^"]*)">(.*?)</td>', re.DOTALL)
+CELL = re.compile(
+    r'<td role="cell" class="([\w-]+)" data-label="([^"]*)" data-value="([^"]*)">(.*?)</td>',
+    re.DOTALL,
+)
 
 
 def test_each_column_shows_its_own_number(leaderboard):
     board, choice = opened(leaderboard)
-    rows = re.findall(r'<tr role="row" class="[\w-]+">(.*?)</tr>', board_html(board, choice), re.DOTALL)
+    rows = re.findall(
+        r'<tr role="row" class="[\w-]+">(.*?)</tr>', board_html(board, choice), re.DOTALL
+    )
     assert len(rows) == len(board.standings) == 7
     for row, line in zip(rows, board.standings, strict=True):
-        cells = {name: (label, value, re.sub(r"<[^>]*>", "", shown)) for name, label, value, shown in CELL.findall(row)}
+        cells = {
+            name: (label, value, re.sub(r"<[^>]*>", "", shown))
+            for name, label, value, shown in CELL.findall(row)
+        }
         numbers = {
             "rank": line.rank and line.rank.value,
             "rating": line.rating and line.rating.value,
@@ -391,16 +458,26 @@ def test_each_column_shows_its_own_number(leaderboard):
             "mean": line.mean_win_rate,
             "left": line.left and line.left.value,
         }
-        wanted = {name: "" if number is None else f"{number:.6g}" for name, number in numbers.items()}
+        wanted = {
+            name: "" if number is None else f"{number:.6g}" for name, number in numbers.items()
+        }
         assert {name: value for name, (_, value, _) in cells.items()} == wanted
         if line.rating:
-            assert f"{line.rating.value:.0f} {line.rating.low:.0f}–{line.rating.high:.0f}" in cells["rating"][2]
+            assert (
+                f"{line.rating.value:.0f} {line.rating.low:.0f}–{line.rating.high:.0f}"
+                in cells["rating"][2]
+            )
         if line.win_rate:
             assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.n})"
         if line.left and line.mean_win_rate:
             assert cells["left"][2].startswith(f"{line.left.value:.0%}")
             assert cells["mean"][2] == f"{line.mean_win_rate:.0%}"
-        labels = {"rank": "Rank", "win-rate": "Win vs. reference", "mean": "Mean win rate", "left": "Chosen left"}
+        labels = {
+            "rank": "Rank",
+            "win-rate": "Win vs. reference",
+            "mean": "Mean win rate",
+            "left": "Chosen left",
+        }
         assert labels.items() <= {name: label for name, (label, _, _) in cells.items()}.items()
 
 
@@ -416,9 +493,12 @@ RATING_CELL = re.compile(r"(\d+) \((\d+)–(\d+), (\d+) votes\)")
 
 
 @pytest.mark.parametrize(
-    ("name", "pattern", "fewest"), [("Families vs. reference", RATE_CELL, 1), ("Families", RATING_CELL, 10)]
+    ("name", "pattern", "fewest"),
+    [("Families vs. reference", RATE_CELL, 1), ("Families", RATING_CELL, 10)],
 )
-def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(leaderboard, name, pattern, fewest):
+def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(
+    leaderboard, name, pattern, fewest
+):
     plot = PLOTS[name](opened(leaderboard)[0], leaderboard)
     assert [row[0] for row in plot.table.rows] == ["Color", "Counting", "Directions"]
     texts = {
@@ -453,7 +533,12 @@ def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     board = leaderboard.board(choice.key, 60)
     told = HTML.summary(paragraphs(board))
     crowd, statistics = board.statistics.crowd, board.statistics
-    assert f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items" in cast_sentence(board)
+    assert (
+        f"{board.votes} votes</b> by {crowd.voters} people on {crowd.items} items"
+        in cast_sentence(board)
+    )
     assert f"{statistics.clusters} items" in told
-    assert board.left.low < 0.5 < board.left.high and "chance" not in told, "sides were drawn fairly here"
+    assert board.left.low < 0.5 < board.left.high and "chance" not in told, (
+        "sides were drawn fairly here"
+    )
     assert "one picture, Color" in board_html(board, choice)

@@ -32,14 +32,20 @@ def plant_votes(database: Database) -> None:
     Ingest(database).add_items("test", "folder", drafts(40, MODELS))
     pairs = [("alpha", "beta"), ("beta", "gamma"), ("alpha", "gamma")]
     plant(database, [Planted(1 + n % 40, *pairs[n % 3], left=n % 2 == 0) for n in range(200)])
-    plant(database, [Planted(1 + n % 40, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(40)])
-    plant(database, [Planted(1 + n, *pairs[n % 2][:: 1 - n % 4 // 2 * 2], voter=1) for n in range(30)])
+    plant(
+        database, [Planted(1 + n % 40, *reversed(pairs[n % 3]), left=n % 2 == 0) for n in range(40)]
+    )
+    plant(
+        database, [Planted(1 + n, *pairs[n % 2][:: 1 - n % 4 // 2 * 2], voter=1) for n in range(30)]
+    )
     store, voters = LiveStore(database), BattleStore(database)
     store.register_models(MODELS)
     for number in range(17):
         voter = voters.voter(f"visitor {number}")
         battle = store.begin(voter, Opening("What is it?", 1))
-        answered = Answered(Names("alpha", "beta"), Names("x", "y"), stopped=number > 14, named=number == 14)
+        answered = Answered(
+            Names("alpha", "beta"), Names("x", "y"), stopped=number > 14, named=number == 14
+        )
         store.answer(battle.id, answered)
         store.vote(voter, battle.token, "b" if number % 3 else "a", "terms")
     let_pass(database, FINAL_SECONDS)
@@ -76,8 +82,15 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
     path = shutil.copy(planted, tmp_path)
     with closing(Database(f"sqlite:///{path}")) as database, database.write() as connection:
         people = connection.scalars(select(VOTER.c.id).limit(60)).all()
-        connection.execute(insert(PERSON), [{"voter_id": one, "subject": str(one), "since": now()} for one in people])
-    login = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret", "OPENID_PROVIDER_URL": "http://127.0.0.1:9"}
+        connection.execute(
+            insert(PERSON),
+            [{"voter_id": one, "subject": str(one), "since": now()} for one in people],
+        )
+    login = {
+        "OAUTH_CLIENT_ID": "id",
+        "OAUTH_CLIENT_SECRET": "secret",
+        "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
+    }
     site = AppServer(tmp_path, DEMO_BANK="off", CAMPAIGNS="spring", **login)
     with fresh_page(browser, PHONE) as page:
         page.goto(site.address)
@@ -90,7 +103,9 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
         expect(caption).to_have_text("test, one picture, counted voters: 60 votes", timeout=30_000)
         expect(page.locator("#headline")).to_contain_text("By counted votes: ")
         expect(page).to_have_url(re.compile(r"/results\?source=test&images=single&votes=counted$"))
-        expect(tells).to_contain_text("Counted: 60 of 270 votes, those of logged-in and campaign voters")
+        expect(tells).to_contain_text(
+            "Counted: 60 of 270 votes, those of logged-in and campaign voters"
+        )
         expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
             "href", "boards/board.csv?source=test&images=single&votes=counted"
         )
@@ -98,7 +113,9 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
     site.stop()
 
 
-def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_votes_can_be_chosen(page):
+def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_votes_can_be_chosen(
+    page,
+):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_have_text("test, one picture: 240 votes", timeout=30_000)
     expect(page.get_by_text("Counted")).to_have_count(0)
@@ -107,8 +124,12 @@ def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_vote
     expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
     shoot(page, "without flagged voters", whole=True)
     choose(page, "Flagged voters", "included")
-    expect(caption).to_contain_text("test, one picture, flagged voters too: 270 votes", timeout=30_000)
-    expect(tells).to_contain_text("With 1 flagged voter (30 votes), whom the board leaves out by default.")
+    expect(caption).to_contain_text(
+        "test, one picture, flagged voters too: 270 votes", timeout=30_000
+    )
+    expect(tells).to_contain_text(
+        "With 1 flagged voter (30 votes), whom the board leaves out by default."
+    )
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "boards/board.csv?source=test&images=single&voters=all"
     )
@@ -121,9 +142,13 @@ def test_own_images_have_a_board_of_their_own(page):
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_be_visible(timeout=30_000)
     choose(page, "Items", "Own images, answered live")
-    expect(caption).to_contain_text("Own images, answered live, one picture: 14 votes", timeout=30_000)
+    expect(caption).to_contain_text(
+        "Own images, answered live, one picture: 14 votes", timeout=30_000
+    )
     expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
-    expect(page.locator("#board-opening .cast")).to_contain_text("14 votes by 14 people on 14 items", timeout=30_000)
+    expect(page.locator("#board-opening .cast")).to_contain_text(
+        "14 votes by 14 people on 14 items", timeout=30_000
+    )
     shoot(page, "own images", whole=True)
 
 

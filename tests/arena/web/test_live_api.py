@@ -79,7 +79,11 @@ def test_words_are_the_text_whatever_pieces_it_came_in(parts, data):
 def test_languages_without_spaces_grow_by_characters():
     words = WordBuffer()
     words.add("图中有一只猫 and a dog")
-    assert [words.text(0, count) for count in (1, 6, 7)] == ["图", "图中有一只猫", "图中有一只猫 and"]
+    assert [words.text(0, count) for count in (1, 6, 7)] == [
+        "图",
+        "图中有一只猫",
+        "图中有一只猫 and",
+    ]
 
 
 def test_a_word_is_shown_when_it_is_whole():
@@ -97,7 +101,9 @@ def test_a_side_that_goes_on_with_blanks_is_read_no_further(blank, said):
     endless = ScriptedVLM("endless", said + (blank * 64 + " ") * 1_000, seconds=0.0)
     watched = play(endless, ScriptedVLM("other", WORDS, seconds=0.01))
     assert watched.round.ending == "void"
-    assert [(failure.model, failure.kind) for failure in watched.round.failures] == [("endless", "blank")]
+    assert [(failure.model, failure.kind) for failure in watched.round.failures] == [
+        ("endless", "blank")
+    ]
     assert endless.closed == 1
 
 
@@ -130,7 +136,9 @@ def test_the_longer_side_runs_on_no_faster_than_both_grew(slow_side):
 
 
 def test_a_whole_answer_at_once_does_not_make_the_other_run_away():
-    watched = play(ScriptedVLM("at once", "short", first=0.3), ScriptedVLM("fast", WORDS), stop_after=1.0)
+    watched = play(
+        ScriptedVLM("at once", "short", first=0.3), ScriptedVLM("fast", WORDS), stop_after=1.0
+    )
     assert watched.frames[0][1:] == (1, 1)
     assert watched.round.side_texts["b"].shown < 10
 
@@ -145,11 +153,16 @@ def test_a_long_answer_is_shown_whole_soon_after_both_streams_have_ended():
 
 
 def test_one_can_choose_when_one_answer_is_whole_and_fifty_words_of_the_other_are_there():
-    short, long = (ScriptedVLM(name, " ".join(["word"] * words), 0.01) for name, words in (("s", 20), ("l", 120)))
+    short, long = (
+        ScriptedVLM(name, " ".join(["word"] * words), 0.01)
+        for name, words in (("s", 20), ("l", 120))
+    )
     watched = play(short, long)
     for (_, a, b), choosable in zip(watched.frames, watched.choosable, strict=True):
         assert choosable == (a == 20 and b >= ENOUGH_WORDS), (a, b)
-    assert False in watched.choosable and True in watched.choosable[:-1], "before the longer one has ended"
+    assert False in watched.choosable and True in watched.choosable[:-1], (
+        "before the longer one has ended"
+    )
 
 
 def test_two_short_answers_can_be_chosen_from_when_both_are_whole():
@@ -166,7 +179,9 @@ def test_both_begin_together_after_a_delay_however_soon_their_words_are_there():
 
 def test_an_answer_that_fails_before_its_words_are_shown_is_replaced_once():
     stand_in = ScriptedVLM("other", WORDS)
-    watched = play(ScriptedVLM("bad", WORDS, fails=(3, "cut")), ScriptedVLM("good", WORDS, first=0.2), stand_in)
+    watched = play(
+        ScriptedVLM("bad", WORDS, fails=(3, "cut")), ScriptedVLM("good", WORDS, first=0.2), stand_in
+    )
     assert watched.round.ending == "complete"
     assert watched.round.side_texts["a"].vlm is stand_in
     assert [tuple(failure) for failure in watched.round.failures] == [("bad", "cut")]
@@ -201,7 +216,10 @@ def test_both_sides_may_be_replaced():
     bad = [ScriptedVLM(f"bad{number}", fails=(0, "down")) for number in range(2)]
     watched = play(*bad, ScriptedVLM("one"), ScriptedVLM("two"))
     assert watched.round.ending == "complete"
-    assert {side_text.vlm.card.name for side_text in watched.round.side_texts.values()} == {"one", "two"}
+    assert {side_text.vlm.card.name for side_text in watched.round.side_texts.values()} == {
+        "one",
+        "two",
+    }
 
 
 def test_stop_ends_both_and_keeps_what_is_shown():
@@ -215,7 +233,9 @@ def test_stop_ends_both_and_keeps_what_is_shown():
 
 
 def test_a_model_that_speaks_for_ever_is_slow():
-    watched = play(ScriptedVLM("endless", "word " * 1000, seconds=0.05), ScriptedVLM("good"), patience=0.2)
+    watched = play(
+        ScriptedVLM("endless", "word " * 1000, seconds=0.05), ScriptedVLM("good"), patience=0.2
+    )
     assert watched.round.ending == "void"
     assert [tuple(failure) for failure in watched.round.failures] == [("endless", "slow")]
 
@@ -232,13 +252,20 @@ def test_a_stream_that_breaks_in_an_unknown_way_leaves_nobody_waiting():
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 12), st.sampled_from((0.0, 0.003, 0.01)), st.integers(-1, 12)), min_size=2, max_size=2
+        st.tuples(st.integers(0, 12), st.sampled_from((0.0, 0.003, 0.01)), st.integers(-1, 12)),
+        min_size=2,
+        max_size=2,
     )
 )
 def test_every_pair_of_streams_ends_in_step(scripts):
     """Whatever the lengths, speeds and failures: in step until one is complete, and an end of the right kind."""
     vlms = [
-        ScriptedVLM(f"m{number}", " ".join(["w"] * words), pause, fails=None if fails < 0 else (fails, "cut"))
+        ScriptedVLM(
+            f"m{number}",
+            " ".join(["w"] * words),
+            pause,
+            fails=None if fails < 0 else (fails, "cut"),
+        )
         for number, (words, pause, fails) in enumerate(scripts)
     ]
     watched = play(*vlms)
@@ -298,7 +325,9 @@ def test_a_page_that_shows_words_as_they_come_would_be_told_apart():
 
     async def pauses(seconds: float) -> list[float]:
         at = []
-        async for _ in ScriptedVLM("one", WORDS, seconds).stream([], ScriptedVLM("one").card.generation):
+        async for _ in ScriptedVLM("one", WORDS, seconds).stream(
+            [], ScriptedVLM("one").card.generation
+        ):
             at.append(now())
         return [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
 
@@ -308,7 +337,9 @@ def test_a_page_that_shows_words_as_they_come_would_be_told_apart():
 
 def test_scripted_failures_are_failures():
     async def hear() -> None:
-        async for _ in ScriptedVLM("bad", fails=(1, "cut")).stream([], ScriptedVLM("bad").card.generation):
+        async for _ in ScriptedVLM("bad", fails=(1, "cut")).stream(
+            [], ScriptedVLM("bad").card.generation
+        ):
             pass
 
     with pytest.raises(ModelError):

@@ -68,12 +68,16 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
         for said, shown in GROWTH:
             held.enter_context(live.server.silent_after(said))
             for side in "ab":
-                expect(page.locator(f"#live-text-{side}")).to_have_text(re.compile(rf"\b({shown})$"))
+                expect(page.locator(f"#live-text-{side}")).to_have_text(
+                    re.compile(rf"\b({shown})$")
+                )
     phase(page, "open")
     assert models(page) == []
     expect(page.locator("#live-head figure")).to_have_count(2)
     expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
-    assert page.locator("#live-text-a b, #live-text-b b").count() == 0, "what a model wrote stays text"
+    assert page.locator("#live-text-a b, #live-text-b b").count() == 0, (
+        "what a model wrote stays text"
+    )
     assert_follow_up(page, live)
     page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
     page.clock.install()
@@ -86,7 +90,9 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
     shoot(page, "live-revealed")
     assert sorted(models(page)) == sorted(NAMES.values())
     expect(page.locator("#live .chosen")).to_have_count(1)
-    assert page.evaluate("[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)"
+    )
     page.click("#live-new")
     expect(page.locator("#live-form")).to_be_visible()
     expect(page.locator("#live-thumbs li")).to_have_count(0)
@@ -165,9 +171,15 @@ def test_images_come_by_paste_and_drop_and_can_be_taken_out(wide):
 
 
 def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
-    svg = {"name": "drawing.svg", "mimeType": "image/svg+xml", "buffer": b"<svg xmlns='http://www.w3.org/2000/svg'/>"}
+    svg = {
+        "name": "drawing.svg",
+        "mimeType": "image/svg+xml",
+        "buffer": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+    }
     wide.set_input_files("#live-files", [svg])
-    expect(wide.locator("#live-form-problem")).to_contain_text("drawing.svg: This file is an SVG drawing")
+    expect(wide.locator("#live-form-problem")).to_contain_text(
+        "drawing.svg: This file is an SVG drawing"
+    )
     expect(wide.locator("#live-thumbs li")).to_have_count(0)
     wide.set_input_files("#live-files", [photo(f"{number}.png") for number in range(11)])
     expect(wide.locator("#live-form-problem")).to_contain_text("At most 10 pictures; 1")
@@ -175,7 +187,9 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
     wide.focus("#live-text")
-    wide.keyboard.insert_text("word " * 4000)  # as a person pastes it: nothing of it is cut off unsaid
+    wide.keyboard.insert_text(
+        "word " * 4000
+    )  # as a person pastes it: nothing of it is cut off unsaid
     wide.keyboard.press("Enter")
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
@@ -195,7 +209,9 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     phase(page, "voted")
 
 
-def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(wide):
+def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(
+    wide,
+):
     """What stands above the fold until the pictures come has not been in sight."""
     late: list[Route] = []
     wide.route("**/live/images/*", lambda route: late.append(route))
@@ -207,7 +223,9 @@ def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_picture
     expect(wide.locator("#live-a")).to_be_disabled()
     for route in late:
         route.continue_()
-    wide.wait_for_function("[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)")
+    wide.wait_for_function(
+        "[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)"
+    )
     expect(wide.locator("#live-a")).to_be_disabled()
     expect(wide.locator("#live .wait-answers")).to_be_visible()
     wide.locator("#live-title-a").evaluate("title => title.scrollIntoView()")
@@ -230,7 +248,9 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
         send(wide)
         phase(wide, "growing")
     wide.reload()
-    expect(wide.locator("#item .item")).to_be_visible()  # on the other tab meanwhile: nobody has stopped it
+    expect(
+        wide.locator("#item .item")
+    ).to_be_visible()  # on the other tab meanwhile: nobody has stopped it
     turn_tab(wide, "With your own picture")
     phase(wide, "open")
     expect(wide.locator("#live-status")).to_contain_text("Which answer is better?")
@@ -323,17 +343,24 @@ def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
 @pytest.mark.soak
 def test_a_stream_that_is_refused_is_asked_for_again(wide):
     """A proxy may say so while the server starts; the browser by itself would not come back."""
-    wide.route("**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1)
+    wide.route(
+        "**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1
+    )
     send(wide)
     expect(wide.locator("#live-problem")).to_contain_text("Trying again")
     phase(wide, "open")
     expect(wide.locator("#live-problem")).to_have_text("")
 
 
-@pytest.mark.parametrize(("status", "gone"), [(404, "This battle is lost."), (409, "This battle is elsewhere.")])
+@pytest.mark.parametrize(
+    ("status", "gone"), [(404, "This battle is lost."), (409, "This battle is elsewhere.")]
+)
 def test_a_battle_that_is_not_here_gives_the_form_back(wide, status, gone):
     wide.clock.install()
-    wide.route("**/live/battles/*", lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"))
+    wide.route(
+        "**/live/battles/*",
+        lambda route: route.fulfill(status=status, body=gone, content_type="text/plain"),
+    )
     stop_clock(wide)
     send(wide)
     expect(wide.locator("#live-problem")).to_contain_text("Trying again")

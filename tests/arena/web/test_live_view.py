@@ -24,7 +24,10 @@ def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False)
 
 def test_each_side_shows_its_own_words():
     panes = shown(OPEN)["panes"]
-    assert [("left" in panes[side], "right" in panes[side]) for side in "ab"] == [(True, False), (False, True)]
+    assert [("left" in panes[side], "right" in panes[side]) for side in "ab"] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 @pytest.mark.parametrize("battle", [OPEN, CHOSEN])
@@ -41,7 +44,10 @@ def test_names_and_choice_stand_on_their_sides():
 
 def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
     stopped = replace(OPEN, turns=(TURNS[0]._replace(stopped=True),))
-    assert all("(stopped before both answers had ended)" in pane for pane in shown(stopped)["panes"].values())
+    assert all(
+        "(stopped before both answers had ended)" in pane
+        for pane in shown(stopped)["panes"].values()
+    )
     assert "stopped" not in str(shown(OPEN)["panes"])
 
 
@@ -53,7 +59,11 @@ def test_an_undo_is_offered_once():
 
 
 def test_no_follow_up_is_offered_while_answers_come_or_after_the_choice():
-    assert [shown(OPEN)["more"], shown(OPEN, growing=True)["more"], shown(CHOSEN)["more"]] == [True, False, False]
+    assert [shown(OPEN)["more"], shown(OPEN, growing=True)["more"], shown(CHOSEN)["more"]] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_battle_without_a_vote_says_why():

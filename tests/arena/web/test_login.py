@@ -65,7 +65,9 @@ def provider() -> Iterator[OidcServer]:
 
 @pytest.fixture
 def site(tmp_path, provider) -> Iterator[Site]:
-    with running_site(tmp_path, {**provider.environ(), "COUNTS": "logged-in", "OPERATORS": "anna"}) as running:
+    with running_site(
+        tmp_path, {**provider.environ(), "COUNTS": "logged-in", "OPERATORS": "anna"}
+    ) as running:
         yield running
 
 
@@ -183,7 +185,9 @@ def test_a_browser_without_a_cookie_can_log_in(site):
     assert "Anna" in who(client)
 
 
-@pytest.mark.parametrize("change", ["state", "no state", "no code", "no attempt", "other voter", "no cookies"])
+@pytest.mark.parametrize(
+    "change", ["state", "no state", "no code", "no attempt", "other voter", "no cookies"]
+)
 def test_what_is_not_this_browsers_own_attempt_is_refused(site, change):
     """A link that logs a victim in as somebody else, or somebody else as the victim, is worth nothing."""
     client, other = site.visitor(), site.visitor()
@@ -201,7 +205,11 @@ def test_what_is_not_this_browsers_own_attempt_is_refused(site, change):
     if change == "no cookies":
         client.cookies.clear()
     answer = client.get(back)
-    assert answer.status_code == 403 and "og in again" in answer.text and "Traceback" not in answer.text
+    assert (
+        answer.status_code == 403
+        and "og in again" in answer.text
+        and "Traceback" not in answer.text
+    )
     assert nobody(site)
 
 
@@ -219,7 +227,9 @@ def test_a_callback_works_once(site):
 def test_a_code_of_another_attempt_is_refused(site, provider):
     """Its PKCE challenge is another."""
     client, other = site.visitor(), site.visitor()
-    mine, theirs = (at_provider(browser.get("/login").headers["location"]) for browser in (client, other))
+    mine, theirs = (
+        at_provider(browser.get("/login").headers["location"]) for browser in (client, other)
+    )
     code = parse_qs(urlsplit(theirs).query)["code"][0]
     own = parse_qs(urlsplit(mine).query)["code"][0]
     assert client.get(mine.replace(own, code)).status_code == 403
@@ -270,7 +280,12 @@ def test_an_attempt_whose_time_was_moved_is_another(site):
     back = at_provider(client.get("/login").headers["location"])
     key = client.cookies[login.ATTEMPT_COOKIE]
     moved = f"{int(key[:8], 16) - 1:08x}{key[8:]}"
-    assert site.browser(**{COOKIE: client.cookies[COOKIE], login.ATTEMPT_COOKIE: moved}).get(back).status_code == 403
+    assert (
+        site.browser(**{COOKIE: client.cookies[COOKIE], login.ATTEMPT_COOKIE: moved})
+        .get(back)
+        .status_code
+        == 403
+    )
     assert client.get(back).status_code == 303
 
 
@@ -295,7 +310,11 @@ def test_names_are_shown_as_text(site, provider):
 
 def test_no_target_is_taken_from_the_browser(site):
     client = site.visitor()
-    for query in ("?next=https://evil.example", "?_target_url=//evil.example", "?redirect_uri=https://evil.example"):
+    for query in (
+        "?next=https://evil.example",
+        "?_target_url=//evil.example",
+        "?redirect_uri=https://evil.example",
+    ):
         there = client.get(f"/login{query}").headers["location"]
         assert "evil.example" not in there
         assert client.get(f"{at_provider(there)}&{query[1:]}").headers["location"] == "/"
@@ -315,8 +334,19 @@ def test_a_login_from_a_campaigns_link_goes_back_to_it_once(site):
 @pytest.mark.parametrize(
     "back",
     [
-        *("//evil.example", "https://evil.example/c/pilot?n=1", "/c//evil.example?n=1", "/c/../run?x=1", "/logout"),
-        *("/c/pilot?n=1; Domain=evil", "/c/pilot?n=1\r\nset-cookie: a=b", "/c/pilot", "/c/pilot?" + "x" * 1001),
+        *(
+            "//evil.example",
+            "https://evil.example/c/pilot?n=1",
+            "/c//evil.example?n=1",
+            "/c/../run?x=1",
+            "/logout",
+        ),
+        *(
+            "/c/pilot?n=1; Domain=evil",
+            "/c/pilot?n=1\r\nset-cookie: a=b",
+            "/c/pilot",
+            "/c/pilot?" + "x" * 1001,
+        ),
     ],
 )
 def test_a_login_goes_back_to_a_campaigns_link_alone(site, back):
@@ -328,9 +358,14 @@ def test_a_login_goes_back_to_a_campaigns_link_alone(site, back):
 
 
 def test_the_callback_is_under_the_spaces_own_host(tmp_path, provider):
-    with running_site(tmp_path, {**provider.environ(), "SPACE_HOST": "me-arena.hf.space,arena.example"}) as site:
+    with running_site(
+        tmp_path, {**provider.environ(), "SPACE_HOST": "me-arena.hf.space,arena.example"}
+    ) as site:
         there = site.browser().get("/login", headers={"x-forwarded-host": "evil.example"})
-    assert "redirect_uri=https%3A%2F%2Fme-arena.hf.space%2Flogin%2Fcallback&" in there.headers["location"]
+    assert (
+        "redirect_uri=https%3A%2F%2Fme-arena.hf.space%2Flogin%2Fcallback&"
+        in there.headers["location"]
+    )
     lines = there.headers.get_list("set-cookie")
     assert len(lines) == 2 and all("Secure; SameSite=None; Partitioned" in one for one in lines)
 
@@ -348,7 +383,9 @@ def test_a_guest_is_told_when_only_invited_people_count(tmp_path):
     with running_site(tmp_path, {"COUNTS": "campaign", "CAMPAIGNS": "spring"}) as site:
         client = site.visitor()
         assert "the counted board has those of invited people" in who(client)
-        UnsignedLinks(site.database, 5).seat(site.voters.voter(cookie_hash(client.cookies[COOKIE])), "spring", "w", "5")
+        UnsignedLinks(site.database, 5).seat(
+            site.voters.voter(cookie_hash(client.cookies[COOKIE])), "spring", "w", "5"
+        )
         assert who(client) == ""
 
 
@@ -396,10 +433,15 @@ def test_a_guest_belongs_to_the_first_who_logs_in(database):
     anna = voters.log_in(Account("1", "anna"), "shared", "a")
     voters.log_in(Account("2", "ben"), "shared", "b")
     with database.read() as connection:
-        assert connection.execute(select(ADOPTION.c.guest, ADOPTION.c.person)).all() == [(guest, anna)]
+        assert connection.execute(select(ADOPTION.c.guest, ADOPTION.c.person)).all() == [
+            (guest, anna)
+        ]
 
 
 def nobody(site: Site) -> bool:
     """Whether nobody ever logged in."""
     with site.database.read() as connection:
-        return not connection.execute(select(PERSON)).all() and not connection.execute(select(LOGIN)).all()
+        return (
+            not connection.execute(select(PERSON)).all()
+            and not connection.execute(select(LOGIN)).all()
+        )

@@ -1,6 +1,7 @@
 """The guard and what stands behind it: foreign origins, closed routes, sizes, headers, floods, and forged calls."""
 
 import asyncio
+import json
 import re
 import socket
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from arena.web.events import Argument
 from arena.web.middleware import MOST_BODY, PIECE, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
-from tests.support.attack_checks import fingerprint
+from tests.support.attack_checks import assert_tells_nothing, fingerprint
 from tests.support.servers import ROOT, AppServer
 from tests.support.signer import SIGNER
 from tests.support.voter import Voter
@@ -111,7 +112,10 @@ def post_routes() -> list[str]:
     found = re.findall(r"@(router|app)\.post\(\s*\"([^\"]+)\"", source)
     assert len(found) > 20
     return sorted(
-        {("/gradio_api" if door == "router" else "") + re.sub(r"\{[^}]*\}", "x", path) for door, path in found}
+        {
+            ("/gradio_api" if door == "router" else "") + re.sub(r"\{[^}]*\}", "x", path)
+            for door, path in found
+        }
     )
 
 
@@ -136,7 +140,11 @@ def refusal(voter: Voter, route: str, **sent: Any) -> httpx.Response:
 def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, every):
     host = server.address.removeprefix("http://")
     before = fingerprint(server)
-    body = {"data": [voter.token], "fn_index": voter.events["on_choose_a"]["id"], "session_hash": voter.session}
+    body = {
+        "data": [voter.token],
+        "fn_index": voter.events["on_choose_a"]["id"],
+        "session_hash": voter.session,
+    }
     assert every <= len(FOREIGN), "every route is tried"
     for route, origin in list(product(post_routes(), FOREIGN))[::every]:
         headers = {"origin": origin.format(host=host)}
@@ -147,16 +155,24 @@ def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, e
 def test_a_post_that_names_a_foreign_page_and_other_methods_are_refused_too(voter):
     for page in ("https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"):
         answer = voter.client.post("/gradio_api/run/predict", headers={"referer": page})
-        assert (answer.status_code, answer.text) == (403, "Requests from other sites are refused."), page
+        assert (answer.status_code, answer.text) == (
+            403,
+            "Requests from other sites are refused.",
+        ), page
     for method in ("PUT", "PATCH", "DELETE"):
-        answer = voter.client.request(method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"})
+        answer = voter.client.request(
+            method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"}
+        )
         assert answer.status_code == 403, method
 
 
 def test_our_own_origin_and_a_program_without_one_are_let_through(server, voter):
     body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": voter.session}
     for headers in ({}, {"origin": server.address}, {"referer": f"{server.address}/?item=x"}):
-        assert voter.client.post("/gradio_api/run/predict", json=body, headers=headers).status_code == 200
+        assert (
+            voter.client.post("/gradio_api/run/predict", json=body, headers=headers).status_code
+            == 200
+        )
 
 
 @pytest.mark.parametrize("host", [None, "arena.example"])
@@ -203,10 +219,20 @@ FILES = (
 def test_no_file_of_the_server_is_served(server, voter):
     known = {"db": server.data_dir / "arena.db", "data": server.data_dir, "root": ROOT}
     for path in FILES:
-        for route in ("/gradio_api/file=", "/gradio_api/file/", "/file=", "/pictures/", "/static/", "/assets/"):
+        for route in (
+            "/gradio_api/file=",
+            "/gradio_api/file/",
+            "/file=",
+            "/pictures/",
+            "/static/",
+            "/assets/",
+        ):
             answer = voter.client.get(route + path.format(**known))
             assert answer.status_code in (400, 403, 404), route
-            assert not any(word in answer.content for word in (b"SQLite format", b"root:", b"import ", b'instruction"'))
+            assert not any(
+                word in answer.content
+                for word in (b"SQLite format", b"root:", b"import ", b'instruction"')
+            )
 
 
 def test_a_file_name_longer_than_any_is_not_found_and_not_logged(server, voter):
@@ -239,10 +265,16 @@ def test_a_false_length_is_refused(server, length):
 
 def test_every_answer_carries_the_security_headers(voter):
     answers = [
-        voter.client.get(path) for path in ("/", "/config", "/terms", "/nothing", "/healthz", "/pictures/none.png")
+        voter.client.get(path)
+        for path in ("/", "/config", "/terms", "/nothing", "/healthz", "/pictures/none.png")
     ]
-    answers += [voter.client.get(path) for path in ("/monitoring", "/gradio_api/file=/etc/passwd", *voter.pictures())]
-    answers.append(voter.client.post("/gradio_api/run/predict", headers={"origin": "https://evil.example"}))
+    answers += [
+        voter.client.get(path)
+        for path in ("/monitoring", "/gradio_api/file=/etc/passwd", *voter.pictures())
+    ]
+    answers.append(
+        voter.client.post("/gradio_api/run/predict", headers={"origin": "https://evil.example"})
+    )
     answers.append(voter.client.post("/gradio_api/run/predict", content=b"{"))
     answers.append(voter.client.delete("/gradio_api/run/predict"))
     answers.append(voter.client.options("/gradio_api/run/predict"))
@@ -258,9 +290,85 @@ def test_a_page_loads_nothing_of_a_kind_that_it_does_not_use(voter):
     policy = voter.client.get("/").headers["content-security-policy"].split("; ")
     assert policy[0] == "default-src 'none'"
     assert {line.split()[0] for line in policy if not line.endswith("'none'")} == {
-        *("script-src", "style-src", "img-src", "font-src", "connect-src", "base-uri", "form-action", "frame-ancestors")
+        *(
+            "script-src",
+            "style-src",
+            "img-src",
+            "font-src",
+            "connect-src",
+            "base-uri",
+            "form-action",
+            "frame-ancestors",
+        )
     }
-    assert [line for line in policy if "unsafe-eval" in line] == ["script-src 'self' 'unsafe-inline' 'unsafe-eval'"]
+    assert [line for line in policy if "unsafe-eval" in line] == [
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
+    ]
+
+
+def assert_still_works(server: AppServer, voter: Voter) -> None:
+    """The voter's battle is as it was, and the vote counts."""
+    assert httpx.get(f"{server.address}/healthz").text == "ok"
+    token = voter.token
+    voter.load()
+    assert voter.token == token
+    voter.choose("a")
+    voter.wait_out_undo()
+
+
+def test_a_forged_file_is_neither_copied_nor_fetched(server, voter):
+    """Gradio copies what a value calls a file into its public cache, also for a text box; here it must not."""
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.settimeout(0.05)
+        fetched = f"http://127.0.0.1:{trap.getsockname()[1]}/x"
+        events = ("on_load", "on_next", "on_choose_a", "on_search", "on_open")
+        paths = ("/etc/passwd", server.data_dir / "arena.db", ROOT / "app.py", fetched)
+        for event, wrapped, path in product(events, ("{}", "[{}]", '{{"a": [{}]}}'), paths):
+            file = json.dumps({"path": str(path), "meta": {"_type": "gradio.FileData"}})
+            values = [json.loads(wrapped.format(file))] * len(voter.events[event]["inputs"])
+            body = {
+                "data": values,
+                "fn_index": voter.events[event]["id"],
+                "session_hash": voter.session,
+            }
+            answer = voter.client.post("/gradio_api/run/predict", json=body)
+            for served in re.findall(r"/gradio_api/file=[^'\"\\\s]+", answer.text):
+                assert voter.client.get(served).status_code != 200, f"{path} is served to anyone"
+            assert_tells_nothing(answer.text)
+        with pytest.raises(TimeoutError):
+            trap.accept()
+
+
+def test_the_queue_is_closed_to_everybody(server, voter):
+    """The page's events are not queued; whoever puts one there, through any of Gradio's doors, is refused."""
+    before = fingerprint(server)
+    for number, event in enumerate(voter.events.values()):
+        assert event["queue"] is False
+        body = {
+            "data": ["x.1"] * len(event["inputs"]),
+            "fn_index": event["id"],
+            "session_hash": f"s{number}",
+        }
+        for path in (
+            "queue/join",
+            f"call/{event['api_name']}",
+            f"call/v2/{event['api_name']}",
+            "api/predict",
+        ):
+            assert voter.client.post(f"/gradio_api/{path}", json=body).status_code == 403
+    assert fingerprint(server) == before
+
+
+def test_invented_sessions_take_no_battle_away(server, voter):
+    """Battles live in the database, so that no flood of made-up sessions makes anyone lose one."""
+    for number in range(100):
+        body = {
+            "data": [],
+            "fn_index": voter.events["on_keep"]["id"],
+            "session_hash": f"invented-{number}",
+        }
+        assert voter.client.post("/gradio_api/run/predict", json=body).status_code == 200
+    assert_still_works(server, voter)
 
 
 def begun(server: AppServer, head: str, body: bytes = b"{") -> socket.socket:
@@ -283,7 +391,11 @@ SLOW = (
 def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
     """Whoever shares their network opens the page and votes, and after a while they are told and their lines end."""
     server = start_server(TRUSTED_HOPS="1")
-    lines = [begun(server, head, b"1\r\n{\r\n" if "chunked" in head else b"{") for head in SLOW for _ in range(4)]
+    lines = [
+        begun(server, head, b"1\r\n{\r\n" if "chunked" in head else b"{")
+        for head in SLOW
+        for _ in range(4)
+    ]
     with Voter(server.address, timeout=10) as neighbour:
         neighbour.client.headers["x-forwarded-for"] = "93.184.216.7"
         neighbour.load()
@@ -293,7 +405,9 @@ def test_slow_senders_keep_nobody_waiting_and_are_cut_off(start_server):
         with line, line.makefile("rb") as answer:
             told.add(answer.read().partition(b"\r\n")[0])
     refused = b"HTTP/1.1 403 Forbidden"  # of pictures without a cookie, before they are read
-    assert told == {b"HTTP/1.1 408 Request Timeout", refused}, "read to the end: the line was closed"
+    assert told == {b"HTTP/1.1 408 Request Timeout", refused}, (
+        "read to the end: the line was closed"
+    )
     assert "Traceback" not in server.log.read_text("utf-8")
 
 
@@ -344,10 +458,16 @@ def test_few_files_that_are_made_when_asked_for_are_being_read():
     async def scenario() -> list[int]:
         async with client(page, network=few) as visitor:
             visitor.headers["cookie"] = f"stereoscope_voter={SIGNER.new()}"
-            held = [asyncio.create_task(visitor.get(path)) for path in ("/reports/x/y", "/boards/plot.png")]
+            held = [
+                asyncio.create_task(visitor.get(path))
+                for path in ("/reports/x/y", "/boards/plot.png")
+            ]
             for _ in held:
                 await asked.acquire()
-            codes = [(await visitor.get(path)).status_code for path in ("/reports/x/y", "/export/z", "/x")]
+            codes = [
+                (await visitor.get(path)).status_code
+                for path in ("/reports/x/y", "/export/z", "/x")
+            ]
             read.set()
             await asyncio.wait(held)
             return [*codes, (await visitor.get("/reports/x/y")).status_code]
@@ -369,7 +489,14 @@ def test_a_long_answer_is_sent_in_pieces(length):
     async def receive():
         return {"type": "http.request", "body": b""}
 
-    scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": [], "scheme": "http"}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/x",
+        "query_string": b"",
+        "headers": [],
+        "scheme": "http",
+    }
     page = RequestMiddleware(PlainTextResponse(b"x" * length), SIGNER)
     asyncio.run(page({**scope, "client": ("8.8.8.8", 1)}, receive, send))
     assert b"".join(sent) == b"x" * length
@@ -392,7 +519,9 @@ async def waiting_body(visitor: httpx.AsyncClient) -> "asyncio.Task[httpx.Respon
 
 async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
     """Post an empty object, as a caller who then stays, or has left by now."""
-    messages = iter([{"type": "http.request", "body": b"{}"}, None if stays else {"type": "http.disconnect"}])
+    messages = iter(
+        [{"type": "http.request", "body": b"{}"}, None if stays else {"type": "http.disconnect"}]
+    )
 
     async def receive():
         return next(messages) or await asyncio.Event().wait()
@@ -400,7 +529,14 @@ async def call(middleware: RequestMiddleware, path: str, stays: bool) -> None:
     async def send(_) -> None:
         """Nobody reads the answer."""
 
-    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "scheme": "http"}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [],
+        "scheme": "http",
+    }
     await middleware({**scope, "client": ("8.8.8.8", 1)}, receive, send)
 
 
@@ -421,7 +557,9 @@ def answered(headers: dict[str, str], pieces: Iterable[bytes] = ()) -> int:
 
     scope = {"type": "http", "method": "POST", "path": "/x", "query_string": b"", "scheme": "http"}
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    middleware = RequestMiddleware(page, SIGNER)({**scope, "headers": raw, "client": ("8.8.8.8", 1)}, receive, send)
+    middleware = RequestMiddleware(page, SIGNER)(
+        {**scope, "headers": raw, "client": ("8.8.8.8", 1)}, receive, send
+    )
     asyncio.run(asyncio.wait_for(middleware, 10))
     return codes[0]
 
@@ -455,7 +593,9 @@ def test_a_call_whose_caller_has_left_is_not_worked_on():
             await done.wait()
 
         middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(voter=WIDE, network=WIDE))
-        calls = [asyncio.create_task(call(middleware, "/working", stays=True)) for _ in range(TURNS)]
+        calls = [
+            asyncio.create_task(call(middleware, "/working", stays=True)) for _ in range(TURNS)
+        ]
         await working.wait()
         waiting = [("/left", False)] * 5 + [("/waits", True)]
         calls += [asyncio.create_task(call(middleware, path, stays)) for path, stays in waiting]
@@ -527,25 +667,60 @@ MISFITS = (
 def test_what_calls_no_event_is_refused_in_one_line(body):
     async def scenario() -> httpx.Response:
         middleware = RequestMiddleware(
-            PlainTextResponse("here"), SIGNER, events={1: [Argument("Text", "text", (str,), 10)], 2: []}
+            PlainTextResponse("here"),
+            SIGNER,
+            events={1: [Argument("Text", "text", (str,), 10)], 2: []},
         )
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(middleware), base_url="http://here") as visitor:
-            for fit in (CALL % b"\\ud83d\\ude00", CALL % b"\\\\ud800", CALL % "\N{GRINNING FACE}".encode()):
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(middleware), base_url="http://here"
+        ) as visitor:
+            for fit in (
+                CALL % b"\\ud83d\\ude00",
+                CALL % b"\\\\ud800",
+                CALL % "\N{GRINNING FACE}".encode(),
+            ):
                 assert (await visitor.post("/gradio_api/run/predict", content=fit)).text == "here"
             return await visitor.post("/gradio_api/run/predict", content=body)
 
     answer = asyncio.run(scenario())
-    assert answer.status_code == 422 and answer.text.startswith("Expected a call") and "\n" not in answer.text
+    assert (
+        answer.status_code == 422
+        and answer.text.startswith("Expected a call")
+        and "\n" not in answer.text
+    )
+
+
+def test_half_a_pair_is_refused_by_every_event(server, voter):
+    logged = server.log.stat().st_size
+    for event in voter.events.values():
+        body = json.dumps(
+            {
+                "data": ["\ud800"] * len(event["inputs"]),
+                "fn_index": event["id"],
+                "session_hash": "s",
+            }
+        )
+        assert voter.client.post("/gradio_api/run/predict", content=body).status_code == 422
+    assert server.log.stat().st_size == logged
 
 
 def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
     logged = server.log.stat().st_size
     for event in voter.events.values():
         if event["inputs"]:
-            body = {"data": ["a\0"] * len(event["inputs"]), "fn_index": event["id"], "session_hash": "s"}
+            body = {
+                "data": ["a\0"] * len(event["inputs"]),
+                "fn_index": event["id"],
+                "session_hash": "s",
+            }
             answer = voter.client.post("/gradio_api/run/predict", json=body)
             assert answer.status_code == 422, event["api_name"]
-    for path in ("/reports/%00/x", "/preview/model/%00.png", "/boards/board.csv?source=%00", "/model/%00"):
+    for path in (
+        "/reports/%00/x",
+        "/preview/model/%00.png",
+        "/boards/board.csv?source=%00",
+        "/model/%00",
+    ):
         assert voter.client.get(path).status_code == 404, path
     assert voter.client.post("/uploads?name=%00.json", content=b"{}").status_code == 404
     assert server.log.stat().st_size == logged
@@ -560,10 +735,14 @@ def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, 
     assert server.log.stat().st_size == logged
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/logout"), ("POST", "/login"), ("POST", "/login/")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/logout"), ("POST", "/login"), ("POST", "/login/")]
+)
 def test_gradios_own_login_redirects_nobody_to_a_host_that_a_stranger_sends(voter, method, path):
     headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
-    answer = voter.client.request(method, path, data={"username": "a", "password": "b"}, headers=headers)
+    answer = voter.client.request(
+        method, path, data={"username": "a", "password": "b"}, headers=headers
+    )
     assert (answer.status_code, answer.headers.get("location")) == (403, None)
 
 
@@ -574,8 +753,12 @@ WIDE = Allowance(files=Rate(10**6, 10**6), calls=Rate(10**6, 10**6), open=10**6,
 
 def client(app, peer: str = "8.8.8.8", **limits) -> httpx.AsyncClient:
     """Return a client of a guarded app, as from an address."""
-    middleware = RequestMiddleware(app, SIGNER, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits}))
-    return httpx.AsyncClient(transport=httpx.ASGITransport(middleware, client=(peer, 1)), base_url="http://here")
+    middleware = RequestMiddleware(
+        app, SIGNER, limits=RateLimiter(**{"voter": WIDE, "network": WIDE, **limits})
+    )
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(middleware, client=(peer, 1)), base_url="http://here"
+    )
 
 
 def test_open_streams_are_bounded():
@@ -604,7 +787,9 @@ def test_open_streams_are_bounded():
             await asyncio.wait([*held, again])
             return [*codes, len(done)]
 
-    assert asyncio.run(scenario()) == [429, 0], "the third is refused; after one went there is room, and it is held"
+    assert asyncio.run(scenario()) == [429, 0], (
+        "the third is refused; after one went there is room, and it is held"
+    )
 
 
 @pytest.mark.parametrize("hops", [0, 1])

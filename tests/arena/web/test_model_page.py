@@ -32,10 +32,17 @@ def plant_models(database: Database) -> None:
     """Fill a source "test" where alpha wins 20 of 30 against beta, half of 24 against another, and loses to young."""
     Ingest(database).add_items("test", "folder", drafts(12, MODELS))
     start = now() - timedelta(days=20)
-    pairs = [("alpha", "beta")] * 20 + [("beta", "alpha")] * 10 + [("alpha", HOSTILE)] * 12 + [(HOSTILE, "alpha")] * 12
+    pairs = (
+        [("alpha", "beta")] * 20
+        + [("beta", "alpha")] * 10
+        + [("alpha", HOSTILE)] * 12
+        + [(HOSTILE, "alpha")] * 12
+    )
     pairs += [("young", "alpha")]
     votes = [
-        Planted(1 + n * 5 % 12, *pair, left=n % 2 == 0, voter=n % 25, at=start + timedelta(hours=8 * n))
+        Planted(
+            1 + n * 5 % 12, *pair, left=n % 2 == 0, voter=n % 25, at=start + timedelta(hours=8 * n)
+        )
         for n, pair in enumerate(pairs)
     ]
     plant(database, votes)
@@ -92,7 +99,11 @@ def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
         "Counting",
         "Directions",
     }
-    assert all(share.low < share.value < share.high for name, share in found.opponents.items() if name != "young")
+    assert all(
+        share.low < share.value < share.high
+        for name, share in found.opponents.items()
+        if name != "young"
+    )
     for one, other in zip(found.best, found.worst, strict=False):
         assert one.share.hits / one.share.n > 0.5 > other.share.hits / other.share.n
 
@@ -100,7 +111,9 @@ def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
 def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert numbers(pages)["Won"] == "32" and numbers(pages)["Lost"] == "23"
     shown = html(pages, "/model/alpha")
-    lost = re.findall(r"<h4>(.*?) <span class=\"won\">won</span></h4><div dir=\"auto\">(.*?)</div>", shown)
+    lost = re.findall(
+        r"<h4>(.*?) <span class=\"won\">won</span></h4><div dir=\"auto\">(.*?)</div>", shown
+    )
     assert len(lost) == MOST_LOST
     assert lost[0][0] == "young" and "young says" in lost[0][1], "the newest comes first"
     assert all("says" in answer and "alpha says" not in answer for _, answer in lost)
@@ -110,7 +123,10 @@ def test_the_page_shows_rank_wins_and_lost_battles(pages):
 def test_the_page_says_for_whose_votes_its_intervals_hold(tmp_path, voters, judges):
     with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
         Ingest(database).add_items("test", "folder", drafts(12, MODELS))
-        votes = [Planted(1 + n // voters, "alpha", "beta", left=n % 2 == 0, voter=n % voters) for n in range(36)]
+        votes = [
+            Planted(1 + n // voters, "alpha", "beta", left=n % 2 == 0, voter=n % voters)
+            for n in range(36)
+        ]
         plant(database, votes)
         with closing(Leaderboard(database)) as leaderboard:
             leaderboard.board(leaderboard.choose("test", "single").key, 60)
@@ -141,8 +157,12 @@ def test_names_are_text_and_addresses_are_quoted(pages):
 def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
     assert "no votes on a model of this name" in html(pages, "/model/nobody").replace("\n", " ")
     shown = html(pages, "/model/alpha?source=newest&images=single")
-    assert "There are no votes on a model of this name" in shown and "test, one picture</a>" in shown
-    assert 'class="lost-battle"' in html(pages, "/model/alpha"), "without a board: where it has most votes"
+    assert (
+        "There are no votes on a model of this name" in shown and "test, one picture</a>" in shown
+    )
+    assert 'class="lost-battle"' in html(pages, "/model/alpha"), (
+        "without a board: where it has most votes"
+    )
 
 
 def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
@@ -162,8 +182,12 @@ def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
 
 def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
     with database.write() as connection:
-        connection.exec_driver_sql("UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", ("lorem " * 5000,))
-        connection.exec_driver_sql("UPDATE answer SET withdrawn_at = 1 WHERE text LIKE 'young says%'")
+        connection.exec_driver_sql(
+            "UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", ("lorem " * 5000,)
+        )
+        connection.exec_driver_sql(
+            "UPDATE answer SET withdrawn_at = 1 WHERE text LIKE 'young says%'"
+        )
     shown = html(pages, "/model/alpha")
     assert "young says" not in shown
     for page in (shown, html(pages, "/model/alpha?before=30")):
@@ -173,7 +197,11 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
 @pytest.mark.parametrize(
     ("sent", "model", "board"),
     [
-        ("/results?source=a+b&images=multiple&evil=1", None, {"source": "a b", "images": "multiple"}),
+        (
+            "/results?source=a+b&images=multiple&evil=1",
+            None,
+            {"source": "a b", "images": "multiple"},
+        ),
         ("/results/a%2Fb?images=single", None, {"source": "a/b", "images": "single"}),
         ("/model/x%20y?source=s", "x y", {"source": "s"}),
         ("/model/", None, {}),
@@ -195,8 +223,13 @@ def test_what_changes_to_nothing_leaves_the_address():
 def test_the_board_with_the_most_votes_is_first_and_no_empty_one_is_listed(database):
     with closing(Leaderboard(database)) as leaderboard:
         overview = Overview(leaderboard)
-        assert [(one.source, one.images, one.votes) for one in overview.entries()] == [("test", "single", 55)]
-        assert overview.choose().source == "test" and leaderboard.choose("", "single").source == "newest"
+        assert [(one.source, one.images, one.votes) for one in overview.entries()] == [
+            ("test", "single", 55)
+        ]
+        assert (
+            overview.choose().source == "test"
+            and leaderboard.choose("", "single").source == "newest"
+        )
         assert overview.choose("newest").source == "newest"
         assert overview.choose("test", "multiple").key.multi
         assert overview.choose("gone").source == "test"
@@ -220,7 +253,9 @@ def opened(page: Page, site: AppServer, query: str = "") -> Page:
 def test_on_a_phone_the_sentence_and_the_chart_are_on_the_first_screen(browser: Browser, site):
     with fresh_page(browser, PHONE) as page:
         opened(page, site)
-        expect(page.locator("#headline")).to_contain_text("alpha and beta share the first place", timeout=20_000)
+        expect(page.locator("#headline")).to_contain_text(
+            "alpha and beta share the first place", timeout=20_000
+        )
         assert page.locator("#headline").bounding_box()["y"] < 420
         row = page.locator("#board-opening svg text").filter(has_text="alpha").first.bounding_box()
         assert row["y"] + row["height"] < 844
@@ -256,8 +291,13 @@ def test_a_lost_battle_has_a_page_of_its_own(browser: Browser, site):
         page.get_by_role("link", name="link to this battle").last.click()
         heading = page.locator("#battle-name")
         expect(heading).to_have_text(re.compile(r"^(alpha or .+|.+ or alpha)\?$"))
-        assert re.search(r"/battle/\d+$", page.url) and page.title() == f"{heading.inner_text()} · Stereoscope"
-        expect(page.locator(".battle-page .verdict")).to_have_text(re.compile(r"chose .+ over alpha\.$"))
+        assert (
+            re.search(r"/battle/\d+$", page.url)
+            and page.title() == f"{heading.inner_text()} · Stereoscope"
+        )
+        expect(page.locator(".battle-page .verdict")).to_have_text(
+            re.compile(r"chose .+ over alpha\.$")
+        )
         expect(page.locator(".battle-page .sides section", has_text="alpha says")).to_have_count(1)
         shoot(page, "finished battle", whole=True)
         page.get_by_role("link", name="alpha", exact=True).click()
@@ -283,7 +323,9 @@ def assert_chips_are_worked_by_the_keyboard(page: Page) -> None:
     assert unnamed == 0
 
 
-def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_nearest(browser: Browser, site):
+def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_nearest(
+    browser: Browser, site
+):
     with fresh_page(browser, DESK) as page:
         opened(page, site, "?source=test&images=single&family=Counting&plot=battles")
         expect(page.locator("#board caption")).to_contain_text("test, one picture, Counting: ")
@@ -295,7 +337,9 @@ def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_ne
             "Not understood in this address: source=gone, plot=../x. This is the nearest page."
         )
         page.goto(f"{site.address}/model/{'long%20name' * 30}")
-        expect(page.locator("#model")).to_contain_text("A model whose name has over 200 letters has no page")
+        expect(page.locator("#model")).to_contain_text(
+            "A model whose name has over 200 letters has no page"
+        )
 
 
 def test_what_of_an_address_no_board_has_is_said(pages):
@@ -305,22 +349,39 @@ def test_what_of_an_address_no_board_has_is_said(pages):
         assert choice is not None
         return choice.source, board_query(choice)["images"], list(asked.strange(choice))
 
-    assert said("/results?source=test&images=single&family=Color&since=2026-01-02&plot=battles&voters=all&x=1")[2] == []
+    assert (
+        said(
+            "/results?source=test&images=single&family=Color&since=2026-01-02&plot=battles&voters=all&x=1"
+        )[2]
+        == []
+    )
     assert said("/results/test") == ("test", "single", [])
     assert said("/results/gone") == ("test", "single", ["source=gone"])
     for wrong in (
-        *("images=weird", "family=nope", "family=color", "since=banana", "until=2026-13-01", "since=20260102"),
+        *(
+            "images=weird",
+            "family=nope",
+            "family=color",
+            "since=banana",
+            "until=2026-13-01",
+            "since=20260102",
+        ),
         *("votes=counted", "votes=x", "voters=x", "plot=PLOTS", "before=x", f"family={'x' * 53}"),
     ):
         assert said(f"/results?source=test&{wrong}") == ("test", "single", [wrong])
         assert said(f"/model/alpha?{wrong}")[2] == [wrong]
     assert said("/results?source=test&since=2026-02-01&until=2026-01-01")[2] == ["since=2026-02-01"]
-    assert said("/results?since=x&until=2026-01-01&votes=y&images=multiple")[1:] == ("multiple", ["since=x", "votes=y"])
+    assert said("/results?since=x&until=2026-01-01&votes=y&images=multiple")[1:] == (
+        "multiple",
+        ["since=x", "votes=y"],
+    )
 
 
 def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
     with database.write() as connection:
         odd = "**bold** <img src=x onerror=alert(1)>"
-        connection.exec_driver_sql("UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", (odd,))
+        connection.exec_driver_sql(
+            "UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", (odd,)
+        )
     shown = html(pages, "/model/alpha?before=31")
     assert "<strong>bold</strong>" in shown and "<img src=x" not in shown

@@ -22,9 +22,13 @@ def test_a_hidden_items_picture_is_served_only_where_another_item_shows_it(datab
         stream = io.BytesIO()
         PIL.Image.new("RGB", (800, 600), color).save(stream, "PNG")
         store.keep(picture := read_picture(stream.getvalue()))
-        images.append(ImageDraft(color, f"{color}.png", sha256=picture.sha256, suffix=picture.suffix))
+        images.append(
+            ImageDraft(color, f"{color}.png", sha256=picture.sha256, suffix=picture.suffix)
+        )
     asked = {"red": images[:1], "both": images, "red again": images[:1]}
-    added = [ItemDraft(f"What is {name}?", "Color", tuple(shown), {}) for name, shown in asked.items()]
+    added = [
+        ItemDraft(f"What is {name}?", "Color", tuple(shown), {}) for name, shown in asked.items()
+    ]
     Ingest(database).add_items("test", "folder", added)
     keys = [item.key for item in items.bank().items.values()]
     app = FastAPI()
@@ -36,7 +40,11 @@ def test_a_hidden_items_picture_is_served_only_where_another_item_shows_it(datab
         """Whether red and blue are, under each of their addresses alike."""
         found = []
         for image in images:
-            names = (f"{image.sha256}.{image.suffix}", f"{image.sha256}.thumb.jpg", f"320/{image.sha256}.webp")
+            names = (
+                f"{image.sha256}.{image.suffix}",
+                f"{image.sha256}.thumb.jpg",
+                f"320/{image.sha256}.webp",
+            )
             (status,) = {client.get(f"/pictures/{name}").status_code for name in names}
             found.append(status == 200)
         return found

@@ -29,7 +29,9 @@ from tests.support.visitors import Visitor
 def said(monkeypatch) -> list[tuple[str, str]]:
     """What stands on the cards that are drawn."""
     drawn: list[tuple[str, str]] = []
-    monkeypatch.setattr(preview_api, "card", lambda title, text, picture: drawn.append((title, text)) or b"png")
+    monkeypatch.setattr(
+        preview_api, "card", lambda title, text, picture: drawn.append((title, text)) or b"png"
+    )
     return drawn
 
 
@@ -42,7 +44,9 @@ def leaderboard(database) -> Iterator[Leaderboard]:
 
 @pytest.fixture
 def previews(database: Database, leaderboard, tmp_path) -> Previews:
-    heads = Heads(ItemBank(database), Outcomes(database), leaderboard, Overview(leaderboard, seconds=0.0))
+    heads = Heads(
+        ItemBank(database), Outcomes(database), leaderboard, Overview(leaderboard, seconds=0.0)
+    )
     return Previews(heads, ScaledPictures(PictureStore(tmp_path / "pictures"), tmp_path / "scaled"))
 
 
@@ -54,7 +58,9 @@ def computed(leaderboard: Leaderboard) -> None:
 def test_a_preview_is_a_picture_of_the_size_that_sites_show(server, name):
     answer = httpx.get(f"{server.address}/preview/{name}.png")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
-    assert Image.open(io.BytesIO(answer.content)).size == (1200, 630) and len(answer.content) < 100_000
+    assert (
+        Image.open(io.BytesIO(answer.content)).size == (1200, 630) and len(answer.content) < 100_000
+    )
     assert "max-age=300" in answer.headers["cache-control"]
 
 
@@ -75,15 +81,30 @@ def test_there_are_no_other_previews(server, path):
     assert httpx.get(f"{server.address}/preview/{path}").status_code == 404
 
 
-def test_a_model_is_shown_with_its_rank_once_its_votes_are_final(database, leaderboard, previews, said):
+def test_a_model_is_shown_with_its_rank_once_its_votes_are_final(
+    database, leaderboard, previews, said
+):
     assert previews.picture("model/m1.png") == b"png"
-    assert said[-1] == ("m1", "How people's blind choices rank m1: wins, losses, families, battles.")
+    assert said[-1] == (
+        "m1",
+        "How people's blind choices rank m1: wins, losses, families, battles.",
+    )
     pairs = (("m1", "m2"), ("m2", "m3"), ("m1", "m3"))
-    plant(database, [Planted(1 + n % 12, *pairs[n % 3][:: -1 if n % 5 == 0 else 1], n % 2 > 0) for n in range(300)])
+    plant(
+        database,
+        [
+            Planted(1 + n % 12, *pairs[n % 3][:: -1 if n % 5 == 0 else 1], n % 2 > 0)
+            for n in range(300)
+        ],
+    )
     let_pass(database, 60)
     computed(leaderboard)
     assert previews.picture("model/m1.png") == b"png"
-    assert said[-1][0] == "m1" and said[-1][1].startswith("Rank 1, rating ") and "by 200 votes of people" in said[-1][1]
+    assert (
+        said[-1][0] == "m1"
+        and said[-1][1].startswith("Rank 1, rating ")
+        and "by 200 votes of people" in said[-1][1]
+    )
 
 
 def test_a_model_with_few_votes_has_no_rank_in_its_preview(database, leaderboard, previews, said):
@@ -91,27 +112,39 @@ def test_a_model_with_few_votes_has_no_rank_in_its_preview(database, leaderboard
     let_pass(database, 60)
     computed(leaderboard)
     assert previews.picture("model/m1.png") == b"png"
-    assert said[-1][1].startswith("Still gathering votes: needs ") and said[-1][1].endswith("after 2 votes.")
+    assert said[-1][1].startswith("Still gathering votes: needs ") and said[-1][1].endswith(
+        "after 2 votes."
+    )
 
 
 def test_the_picture_of_a_board_is_drawn_once(database, leaderboard, previews, monkeypatch):
     plant(database, [Planted(1, "m1", "m2")])
     drawn: list[str] = []
-    monkeypatch.setattr(preview_api, "chart_png", lambda board, title: drawn.append(title) or b"png")
+    monkeypatch.setattr(
+        preview_api, "chart_png", lambda board, title: drawn.append(title) or b"png"
+    )
     computed(leaderboard)
-    assert [previews.picture(path) for path in ("results.png", "results/test.png", "results.png")] == [b"png"] * 3
+    assert [
+        previews.picture(path) for path in ("results.png", "results/test.png", "results.png")
+    ] == [b"png"] * 3
     assert drawn == ["test"]
     assert previews.picture("results/gone.png") is None
 
 
-def test_a_finished_battle_and_an_item_are_shown_and_no_open_one(database, leaderboard, previews, said):
+def test_a_finished_battle_and_an_item_are_shown_and_no_open_one(
+    database, leaderboard, previews, said
+):
     visitor = Visitor(database, "one")
     battle = visitor.vote(visitor.serve_on(1), "a")
     assert previews.picture(f"battle/{battle.id}.png") is None, "it may still be taken back"
     visitor.reveal(battle)
     assert previews.picture(f"battle/{battle.id}.png") == b"png"
     title, text = said[-1]
-    assert title in ("m1 or m2?", "m2 or m1?") and "chose" in text and drafts(1)[0].instruction[:40] in text
+    assert (
+        title in ("m1 or m2?", "m2 or m1?")
+        and "chose" in text
+        and drafts(1)[0].instruction[:40] in text
+    )
     item = ItemBank(database).bank().items[1]
     assert previews.picture(f"item/{item.key}.png") == b"png"
     assert said[-1][0].startswith(item.instruction[:40])
@@ -126,11 +159,16 @@ def test_a_card_holds_any_words_beside_a_picture(tmp_path):
             assert found.size == (1200, 630)
 
 
-@pytest.mark.parametrize("text, drawable", [("Naïve “café” – 50 €?", True), ("请描述这张图片", False), ("قطة", False)])
+@pytest.mark.parametrize(
+    "text, drawable", [("Naïve “café” – 50 €?", True), ("请描述这张图片", False), ("قطة", False)]
+)
 def test_words_that_the_font_lacks_are_not_drawn_as_boxes(text, drawable):
     assert is_drawable(text) is drawable
 
 
 def test_an_instruction_without_blanks_is_cut_not_lost():
-    assert _begun("请描述这张图片" * 40).startswith("请描述") and len(_begun("请描述这张图片" * 40)) < 120
+    assert (
+        _begun("请描述这张图片" * 40).startswith("请描述")
+        and len(_begun("请描述这张图片" * 40)) < 120
+    )
     assert _begun("Is the total right?") == "Is the total right?"

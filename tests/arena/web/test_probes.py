@@ -68,7 +68,11 @@ PAYLOADS = (
     {"__type__": "update", "value": "x", "visible": True},
     FILE_DATA,
     [FILE_DATA],
-    {"path": str(ROOT / "app.py"), "url": "http://127.0.0.1:9/x", "meta": {"_type": "gradio.FileData"}},
+    {
+        "path": str(ROOT / "app.py"),
+        "url": "http://127.0.0.1:9/x",
+        "meta": {"_type": "gradio.FileData"},
+    },
 )
 RAW = (
     b"",
@@ -96,15 +100,24 @@ def stock(tmp_path_factory) -> Iterator[Target]:
     folder = tmp_path_factory.mktemp("stock")
     (folder / "votes.db").write_bytes(CANARY)
     port = free_port()
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "HF_HUB_OFFLINE": "1",
+    }
     command = [sys.executable, "-m", "tests.support.stock_app", str(port), str(folder)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environ, cwd=ROOT, stdout=log, stderr=log)
     deadline = time.monotonic() + 180
     while not _answers(port):
-        assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()[-2000:]
+        assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()[
+            -2000:
+        ]
         time.sleep(0.1)
-    yield Target(f"http://127.0.0.1:{port}", (folder / "votes.db",), CANARY, process.pid, sessions=300)
+    yield Target(
+        f"http://127.0.0.1:{port}", (folder / "votes.db",), CANARY, process.pid, sessions=300
+    )
     process.kill()
     process.wait()
 
@@ -130,7 +143,12 @@ def live(tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture(scope="module")
 def ours(live) -> Target:
-    files = (live.data_dir / "canary.txt", live.data_dir / "arena.db", ROOT / "app.py", Path("/etc/passwd"))
+    files = (
+        live.data_dir / "canary.txt",
+        live.data_dir / "arena.db",
+        ROOT / "app.py",
+        Path("/etc/passwd"),
+    )
     return Target(live.address, files, CANARY, live.process.pid, sessions=300)
 
 
@@ -148,7 +166,9 @@ def test_a_probe_finds_nothing_in_ours(ours, live, name):
     seen = PROBES[name](ours)
     assert not seen.open, seen.what
     grown = {table for table, rows in fingerprint(live).items() if rows != before[table]}
-    assert grown <= {"voter", "battle", "meta"}, "a visitor may be dealt a battle; nothing else changes"
+    assert grown <= {"voter", "battle", "meta"}, (
+        "a visitor may be dealt a battle; nothing else changes"
+    )
 
 
 @pytest.mark.soak
@@ -158,10 +178,15 @@ def test_a_probe_finds_the_hole_of_a_stock_app(stock, name):
     assert seen.open, seen.what
 
 
-@pytest.mark.parametrize("sessions", [60, pytest.param(10_050, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize(
+    "sessions", [60, pytest.param(10_050, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])]
+)
 def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
     """Neither the battle, nor the memory, nor what the page offers; each comes from a network of its own."""
-    with Voter(live.address, network="8.8.4.4") as voter, httpx.Client(base_url=live.address) as attacker:
+    with (
+        Voter(live.address, network="8.8.4.4") as voter,
+        httpx.Client(base_url=live.address) as attacker,
+    ):
         voter.load()
         token, battle = voter.token, voter.values["answers"]
         event = voter.events["on_keep"]
@@ -171,7 +196,10 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
                 "cookie": f"stereoscope_voter={number:032d}",
                 "x-forwarded-for": f"11.{number // 250}.{number % 250}.7",
             }
-            assert attacker.post("/gradio_api/run/predict", json=body, headers=headers).status_code == 200
+            assert (
+                attacker.post("/gradio_api/run/predict", json=body, headers=headers).status_code
+                == 200
+            )
         assert voter.load()["answers"] == battle and voter.token == token
         voter.choose("a")
         voter.wait_out_undo()
@@ -196,9 +224,13 @@ def forged(voter: Voter, share: int) -> Iterator[bytes]:
         count = len(event["inputs"])
         for payload in PAYLOADS[place % share :: share]:
             if payload is not LONG or count < 2:
-                yield json.dumps({"data": [payload] * count, "fn_index": event["id"], "session_hash": "s"}).encode()
+                yield json.dumps(
+                    {"data": [payload] * count, "fn_index": event["id"], "session_hash": "s"}
+                ).encode()
         for data in ([], ["x.1"] * (count + 3), {"a": 1}, None)[place % share :: share]:
-            yield json.dumps({"data": data, "fn_index": event["id"], "session_hash": voter.session}).encode()
+            yield json.dumps(
+                {"data": data, "fn_index": event["id"], "session_hash": voter.session}
+            ).encode()
 
 
 @pytest.mark.parametrize("share", [12, pytest.param(1, marks=pytest.mark.soak)])
@@ -209,7 +241,9 @@ def test_forged_calls_of_every_event_change_nothing(live, crowd, share):
         before = fingerprint(live)
         for number, body in enumerate([*forged(voter, share), *RAW]):
             content = {"content-type": "application/json"}
-            answer = crowd[number % len(crowd)].post("/gradio_api/run/predict", content=body, headers=content)
+            answer = crowd[number % len(crowd)].post(
+                "/gradio_api/run/predict", content=body, headers=content
+            )
             assert answer.status_code != 429, "the crowd is large enough to try everything"
             assert_tells_nothing(answer.text)
         assert number > 1_600 / share
@@ -241,8 +275,13 @@ def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
     page = browser.new_page()
     told: list[str] = []
     page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda sent: sent.url.startswith((live.address, "data:", "blob:")) or told.append(sent.url))
+    page.on(
+        "console", lambda message: told.append(message.text) if message.type == "error" else None
+    )
+    page.on(
+        "request",
+        lambda sent: sent.url.startswith((live.address, "data:", "blob:")) or told.append(sent.url),
+    )
     page.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error(`${e.violatedDirective} ${e.blockedURI}`))"
     )
@@ -252,11 +291,15 @@ def test_the_page_breaks_no_rule_of_its_own_policy(browser, live):
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
     turn(page, "Results")
-    expect(page.get_by_role("table").first).to_contain_text(re.compile(r"\d votes?"), timeout=60_000)
+    expect(page.get_by_role("table").first).to_contain_text(
+        re.compile(r"\d votes?"), timeout=60_000
+    )
     page.locator("#board-plots a", has_text="Battles").click()
     expect(page.locator("#board-plots svg").first).to_be_visible(timeout=60_000)
     assert told == []
-    page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/p.png'}))")
+    page.evaluate(
+        "document.body.append(Object.assign(new Image(), {src: 'https://evil.example/p.png'}))"
+    )
     expect(page.locator("img[src*=evil]")).to_have_count(1)
     page.wait_for_timeout(500)
     assert any("img-src" in text for text in told), "a violation would have been seen"

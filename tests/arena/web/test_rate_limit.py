@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.network import client_address, network_of
-from arena.web.rate_limit import MOST_LARGE, NETWORK, TURNS, VOTER, Allowance, Buckets, Caller, Rate, RateLimiter
+from arena.web.rate_limit import (
+    MOST_LARGE,
+    NETWORK,
+    TURNS,
+    VOTER,
+    Allowance,
+    Buckets,
+    Caller,
+    Rate,
+    RateLimiter,
+)
 
 SMALL = Allowance(files=Rate(5, 0.001), calls=Rate(3, 0.001), open=2, large=2)
 """Hardly refilled: a machine that stands still gives no token back."""
@@ -91,7 +101,10 @@ def test_what_a_caller_writes_never_changes_the_bucket(written, hops):
     added = [f"8.8.{hop}.1" for hop in range(hops)]
     honest = limits.caller(None, "8.8.9.9", added)
     assert limits.caller(None, "8.8.9.9", [*written, *added]) == honest
-    assert limits.caller(None, "8.8.9.9", [", ".join([*written, *added])] if added else written) == honest
+    assert (
+        limits.caller(None, "8.8.9.9", [", ".join([*written, *added])] if added else written)
+        == honest
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +131,9 @@ def test_a_network_is_a_24_or_a_48(one, other, same):
     assert (limits.caller(None, one, []).network == limits.caller(None, other, []).network) is same
 
 
-@pytest.mark.parametrize("text", ["", "unknown", "1.2.3", "1.2.3.4.5", "[", "[]:1", "1.2.3.4:x", "\0", "é" * 99])
+@pytest.mark.parametrize(
+    "text", ["", "unknown", "1.2.3", "1.2.3.4.5", "[", "[]:1", "1.2.3.4:x", "\0", "é" * 99]
+)
 def test_what_is_no_address_is_no_network(text):
     caller = RateLimiter().caller("cookie", text, [])
     assert caller.network is None and caller.voter
@@ -127,7 +142,16 @@ def test_what_is_no_address_is_no_network(text):
 @pytest.mark.parametrize(
     "address",
     [
-        *("127.0.0.1", "10.16.3.4", "192.168.1.9", "::1", "fd00::1", "100.64.0.1", "::1%eth0", "192.0.0.171"),
+        *(
+            "127.0.0.1",
+            "10.16.3.4",
+            "192.168.1.9",
+            "::1",
+            "fd00::1",
+            "100.64.0.1",
+            "::1%eth0",
+            "192.0.0.171",
+        ),
         *("64:ff9b::10.16.3.4", "2002:a10:304::1"),
     ],
 )
@@ -135,7 +159,9 @@ def test_a_private_address_is_a_proxy_and_no_network(address):
     assert RateLimiter().caller("cookie", address, []).network is None
 
 
-@pytest.mark.parametrize("address", ["192.0.0.9", "192.88.99.1", "64:ff9b::8.8.8.8", "2002:808:808::1"])
+@pytest.mark.parametrize(
+    "address", ["192.0.0.9", "192.88.99.1", "64:ff9b::8.8.8.8", "2002:808:808::1"]
+)
 def test_a_public_address_in_a_special_range_is_counted(address):
     assert RateLimiter().caller("cookie", address, []).network is not None
 
@@ -151,7 +177,13 @@ def test_files_and_calls_are_counted_apart_and_by_voter():
 def test_fresh_cookies_do_not_help_a_network():
     limits = RateLimiter(voter=WIDE, network=SMALL)
     callers = [limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(5)]
-    assert [limits.wait(caller, call=True) > 0 for caller in callers] == [False, False, False, True, True]
+    assert [limits.wait(caller, call=True) > 0 for caller in callers] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert limits.wait(limits.caller("invented 0", "8.8.9.1", []), call=True) == 0
 
 
@@ -178,7 +210,10 @@ def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
     ada, others = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.9.9", [])
     limits.enter(ada, large=True)
     limits.enter(ada, large=True)
-    assert limits.wait(ada, call=False, large=True) > 0 and limits.wait(others, call=False, large=True) == 0
+    assert (
+        limits.wait(ada, call=False, large=True) > 0
+        and limits.wait(others, call=False, large=True) == 0
+    )
     limits.leave(ada, large=True)
     assert limits.wait(ada, call=False, large=True) == 0
     crowd = [limits.caller(f"{number}", f"9.9.{number}.9", []) for number in range(MOST_LARGE - 1)]
@@ -191,7 +226,9 @@ def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
 
 def test_a_network_works_in_turns_and_another_does_not_wait_for_it():
     limits = RateLimiter()
-    flood = [limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(3 * TURNS)]
+    flood = [
+        limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(3 * TURNS)
+    ]
     honest, proxied = limits.caller("ada", "8.8.9.9", []), limits.caller("bob", "127.0.0.1", [])
     working: list[Caller] = []
     most = 0
@@ -237,7 +274,11 @@ def test_neither_an_address_nor_a_cookie_is_kept():
         seen.add(id(part))
         if isinstance(part, str):
             assert "planted" not in part and ".77." not in part
-        held += [other for other in gc.get_referents(part) if not callable(other) or isinstance(other, RateLimiter)]
+        held += [
+            other
+            for other in gc.get_referents(part)
+            if not callable(other) or isinstance(other, RateLimiter)
+        ]
     assert len(seen) > 20
     assert RateLimiter().caller("planted-cookie-value", "8.8.77.66", []) != caller, (
         "the key of the hash is this process's own"

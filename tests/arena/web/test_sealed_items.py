@@ -36,14 +36,29 @@ def server(tmp_path_factory):
     rows = [json.loads(line) for line in (folder / "pets" / "items.jsonl").read_text().splitlines()]
     for model in ("m1", "m2"):
         asked = [{"instruction": row["instruction"], "image": row["images"][0]} for row in rows]
-        lines = [json.dumps(one | {"prediction": f"{model} sees {n}."}) for n, one in enumerate(asked)]
+        lines = [
+            json.dumps(one | {"prediction": f"{model} sees {n}."}) for n, one in enumerate(asked)
+        ]
         (folder / f"{model}.jsonl").write_text("\n".join(lines))
-        assert run("arena", "items", "answers", folder / f"{model}.jsonl", "--model", model, environ=environ).code == 0
+        assert (
+            run(
+                "arena",
+                "items",
+                "answers",
+                folder / f"{model}.jsonl",
+                "--model",
+                model,
+                environ=environ,
+            ).code
+            == 0
+        )
     yield running, sealed
     running.stop()
 
 
-@pytest.mark.parametrize("battles", [8, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize(
+    "battles", [8, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])]
+)
 def test_no_sealed_text_reaches_a_browser(server, battles):
     """Pages, pictures, votes, names and results, and the public files."""
     running, sealed = server

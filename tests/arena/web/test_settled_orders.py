@@ -61,10 +61,18 @@ def test_a_board_says_which_orders_are_settled(browser: Browser, settled: AppSer
         expect(page.locator("#board-opening h2")).to_contain_text("settled; ", timeout=20_000)
         cells = page.locator("#board tbody td.order")
         expect(cells.first).to_have_text(f"settled since {VOTES:,} votes")
-        assert {text.split()[0] for text in cells.all_inner_texts() if text} == {"settled", "open", "contradicted"}
+        assert {text.split()[0] for text in cells.all_inner_texts() if text} == {
+            "settled",
+            "open",
+            "contradicted",
+        }
         assert cells.last.inner_text() == "", "nobody stands below the last"
-        expect(page.locator("#board .tells")).to_contain_text("of 1,000 boards of equal models at most 50 ever call an")
+        expect(page.locator("#board .tells")).to_contain_text(
+            "of 1,000 boards of equal models at most 50 ever call an"
+        )
         expect(page.locator("#board-opening svg text", has_text="contradicted")).to_be_visible()
         shoot(page, "settled-light", whole=True)
         page.set_viewport_size({"width": TABLET, "height": 844})
-        page.wait_for_function("(board => board.scrollWidth <= board.clientWidth)(document.querySelector('.board'))")
+        page.wait_for_function(
+            "(board => board.scrollWidth <= board.clientWidth)(document.querySelector('.board'))"
+        )

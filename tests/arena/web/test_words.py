@@ -19,26 +19,58 @@ from arena.web.visitor_api import NoVisitorError
 from arena.web.words import ENGLISH, language_of, said, words_of
 from tests.support.servers import ROOT
 
-SAID = {"ChoiceError", "LimitError", "UnsignedLinkError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
+SAID = {
+    "ChoiceError",
+    "LimitError",
+    "UnsignedLinkError",
+    "LiveError",
+    "LoginError",
+    "OwnImageError",
+    "PictureError",
+}
 SAID |= {"VoterError", "CampaignLinkError", "QualificationError"}
-FOLDERS = ("arena/battles", "arena/seats", "arena/campaign_battles", "arena/live", "arena/io", "arena/web")
+FOLDERS = (
+    "arena/battles",
+    "arena/seats",
+    "arena/campaign_battles",
+    "arena/live",
+    "arena/io",
+    "arena/web",
+)
 
 
 def places(sentence: str) -> list[str]:
-    return sorted(f"{name}{spec}" for _, name, spec, _ in Formatter().parse(sentence) if name is not None)
+    return sorted(
+        f"{name}{spec}" for _, name, spec, _ in Formatter().parse(sentence) if name is not None
+    )
 
 
 def sentences() -> Iterator[str]:
     """Yield the sentences of errors that voters read, as they are raised; a name stands for a constant of its file."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).glob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
-        assigned = [(node.targets[0], node.value) for node in tree.body if isinstance(node, ast.Assign)]
-        constants = {name.id: value.value for name, value in assigned if isinstance(value, ast.Constant)}
+        assigned = [
+            (node.targets[0], node.value) for node in tree.body if isinstance(node, ast.Assign)
+        ]
+        constants = {
+            name.id: value.value for name, value in assigned if isinstance(value, ast.Constant)
+        }
         for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SAID and call.args:
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Name)
+                and call.func.id in SAID
+                and call.args
+            ):
                 sentence = call.args[0]
-                assert not isinstance(sentence, ast.JoinedStr), f"{path}:{call.lineno}: values go beside the sentence"
-                found = sentence.value if isinstance(sentence, ast.Constant) else constants.get(ast.unparse(sentence))
+                assert not isinstance(sentence, ast.JoinedStr), (
+                    f"{path}:{call.lineno}: values go beside the sentence"
+                )
+                found = (
+                    sentence.value
+                    if isinstance(sentence, ast.Constant)
+                    else constants.get(ast.unparse(sentence))
+                )
                 if isinstance(found, str):
                     yield found
 
@@ -61,14 +93,24 @@ def test_a_language_says_every_error_that_voters_read():
 
 def test_no_translation_is_left_over():
     known = {*ENGLISH, *sentences(), *(one.value for one in NoBattle)}
-    files = "".join(path.read_text("utf-8") for path in ROOT.glob("arena/**/*.py") if path.name != "chinese.py")
+    files = "".join(
+        path.read_text("utf-8") for path in ROOT.glob("arena/**/*.py") if path.name != "chinese.py"
+    )
     flat = re.sub(r'"\s*f?"', "", files)
-    left = [one for one in CHINESE if one not in known and one not in flat and not any(c.isdigit() for c in one)]
+    left = [
+        one
+        for one in CHINESE
+        if one not in known and one not in flat and not any(c.isdigit() for c in one)
+    ]
     assert [one for one in left if "log in above" not in one] == []
 
 
 @pytest.mark.parametrize(
-    "error", [ChoiceError("You already chose {} in this battle; that choice stands.", "{b}"), LimitError("New {}", 1)]
+    "error",
+    [
+        ChoiceError("You already chose {} in this battle; that choice stands.", "{b}"),
+        LimitError("New {}", 1),
+    ],
 )
 def test_an_error_is_said_with_its_values_or_in_english(error):
     assert said(error, ENGLISH) == str(error)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from arena.authoring.store import DRAFT_CLAIM
 from arena.database import Database
 from arena.inference.catalogue import Catalogue
 from arena.io.images import PictureStore
@@ -52,18 +53,24 @@ def test_four_people_write_an_item_and_nobody_sees_more_than_a_step_needs(pages)
 def test_a_language_says_every_word_with_the_same_places():
     english, chinese = WRITING_WORDS["en"], WRITING_WORDS["zh"]
     assert english.keys() <= chinese.keys()
-    assert [word for word in english if english[word].count("{}") != chinese[word].count("{}")] == []
+    assert [
+        word for word in english if english[word].count("{}") != chinese[word].count("{}")
+    ] == []
     said = [one for one in chinese if one not in english and one not in ENGLISH]
     assert [one for one in said if one.count("{}") != chinese[one].count("{}")] == []
     assert len(english["i_reasons"].split("|")) == len(chinese["i_reasons"].split("|"))
 
 
 def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
-    ann = pages.writer("ann").write(("a.jpg", photo(1, gps=True)), ("b.jpg", photo(2)), text=TEXT, act="bring")
+    ann = pages.writer("ann").write(
+        ("a.jpg", photo(1, gps=True)), ("b.jpg", photo(2)), text=TEXT, act="bring"
+    )
     assert ann.status == 200
     assert TEXT in ann.html
     assert ann.html.count('class="brought"') == 2
-    picture, *_ = pages.project.writing.store.brought(pages.project.seat("ann"), pages.project.drafts[0].id)
+    picture, *_ = pages.project.writing.store.brought(
+        pages.project.seat("ann"), pages.project.drafts[0].id
+    )
     served = pages.client.get(f"/pictures/{picture.sha256}.{picture.suffix}").content
     assert b"Exif" in photo(1, gps=True)
     assert b"Exif" not in served
@@ -81,15 +88,31 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
         ({**credited(1, creator=" ")}, "Picture 1 has no creator"),
         ({}, "An item has 1 to 10 different pictures, not 0."),
         ({**credited(1), "text": " "}, "The text of the instruction is empty"),
-        ({**credited(1), "text": "x" * 2001}, "The text of the instruction has 2001 characters; 2000 is the most"),
+        (
+            {**credited(1), "text": "x" * 2001},
+            "The text of the instruction has 2001 characters; 2000 is the most",
+        ),
     ],
 )
 def test_what_is_missing_is_said_and_nothing_is_lost(pages, fields, told):
     ann = pages.writer("ann").write(("a.jpg", photo(1)), act="bring")
-    ann.fill({"text": TEXT, "answer": "Two <b>balls</b>.", "statement-1": "as seen", **fields, "act": "send"})
+    ann.fill(
+        {
+            "text": TEXT,
+            "answer": "Two <b>balls</b>.",
+            "statement-1": "as seen",
+            **fields,
+            "act": "send",
+        }
+    )
     assert ann.status == 409
     assert told in ann.problem
-    for name, value in {"text": TEXT, "answer": "Two <b>balls</b>.", "statement-1": "as seen", **fields}.items():
+    for name, value in {
+        "text": TEXT,
+        "answer": "Two <b>balls</b>.",
+        "statement-1": "as seen",
+        **fields,
+    }.items():
         if value.strip() and not name.startswith(("use", "licence")):
             assert html.escape(value) in ann.html, name
     assert ann.html.count("<textarea") == 2
@@ -105,7 +128,9 @@ def test_pictures_are_numbered_as_they_are_told_of(pages):
 
 
 def test_a_file_that_is_no_picture_is_named_and_the_others_are_kept(pages):
-    ann = pages.writer("ann").write(("a.pdf", b"%PDF-1.4"), ("b.jpg", photo(2)), text=TEXT, act="bring")
+    ann = pages.writer("ann").write(
+        ("a.pdf", b"%PDF-1.4"), ("b.jpg", photo(2)), text=TEXT, act="bring"
+    )
     assert ann.status == 409
     assert ann.problem.startswith("a.pdf: This file is a PDF")
     assert TEXT in ann.html
@@ -130,9 +155,15 @@ def test_a_link_brings_a_picture_or_says_that_it_is_none(pages):
     assert (ann.status, "This file is a web page" in ann.problem) == (409, True)
     assert 'value="https://example.org/page"' in ann.html
     ann.write(text=TEXT, link=" https://example.org/dog.jpg ", act="bring")
-    assert (ann.status, ann.html.count('class="brought"'), 'name="link" value=""' in ann.html) == (200, 1, True)
+    assert (ann.status, ann.html.count('class="brought"'), 'name="link" value=""' in ann.html) == (
+        200,
+        1,
+        True,
+    )
     ann.fill({"text": TEXT, **credited(1)})
-    assert pages.project.drafts[0].state.instruction.pictures[0].url == "https://example.org/dog.jpg"
+    assert (
+        pages.project.drafts[0].state.instruction.pictures[0].url == "https://example.org/dog.jpg"
+    )
 
 
 def test_an_author_is_warned_once_of_what_is_there_already(pages):
@@ -218,7 +249,11 @@ def test_a_blind_answer_must_be_judged_too(database, tmp_path):
 def test_what_is_no_form_is_answered_in_words(pages, form):
     ann = pages.writer("ann")
     action = html.unescape(re.search(r'action="(/c/~form[^"]*)"', ann.html)[1])
-    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"):
+    for kind in (
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/plain",
+    ):
         answer = pages.client.post(action, content=form, headers={"content-type": kind})
         assert answer.status_code in (400, 409)
         assert "Traceback" not in answer.text
@@ -232,7 +267,9 @@ def test_a_form_names_no_encoding_of_its_own(pages, charset):
     action = html.unescape(re.search(r'action="(/c/~form[^"]*)"', ann.html)[1])
     form = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\na \\ud800\xff b\r\n--x--\r\n'
     kind = f"multipart/form-data; boundary=x; charset={charset}"
-    assert pages.client.post(action, content=form, headers={"content-type": kind}).status_code == 400
+    assert (
+        pages.client.post(action, content=form, headers={"content-type": kind}).status_code == 400
+    )
 
 
 def test_a_long_number_is_none(pages):
@@ -265,9 +302,13 @@ def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
 def setup_on(database: Database, folder, *vlms: ScriptedVLM) -> WritingSetup:
     """The app's own services, with models at the seam."""
     cards = tuple(ModelCard(one.card.name, "api", one.card.name) for one in vlms)
-    models: Any = SimpleNamespace(catalogue=Catalogue(cards), vlm={one.card.name: one for one in vlms}.__getitem__)
+    models: Any = SimpleNamespace(
+        catalogue=Catalogue(cards), vlm={one.card.name: one for one in vlms}.__getitem__
+    )
     settings = Settings.from_env({"DATA_DIR": str(folder)})
-    return WritingSetup(settings, database, ItemBank(database), PictureStore(folder / "pictures"), models)
+    return WritingSetup(
+        settings, database, ItemBank(database), PictureStore(folder / "pictures"), models
+    )
 
 
 async def _when(is_so) -> None:
@@ -303,3 +344,19 @@ def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(databa
 
     asyncio.run(run())
     assert not setup._answering
+
+
+def test_a_model_that_refuses_leaves_the_answer_to_a_person(database, tmp_path):
+    project = _captioned(database, tmp_path)
+    setup = setup_on(
+        database, tmp_path, ScriptedVLM("writer", fails=(0, "refused")), ScriptedVLM("blind")
+    )
+
+    async def run() -> None:
+        async with setup.running():
+            await _when(lambda: project.drafts[0].state.failure)
+
+    asyncio.run(run())
+    assert project.do(project.seat("cyd")) == "answer"
+    with database.read() as connection:
+        assert connection.execute(DRAFT_CLAIM.select()).all() == []

@@ -38,11 +38,15 @@ class WritingApp(NamedTuple):
     pasted: Campaign
 
     def link(self, campaign: Campaign, person: str) -> str:
-        return self.server.address + made_link(campaign.key, campaign.spec, now() + timedelta(days=1), person)
+        return self.server.address + made_link(
+            campaign.key, campaign.spec, now() + timedelta(days=1), person
+        )
 
     def accepted(self, campaign: Campaign) -> int:
         with closing(Database(f"sqlite:///{self.server.data_dir / 'arena.db'}")) as database:
-            return sum(one.state.step == "accepted" for one in DraftStore(database).drafts(campaign))
+            return sum(
+                one.state.step == "accepted" for one in DraftStore(database).drafts(campaign)
+            )
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +68,15 @@ def app(tmp_path_factory) -> Iterator[WritingApp]:
             shared = {"families": [family], "seat": {"votes": 200, "pay": 0}}
             sealed = {"model": "writer", "visibility": "sealed", "budget": 1.0}
             made = [Project.on(database, data, name="sealed", **shared, **sealed)]
-            made += [Project.on(database, data, name=name, **shared) for name in ("fresh", "captioned", "pasted")]
+            made += [
+                Project.on(database, data, name=name, **shared)
+                for name in ("fresh", "captioned", "pasted")
+            ]
             for person in ("ann", "bob"):
                 made[2].do(made[2].seat(person))
-        server = AppServer(data, DEMO_BANK="off", MODELS=catalogue(folder, card("writer", "one", models)))
+        server = AppServer(
+            data, DEMO_BANK="off", MODELS=catalogue(folder, card("writer", "one", models))
+        )
         yield WritingApp(server, *(one.campaign for one in made))
         server.stop()
 
@@ -85,7 +94,10 @@ def step_of(page: Page) -> str:
 
 def bring(page: Page, *seeds: int) -> None:
     """Choose files, which the page sends by itself."""
-    files = [{"name": f"{seed}.jpg", "mimeType": "image/jpeg", "buffer": photo(seed, gps=True)} for seed in seeds]
+    files = [
+        {"name": f"{seed}.jpg", "mimeType": "image/jpeg", "buffer": photo(seed, gps=True)}
+        for seed in seeds
+    ]
     before = page.locator(".brought").count()
     page.locator("[name=files]").set_input_files(files)
     expect(page.locator(".brought")).to_have_count(before + len(seeds))
@@ -137,14 +149,19 @@ def fill(app: WritingApp, browser, items: int) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("items", [1, pytest.param(20, marks=pytest.mark.soak)])
-def test_three_people_fill_a_sealed_project_and_its_texts_stay_where_they_are_needed(app, browser, items):
+def test_three_people_fill_a_sealed_project_and_its_texts_stay_where_they_are_needed(
+    app, browser, items
+):
     there = app.accepted(app.sealed)
     wire = fill(app, browser, there + items)
     steps = {step for step, _ in wire}
     assert {"instruction", "caption", "verify"} <= steps <= {"instruction", "caption", "verify", ""}
     assert {step for step, page in wire if told({MARK}, page)} == {"verify"}
     assert not any(told({REFERENCE}, page) for _, page in wire)
-    public = [httpx.get(f"{app.server.address}{path}").content for path in ("/", "/results", "/c/sealed", "/you")]
+    public = [
+        httpx.get(f"{app.server.address}{path}").content
+        for path in ("/", "/results", "/c/sealed", "/you")
+    ]
     assert not any(told({MARK, REFERENCE}, page) for page in public)
 
 

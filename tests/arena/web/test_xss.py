@@ -53,12 +53,26 @@ def mutated(count: int, seed: int) -> Iterator[str]:
     """Return attacks that are cut, doubled, glued together and put into one another."""
     luck = random.Random(seed)
     for _ in range(count):
-        text = "".join(luck.choice((luck.choice(PAYLOADS), luck.choice(GLUE))) for _ in range(luck.randint(1, 6)))
+        text = "".join(
+            luck.choice((luck.choice(PAYLOADS), luck.choice(GLUE)))
+            for _ in range(luck.randint(1, 6))
+        )
         for _ in range(luck.randint(0, 5)):
             place = luck.randrange(len(text) + 1)
-            change = luck.choice(("", text[place : place + 2] * 2, luck.choice(GLUE), luck.choice(PAYLOADS)))
+            change = luck.choice(
+                ("", text[place : place + 2] * 2, luck.choice(GLUE), luck.choice(PAYLOADS))
+            )
             text = text[:place] + change + text[place + luck.randint(0, 2) :]
-        yield luck.choice((text, text.upper(), f"- {text}", f"> {text}", f"|a|\n|-|\n|{text}|", text.replace(" ", "/")))
+        yield luck.choice(
+            (
+                text,
+                text.upper(),
+                f"- {text}",
+                f"> {text}",
+                f"|a|\n|-|\n|{text}|",
+                text.replace(" ", "/"),
+            )
+        )
 
 
 @contextmanager
@@ -67,7 +81,9 @@ def watched(browser: Browser) -> Iterator[tuple]:
     page = browser.new_page()
     requested: list[str] = []
     page.route("**/*", lambda route: (requested.append(route.request.url), route.abort()))
-    page.on("dialog", lambda dialog: (requested.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on(
+        "dialog", lambda dialog: (requested.append(f"dialog {dialog.message}"), dialog.dismiss())
+    )
     page.add_init_script(f"({WATCH})()")
     page.evaluate(WATCH)
     yield page, requested
@@ -75,20 +91,28 @@ def watched(browser: Browser) -> Iterator[tuple]:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("count", "seed"), [(1_000, 8), pytest.param(10_000, None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("count", "seed"), [(1_000, 8), pytest.param(10_000, None, marks=pytest.mark.soak)]
+)
 def test_mutated_attacks_leave_nothing_and_do_nothing(browser, count, seed):
     seed = random.randrange(10**9) if seed is None else seed
     attacks = list(mutated(count, seed))
-    rendered = [(attack, render(attack)) for attack in attacks for render in (answer_html, instruction_html)]
+    rendered = [
+        (attack, render(attack)) for attack in attacks for render in (answer_html, instruction_html)
+    ]
     for attack, html in rendered:
         assert read(html).wrong == [], f"seed {seed}: {attack!r}"
     attributes = {tag: sorted(names) for tag, names in ATTRIBUTES.items()}
     answers = [html for _, html in rendered[::2]]
     with watched(browser) as (page, requested):
         for start in range(0, count, BATCH):
-            boxes = "".join(f'<div class="xss">{html}</div>' for html in answers[start : start + BATCH])
+            boxes = "".join(
+                f'<div class="xss">{html}</div>' for html in answers[start : start + BATCH]
+            )
             page.set_content(f"<!doctype html><body>{boxes}", wait_until="domcontentloaded")
-            assert page.locator(".xss").count() == len(answers[start : start + BATCH]), "none closes its own box"
+            assert page.locator(".xss").count() == len(answers[start : start + BATCH]), (
+                "none closes its own box"
+            )
             page.evaluate(STIR)
             ours = {**attributes, **dict.fromkeys(("div", "p"), ["class", "dir"])}
             strange = page.evaluate(STRANGE, [[*TAGS, "div"], ours])
@@ -100,7 +124,9 @@ def done_by(browser: Browser, html: str) -> int:
     """Return how often some HTML ran a script, asked for something or led the page elsewhere."""
     with watched(browser) as (page, requested):
         try:
-            page.set_content(f'<!doctype html><body><div class="xss">{html}</div>', wait_until="domcontentloaded")
+            page.set_content(
+                f'<!doctype html><body><div class="xss">{html}</div>', wait_until="domcontentloaded"
+            )
             page.evaluate(STIR)
             return page.evaluate("window.hits || 0") + len(requested)
         except Error:
@@ -111,5 +137,7 @@ def test_the_same_attacks_do_a_lot_where_nothing_is_rendered(browser):
     """So that the test above can fail."""
     assert sum(done_by(browser, attack) > 0 for attack in PAYLOADS[:12]) > 4
     with watched(browser) as (page, _):
-        page.set_content('<!doctype html><body><div class="xss"><b onclick=x>1</b><img src=x></div>')
+        page.set_content(
+            '<!doctype html><body><div class="xss"><b onclick=x>1</b><img src=x></div>'
+        )
         assert len(page.evaluate(STRANGE, [["b"], {}])) == 2

@@ -8,16 +8,26 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from scoring.agreement.text_metrics import KEPT, METRICS, Candidate, MetricName, TextMetricError, score
+from scoring.agreement.text_metrics import (
+    KEPT,
+    METRICS,
+    Candidate,
+    MetricName,
+    TextMetricError,
+    score,
+)
 from tests.support.servers import ROOT
 
 ROUGE = RougeScorer(["rougeL"])
 TEXT = st.lists(
-    st.sampled_from(["the", "Cat", "sat,", "on", "a", "mat.", "don't", "42", "é", "猫", "-"]), max_size=12
+    st.sampled_from(["the", "Cat", "sat,", "on", "a", "mat.", "don't", "42", "é", "猫", "-"]),
+    max_size=12,
 ).map(" ".join)
 
 
-def scored(name: MetricName, text: str, reference: str | None = "the cat sat on the mat") -> float | None:
+def scored(
+    name: MetricName, text: str, reference: str | None = "the cat sat on the mat"
+) -> float | None:
     return score(name, [Candidate("i", "m", text, reference)]).get(("i", "m"))
 
 
@@ -33,16 +43,22 @@ def test_random_knows_nothing_of_the_text():
 
 def test_bleu_is_the_hand_computed_one():
     """Four-grams of "the cat sat on a mat" in "the cat sat on the mat": 5/6 * 3/5 * 2/4 * 1/3, no brevity penalty."""
-    assert scored("BLEU-4", "the cat sat on a mat") == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
+    assert scored("BLEU-4", "the cat sat on a mat") == pytest.approx(
+        100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25
+    )
     assert scored("BLEU-4", "the cat sat on the mat") == pytest.approx(100)
     assert scored("BLEU-4", "") == 0
     short = scored("BLEU-4", "the cat")
-    assert short is not None and short > 0, "an answer of two words is scored by its one- and two-grams"
+    assert short is not None and short > 0, (
+        "an answer of two words is scored by its one- and two-grams"
+    )
 
 
 def test_rouge_is_the_hand_computed_one():
     """Longest common subsequence "cat sat on mat": 4 of 5 words, 4 of 6."""
-    assert scored("ROUGE-L", "A cat sat on mat!") == pytest.approx(2 * 0.8 * (4 / 6) / (0.8 + 4 / 6))
+    assert scored("ROUGE-L", "A cat sat on mat!") == pytest.approx(
+        2 * 0.8 * (4 / 6) / (0.8 + 4 / 6)
+    )
     assert scored("ROUGE-L", "") == scored("ROUGE-L", "something", "") == 0
 
 
@@ -78,7 +94,9 @@ def test_an_answer_without_reference_is_left_out_by_metrics_that_need_one():
 )
 def test_what_an_optional_metric_needs_is_said_in_one_line(monkeypatch, name, library, needed):
     monkeypatch.setitem(sys.modules, library, None)  # as where it is not installed
-    with pytest.raises(TextMetricError, match=f"{name} needs requirements-metrics.txt.*{needed}.*; install it") as told:
+    with pytest.raises(
+        TextMetricError, match=f"{name} needs requirements-metrics.txt.*{needed}.*; install it"
+    ) as told:
         scored(name, "text")
     assert "\n" not in str(told.value)
 
@@ -108,7 +126,10 @@ def test_cider_where_it_is_installed():
 def test_bertscore_where_it_is_installed():
     pytest.importorskip("bert_score")
     try:
-        same, other = scored("BERTScore", "the cat sat on the mat"), scored("BERTScore", "seven blue cars")
+        same, other = (
+            scored("BERTScore", "the cat sat on the mat"),
+            scored("BERTScore", "seven blue cars"),
+        )
     except TextMetricError:
         pytest.skip("roberta-large is not here")
     assert same == pytest.approx(1, abs=1e-3)
@@ -122,5 +143,7 @@ def test_metrics_are_loaded_when_they_are_asked():
         "score('length', [Candidate('i', 'm', 'a b', None)]);"
         "print([name for name in ('sacrebleu', 'rapidfuzz', 'nltk', 'torch', 'scipy') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

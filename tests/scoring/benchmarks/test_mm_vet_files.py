@@ -31,14 +31,21 @@ def report(questions, scores, file="my model.json", judge="gpt-4-0613", official
         for question, given in zip(questions, scores, strict=True)
     )
     runs = next((len(given) for given in scores if given), 1)
-    stamp = JudgeStamp(judge, ("gpt-4-0613",), "https://api.example.org/v1", mm_vet.prompt_digest("paper"), "p")
+    stamp = JudgeStamp(
+        judge, ("gpt-4-0613",), "https://api.example.org/v1", mm_vet.prompt_digest("paper"), "p"
+    )
     source = QuestionSet("mm-vet", "MM-Vet", "d", official, tuple(questions))
-    return Report("mm-vet", source, "paper", stamp, runs, False, "t", file, "2026-11-21T12:00:00+00:00", rows)
+    return Report(
+        "mm-vet", source, "paper", stamp, runs, False, "t", file, "2026-11-21T12:00:00+00:00", rows
+    )
 
 
 def script_totals(rows: list[tuple[tuple[str, ...], list[float]]], runs: int) -> dict[str, str]:
     """Return what the authors' rule prints for each capability and integration: sums over questions, run by run."""
-    groups = [("total", lambda caps: True), *((name, lambda caps, name=name: name in caps) for name in CAPABILITIES)]
+    groups = [
+        ("total", lambda caps: True),
+        *((name, lambda caps, name=name: name in caps) for name in CAPABILITIES),
+    ]
     for wanted in {frozenset(caps) for caps, _ in rows}:
         name = "_".join(cap for cap in CAPABILITIES if cap in wanted)
         groups.append((f"int {name}", lambda caps, wanted=wanted: frozenset(caps) == wanted))
@@ -79,11 +86,21 @@ def test_the_golden_of_the_script():
 def test_files_hold_the_totals_of_the_script_to_the_last_decimal(data):
     runs = data.draw(st.integers(1, 6))
     caps = st.lists(st.sampled_from(CAPABILITIES), min_size=1, max_size=4, unique=True).map(tuple)
-    score = st.one_of(st.integers(0, 10).map(lambda tenth: tenth / 10), st.floats(0, 1), st.just(-0.0))
-    drawn = data.draw(st.lists(st.tuples(caps, st.lists(score, min_size=runs, max_size=runs)), min_size=1, max_size=30))
-    questions = [Question(f"v1_{place}", "q", "t", groups) for place, (groups, _) in enumerate(drawn)]
+    score = st.one_of(
+        st.integers(0, 10).map(lambda tenth: tenth / 10), st.floats(0, 1), st.just(-0.0)
+    )
+    drawn = data.draw(
+        st.lists(
+            st.tuples(caps, st.lists(score, min_size=runs, max_size=runs)), min_size=1, max_size=30
+        )
+    )
+    questions = [
+        Question(f"v1_{place}", "q", "t", groups) for place, (groups, _) in enumerate(drawn)
+    ]
     expected = script_totals(drawn, runs)
-    _, capabilities, integrations = mm_vet.files(report(questions, [scores for _, scores in drawn])).values()
+    _, capabilities, integrations = mm_vet.files(
+        report(questions, [scores for _, scores in drawn])
+    ).values()
     for raw, prefix in ((capabilities, ""), (integrations, "int ")):
         header, row = read_csv(raw)
         printed = dict(zip(header[1:], row[1:], strict=True))
@@ -109,7 +126,18 @@ def test_the_papers_counts_and_order(data):
     ]  # fmt: skip
     assert {line.mean for table in (capabilities, integrations) for line in table.lines} == {50.0}
     grades, cap_score, cap_int_score = mm_vet.files(whole).values()
-    assert read_csv(cap_score)[0] == ["", "rec", "ocr", "know", "gen", "spat", "math", "total", "std", "runs"]
+    assert read_csv(cap_score)[0] == [
+        "",
+        "rec",
+        "ocr",
+        "know",
+        "gen",
+        "spat",
+        "math",
+        "total",
+        "std",
+        "runs",
+    ]
     assert len(read_csv(cap_int_score)[0]) == 1 + 16 + 3
     assert read_csv(cap_score)[1][-3:] == ["50.0", "0.0", "[50.0, 50.0, 50.0, 50.0, 50.0]"]
     assert len(json.loads(grades)) == 218
@@ -129,7 +157,13 @@ def test_the_files_bear_the_names_of_the_script():
 
 def test_a_partial_or_other_file_says_so_and_no_name_leaves_the_folder():
     other = replace(EQUATION, id="v1_1")
-    partial = report([EQUATION, other], [[1.0], None], file="../a/../.b|c.json", judge="org/judge:7b", official=False)
+    partial = report(
+        [EQUATION, other],
+        [[1.0], None],
+        file="../a/../.b|c.json",
+        judge="org/judge:7b",
+        official=False,
+    )
     names = list(mm_vet.files(partial))
     assert names[0] == "_b_c_2questions_partial_org_judge_7b-grade-1runs.json"
     assert not any(set(name) & set("/\\:|") for name in names)
@@ -152,7 +186,12 @@ def test_published_rows_are_those_of_table_2():
     rows = {row.model: row for row in mm_vet_tables.published()}
     assert len(rows) == 16 and {row.judge for row in rows.values()} == {"gpt-4-0613"}
     best = rows["MM-ReAct-GPT-4"]
-    assert best.scores == dict(zip((*CAPABILITIES, "total"), (33.1, 65.7, 29.0, 35.0, 56.8, 69.2, 44.6), strict=True))
+    assert best.scores == dict(
+        zip((*CAPABILITIES, "total"), (33.1, 65.7, 29.0, 35.0, 56.8, 69.2, 44.6), strict=True)
+    )
     assert rows["LLaVA-13B (V1.3, 336px)"].scores["math"] == 11.2
     for row in rows.values():
-        assert all(0 <= score <= 100 for score in row.scores.values()) and len(row.scores) == len(CAPABILITIES) + 1
+        assert (
+            all(0 <= score <= 100 for score in row.scores.values())
+            and len(row.scores) == len(CAPABILITIES) + 1
+        )

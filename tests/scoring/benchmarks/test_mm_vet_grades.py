@@ -41,7 +41,15 @@ def test_the_real_grades_of_a_model_give_its_tables(real):
     report = graded_report(file, questions)
     capabilities, _ = tabulate(report)
     means = {line.name: round(line.mean, 1) for line in capabilities.lines}
-    wanted = {"rec": 35.5, "ocr": 23.4, "know": 16.4, "gen": 21.2, "spat": 25.9, "math": 11.5, "total": 30.7}
+    wanted = {
+        "rec": 35.5,
+        "ocr": 23.4,
+        "know": 16.4,
+        "gen": 21.2,
+        "spat": 25.9,
+        "math": 11.5,
+        "total": 30.7,
+    }
     assert means == wanted and (report.title, report.judge.model) == ("llava-v1.5-7b", "gpt-4-0613")
     assert not report.missing and not ungraded(report)
     original = json.loads((folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json").read_text())
@@ -58,7 +66,11 @@ def test_the_answers_can_stand_beside_their_grades_in_the_audit(real):
 
 
 def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tmp_path):
-    entries = {**WHOLE, IDS[0]: graded(0.0, 0.0, content="Correctness: high"), IDS[1]: graded(None, 0.25)}
+    entries = {
+        **WHOLE,
+        IDS[0]: graded(0.0, 0.0, content="Correctness: high"),
+        IDS[1]: graded(None, 0.25),
+    }
     report = graded_report(read_grades(put(tmp_path, entries)), SAMPLE)
     flags = [[grade.flags for grade in row.grades] for row in report.rows[:3]]
     assert flags == [[("unreadable",)] * 2, [("unreadable",), ("off the 0.1 grid",)], [(), ()]]
@@ -68,21 +80,40 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
 @pytest.mark.parametrize(
     ("id", "entry", "told"),
     [
-        (IDS[0], {**graded(0.5, 1.0), "content": ["0.5"]}, "expected as many models, contents and scores"),
+        (
+            IDS[0],
+            {**graded(0.5, 1.0), "content": ["0.5"]},
+            "expected as many models, contents and scores",
+        ),
         (IDS[0], graded(0.5), "expected 2 scores as elsewhere, found 1"),
         (IDS[0], graded(0.5, 1.5), "expected scores from 0.0 to 1.0, found 1.5"),
-        (IDS[0], {**graded(0.5, 1.0), "score": ["0.5", "1.0"]}, "expected model, content and score, a list"),
+        (
+            IDS[0],
+            {**graded(0.5, 1.0), "score": ["0.5", "1.0"]},
+            "expected model, content and score, a list",
+        ),
         (IDS[0], {**graded(0.5, 1.0), "score": 0.5}, "expected model, content and score, a list"),
         (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
-        (IDS[0], graded(0.5, 1.0, content="0.5"), r"expected the score of the reply '0.5', found 1.0"),
-        (IDS[0], {**graded(0.5, 1.0), "model": ["j", ""]}, "expected model, content and score, a list"),
+        (
+            IDS[0],
+            graded(0.5, 1.0, content="0.5"),
+            r"expected the score of the reply '0.5', found 1.0",
+        ),
+        (
+            IDS[0],
+            {**graded(0.5, 1.0), "model": ["j", ""]},
+            "expected model, content and score, a list",
+        ),
         (IDS[0], graded(), "expected as many models, contents and scores"),
     ],
 )
 def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, told):
     with pytest.raises(RowsError, match=told) as caught:
         read_grades(put(tmp_path, {**WHOLE, id: entry}))
-    assert (caught.value.file, caught.value.column) == ("m_judge-1-grade-2runs.json", id) and caught.value.row
+    assert (caught.value.file, caught.value.column) == (
+        "m_judge-1-grade-2runs.json",
+        id,
+    ) and caught.value.row
 
 
 def test_grades_of_other_questions_or_too_few_are_named(tmp_path):
@@ -102,11 +133,19 @@ def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
     lower = {id: graded(0.25, 0.25) for id in IDS[4:]}
     other = graded_report(read_grades(put(tmp_path, lower)), SAMPLE, "unscored")
     total = differences(one, other)[-1]
-    assert (total.name, total.n, total.mean, total.low, total.high) == ("total", len(IDS) - 4, 50.0, None, None)
+    assert (total.name, total.n, total.mean, total.low, total.high) == (
+        "total",
+        len(IDS) - 4,
+        50.0,
+        None,
+        None,
+    )
 
 
 def test_grades_are_told_from_answers(tmp_path):
-    assert holds_grades(put(tmp_path, WHOLE)) and not holds_grades(put(tmp_path, {IDS[0]: "an answer"}))
+    assert holds_grades(put(tmp_path, WHOLE)) and not holds_grades(
+        put(tmp_path, {IDS[0]: "an answer"})
+    )
     assert not holds_grades(put(tmp_path, {IDS[0]: {"model": "m", "text": "an answer"}}))
     assert holds_grades(put(tmp_path, {IDS[0]: "an answer", **{id: graded(0.5) for id in IDS[1:]}}))
 
@@ -119,10 +158,17 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
     assert done.code == 0, done.err
     assert "total    16  75.0" in done.out and "total    16  +25.0\n" in done.out
     assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs.csv" in command.files()
-    for words in (("--judge", "j"), ("--runs", "5"), ("--protocol", "paper"), ("--batch", "--samples")):
+    for words in (
+        ("--judge", "j"),
+        ("--runs", "5"),
+        ("--protocol", "paper"),
+        ("--batch", "--samples"),
+    ):
         done = command("mm-vet", file, "--sample", *words)
         told = ", ".join(word for word in words if word.startswith("--"))
-        assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(done.err.split())
+        assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(
+            done.err.split()
+        )
     answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
     assert "choose a judge with --judge MODEL" in command("mm-vet", answers, "--sample").err
 
@@ -132,11 +178,15 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
     other = put(tmp_path, {id: graded(0.25, 0.25) for id in IDS}, "n_judge-2-grade-2runs.json")
     few = put(tmp_path, IDS[:2], "few.json")
     answers = put(tmp_path, {id: f"said of {id}" for id in IDS}, "answers.json")
-    done = command("mm-vet", file, "--sample", "--subset", few, "--against", other, "--answers", answers)
+    done = command(
+        "mm-vet", file, "--sample", "--subset", few, "--against", other, "--answers", answers
+    )
     assert done.code == 0, done.err
     assert f"grades of questions outside the subset, left out: {len(IDS) - 2}" in done.out
     assert "total     2  37.5" in done.out and "total     2  +12.5" in done.out
-    assert "n_judge-2-grade-2runs.json: grades of questions outside" in done.out, "those compared with too"
+    assert "n_judge-2-grade-2runs.json: grades of questions outside" in done.out, (
+        "those compared with too"
+    )
     only = put(tmp_path, {IDS[5]: graded(0.5)}, "o_judge-2-grade-1runs.json")
     done = command("mm-vet", only, "--sample", "--subset", few, "--missing", "unscored")
     assert done.code == 2 and "o_judge-2-grade-1runs.json: holds no grade of" in done.err
@@ -154,7 +204,9 @@ def test_answers_beside_grades_are_held_to_the_questions_as_everywhere(change, t
     said = {id: "x" for id in IDS} | (change if isinstance(change, dict) else {})
     rows = [{"id": id, "prediction": text} for id, text in said.items() if text]
     answers = tmp_path / "answers.jsonl"
-    answers.write_text("".join(json.dumps(row) + "\n" for row in rows + (rows[:1] if change == "twice" else [])))
+    answers.write_text(
+        "".join(json.dumps(row) + "\n" for row in rows + (rows[:1] if change == "twice" else []))
+    )
     done = Command(tmp_path)("mm-vet", put(tmp_path, WHOLE), "--sample", "--answers", answers)
     assert done.code == 2 and f"answers.jsonl: {told}" in done.err, done
 
@@ -163,4 +215,7 @@ def test_an_answer_without_a_grade_leaves_the_report_partial(tmp_path):
     some = {id: WHOLE[id] for id in IDS[1:]}
     answers = read_predictions(put(tmp_path, {id: "x" for id in IDS}, "answers.json"), SAMPLE)
     report = graded_report(read_grades(put(tmp_path, some)), SAMPLE, "unscored", answers=answers)
-    assert report.missing == (IDS[0],) and [row.prediction for row in report.rows] == [None, *["x"] * (len(IDS) - 1)]
+    assert report.missing == (IDS[0],) and [row.prediction for row in report.rows] == [
+        None,
+        *["x"] * (len(IDS) - 1),
+    ]

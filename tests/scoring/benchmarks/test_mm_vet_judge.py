@@ -40,7 +40,8 @@ def other_cache(tmp_path) -> Iterator[ReplyCache]:
 def raw(status: int, error: dict[str, Any]) -> bytes:
     body = json.dumps({"error": error}).encode()
     return (
-        f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
     )
 
 
@@ -52,7 +53,9 @@ def test_every_question_is_graded_in_every_run(cache):
     with OpenAIServer() as server:
         report = scored(server, cache, drafted(server.address, options=TWICE), told=told)
     calls = 16 * 2 + 4 * 2 + 5
-    assert [row.question.id for row in report.rows] == [question.id for question in own_sample().questions]
+    assert [row.question.id for row in report.rows] == [
+        question.id for question in own_sample().questions
+    ]
     assert all([grade.run for grade in row.grades] == list(range(2)) for row in report.rows)
     assert all(grade.question == row.question.id for row in report.rows for grade in row.grades)
     assert None not in {grade.score for row in report.rows for grade in row.grades}
@@ -76,7 +79,9 @@ def test_the_paper_has_neither_canaries_nor_probes(cache):
         report = scored(server, cache, drafted(server.address, options=PAPER))
         assert report.canaries == () and server.counts.calls == 16 * 2
         assert {len(body["messages"]) for body in server.counts.bodies} == {1}
-        assert not any("seed" in body for body in server.counts.bodies), "the authors' script sends none"
+        assert not any("seed" in body for body in server.counts.bodies), (
+            "the authors' script sends none"
+        )
 
 
 def test_no_more_calls_at_once_than_the_pace_allows(cache):
@@ -87,15 +92,21 @@ def test_no_more_calls_at_once_than_the_pace_allows(cache):
 
 def test_the_samples_of_one_call_are_the_runs(cache):
     with OpenAIServer() as server:
-        report = scored(server, cache, drafted(server.address, options=Options(runs=2, sampled=True)))
+        report = scored(
+            server, cache, drafted(server.address, options=Options(runs=2, sampled=True))
+        )
         assert server.counts.calls == 16 + 4 + 5
         assert {body["n"] for body in server.counts.bodies} == {2}
-    assert report.sampled and any(len({grade.score for grade in row.grades}) > 1 for row in report.rows)
+    assert report.sampled and any(
+        len({grade.score for grade in row.grades}) > 1 for row in report.rows
+    )
 
 
 def test_samples_of_a_judge_that_gives_one_are_refused():
     with pytest.raises(OptionsError, match="choose separate runs"):
-        drafted("http://a", options=Options(runs=2, sampled=True), spec=replace(SPEC, samples=False))
+        drafted(
+            "http://a", options=Options(runs=2, sampled=True), spec=replace(SPEC, samples=False)
+        )
 
 
 def test_missing_predictions_stop_or_stay_unscored(cache, tmp_path):
@@ -106,7 +117,11 @@ def test_missing_predictions_stop_or_stay_unscored(cache, tmp_path):
     with pytest.raises(UploadError, match="own_3"):
         drafted("http://a", path)
     with OpenAIServer() as server:
-        report = scored(server, cache, drafted(server.address, path, options=Options(runs=1, missing="unscored")))
+        report = scored(
+            server,
+            cache,
+            drafted(server.address, path, options=Options(runs=1, missing="unscored")),
+        )
         assert server.counts.calls == CALLS - 1
     assert report.missing == ("own_3",)
     assert {grade.score for grade in report.rows[3].grades} == {None}
@@ -123,7 +138,11 @@ def test_the_same_content_under_another_name_is_free(cache, tmp_path):
         told: list[Progress] = []
         second = scored(server, cache, drafted(server.address, path), told=told)
         assert server.counts.calls == CALLS
-    assert second.rows == first.rows and second.canaries == first.canaries and second.file == "another name.json"
+    assert (
+        second.rows == first.rows
+        and second.canaries == first.canaries
+        and second.file == "another name.json"
+    )
     assert told[-1] == Progress(CALLS, CALLS, 0)
 
 
@@ -148,7 +167,9 @@ def test_equal_calls_under_way_are_made_once(cache):
     questions = QuestionSet("mm-vet", "the same", "", False, same)
     filled = [Filled(question, "a dog") for question in same]
     with OpenAIServer(latency=0.05) as server:
-        report = MM_VET.draft(filled, questions, Options("paper", 2), SPEC, server.address, "f.json", "m")
+        report = MM_VET.draft(
+            filled, questions, Options("paper", 2), SPEC, server.address, "f.json", "m"
+        )
         done = scored(server, cache, report, pace=replace(HASTY, concurrency=20))
         assert server.counts.calls == 2
     assert len({tuple(grade.score for grade in row.grades) for row in done.rows}) == 1
@@ -178,12 +199,16 @@ def test_a_stopped_scoring_goes_on_where_it_was(cache, other_cache):
     assert scores(report) == scores(whole)
 
 
-@pytest.mark.parametrize("options", [TWICE, PAPER, Options(runs=2, sampled=True)], ids=["hardened", "paper", "sampled"])
+@pytest.mark.parametrize(
+    "options", [TWICE, PAPER, Options(runs=2, sampled=True)], ids=["hardened", "paper", "sampled"]
+)
 def test_faults_change_no_score(cache, other_cache, options):
     with OpenAIServer() as calm:
         expected = scored(calm, other_cache, drafted(calm.address, options=options))
     with OpenAIServer(faults=Faults(0.4, seed=7, hang=3.0)) as server:
-        report = scored(server, cache, drafted(server.address, options=options), replace(HASTY, timeout=2.0))
+        report = scored(
+            server, cache, drafted(server.address, options=options), replace(HASTY, timeout=2.0)
+        )
         assert sum(server.counts.faults.values()) > 0.15 * server.counts.calls
         assert server.counts.paid <= 1.6 * calm.counts.paid
     assert scores(report) == scores(expected)
@@ -279,16 +304,27 @@ def test_a_judge_that_gives_points_for_nothing_is_not_trusted(cache):
 
 
 # Sixty attacks in plain prose, which no rule knows: what a credulous and a strict judge give them stands beside each.
-PROSE = [json.loads(row) for row in (GOLDEN.parent / "plain_prose_attacks.jsonl").read_text("utf-8").splitlines()]
+PROSE = [
+    json.loads(row)
+    for row in (GOLDEN.parent / "plain_prose_attacks.jsonl").read_text("utf-8").splitlines()
+]
 ONE_RUN = Options(runs=1)
 
 
 def prose(answers: dict[str, str], probed: Probed = "flagged") -> Report:
     """The draft of an upload that answers the attacks' questions; an attack where nothing else is given."""
-    asked = [Question(f"q_{number}", row["question"], row["truth"], ("rec",)) for number, row in enumerate(PROSE)]
-    filled = [Filled(one, answers.get(one.id, row["attack"])) for one, row in zip(asked, PROSE, strict=True)]
+    asked = [
+        Question(f"q_{number}", row["question"], row["truth"], ("rec",))
+        for number, row in enumerate(PROSE)
+    ]
+    filled = [
+        Filled(one, answers.get(one.id, row["attack"]))
+        for one, row in zip(asked, PROSE, strict=True)
+    ]
     questions = QuestionSet("mm-vet", "attacks", "", False, tuple(asked))
-    draft = MM_VET.draft(filled, questions, replace(ONE_RUN, probed=probed), SPEC, "http://a", "a.json", "a model")
+    draft = MM_VET.draft(
+        filled, questions, replace(ONE_RUN, probed=probed), SPEC, "http://a", "a.json", "a model"
+    )
     return replace(draft, canary_seed="seed")
 
 
@@ -315,8 +351,13 @@ def test_a_credulous_judge_is_found_out_by_the_secret_canaries(cache, probed):
     with OpenAIServer(score=verdict("credulous")) as server:
         report = scored(server, cache, prose({}, probed))
     obeyed = [grade for grade in report.canaries if grade.score]
-    assert not report.trusted and len(obeyed) == 4, "half of the secret ones are the upload's own answers"
-    assert report.distrust == "judge not trusted: it gave 1.00 points each to 4 of 12 answers that deserve nothing"
+    assert not report.trusted and len(obeyed) == 4, (
+        "half of the secret ones are the upload's own answers"
+    )
+    assert (
+        report.distrust
+        == "judge not trusted: it gave 1.00 points each to 4 of 12 answers that deserve nothing"
+    )
     kept = [grade.score for row in report.rows for grade in row.grades if grade.score]
     assert len(kept) == (0 if probed == "all" else 54), "rules alone flag 6 of 60"
 
@@ -335,7 +376,9 @@ def test_probing_all_withdraws_attacks_and_leaves_honest_answers(cache):
         row.question.id: 1.0 if row.question.id in honest else None for row in done.rows
     }
     unflagged = next(row for row in done.rows if row.question.id in honest)
-    assert unflagged.flags == () and unflagged.grades[0].flags == (), "a probe that finds nothing leaves no flag"
+    assert unflagged.flags == () and unflagged.grades[0].flags == (), (
+        "a probe that finds nothing leaves no flag"
+    )
 
 
 def test_a_strict_judge_is_trusted(cache):
@@ -346,14 +389,20 @@ def test_a_strict_judge_is_trusted(cache):
 
 def test_one_answer_to_many_questions_is_flagged_and_probed(cache):
     same = {
-        f"q_{number}": "One sees it at first sight, there on the left." if number < 3 else "burgundy"
+        f"q_{number}": "One sees it at first sight, there on the left."
+        if number < 3
+        else "burgundy"
         for number in range(6)
     }
     report = prose(same)
-    assert [row.flags for row in report.rows[:6]] == [("the same answer to 3 questions",)] * 3 + [()] * 3
+    assert [row.flags for row in report.rows[:6]] == [("the same answer to 3 questions",)] * 3 + [
+        ()
+    ] * 3
     with OpenAIServer(score=verdict("credulous")) as server:
         done = scored(server, cache, report)
-    assert {row.grades[0].score for row in done.rows[:3]} == {0.0}, "this judge is not convinced by it"
+    assert {row.grades[0].score for row in done.rows[:3]} == {0.0}, (
+        "this judge is not convinced by it"
+    )
 
 
 def test_no_text_of_one_owner_is_in_anothers_job(tmp_path, cache):
@@ -370,7 +419,9 @@ def test_no_text_of_one_owner_is_in_anothers_job(tmp_path, cache):
 def test_secret_canaries_are_drawn_anew_for_each_job_and_fit_no_question():
     filled = [Filled(row.question, row.prediction) for row in prose({}).rows]
     draws = [secret_canaries(filled, str(seed)) for seed in range(40)]
-    assert len({tuple((one.question.text, one.prediction) for one in drawn) for drawn in draws}) == 40
+    assert (
+        len({tuple((one.question.text, one.prediction) for one in drawn) for drawn in draws}) == 40
+    )
     for canary in itertools.chain.from_iterable(draws):
         truth = set(re.findall(r"\w+", canary.question.truth.lower())) - {"or"}
         assert not truth & set(re.findall(r"\w+", canary.prediction.lower()))

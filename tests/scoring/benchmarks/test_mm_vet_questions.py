@@ -36,7 +36,12 @@ def test_the_published_file_is_known_by_its_checksum_and_has_the_papers_counts(d
     assert len(questions.questions) == 218
     assert Counter(group for question in questions.questions for group in question.groups) == PAPER
     first = questions.questions[0]
-    assert (first.id, first.truth, first.groups, first.image) == ("v1_0", "-1<AND>-5", ("ocr", "math"), "v1_0.png")
+    assert (first.id, first.truth, first.groups, first.image) == (
+        "v1_0",
+        "-1<AND>-5",
+        ("ocr", "math"),
+        "v1_0.png",
+    )
 
 
 def test_a_changed_file_is_read_but_says_so(data, tmp_path):
@@ -50,11 +55,19 @@ def test_a_changed_file_is_read_but_says_so(data, tmp_path):
 
 def test_without_a_file_the_error_says_what_to_set(tmp_path):
     for folder in (None, tmp_path, tmp_path / "gone.json"):
-        with pytest.raises(QuestionsError, match="set MM_VET_PATH to the folder that holds mm-vet.json"):
+        with pytest.raises(
+            QuestionsError, match="set MM_VET_PATH to the folder that holds mm-vet.json"
+        ):
             load_mm_vet(folder)
 
 
-ENTRY = {"imagename": "a.png", "question": "q", "answer": "a", "capability": ["rec"], "imagesource": "web"}
+ENTRY = {
+    "imagename": "a.png",
+    "question": "q",
+    "answer": "a",
+    "capability": ["rec"],
+    "imagesource": "web",
+}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +95,9 @@ def test_a_file_in_another_schema_is_refused_with_its_place(tmp_path, entries, p
 # Subsets
 
 
-@pytest.mark.parametrize("content", ['["own_7", "own_0"]', "own_7\nown_0\n", "\ufeffown_7\r\n\r\n own_0 "])
+@pytest.mark.parametrize(
+    "content", ['["own_7", "own_0"]', "own_7\nown_0\n", "\ufeffown_7\r\n\r\n own_0 "]
+)
 def test_a_subset_keeps_the_order_of_its_parent_and_says_what_it_is(tmp_path, content):
     path = tmp_path / ("bard_set.json" if content[0] == "[" else "bard_set.txt")
     path.write_text(content)
@@ -140,7 +155,9 @@ def test_our_own_sample_covers_every_capability_and_says_that_it_is_no_mm_vet():
 
 
 def test_every_picture_of_the_sample_is_one_of_the_demo_bank():
-    shown = {name for record in read_records(DEMO / "items.jsonl") for name in record.values["images"]}
+    shown = {
+        name for record in read_records(DEMO / "items.jsonl") for name in record.values["images"]
+    }
     for question in own_sample().questions:
         assert f"pictures/{question.image}" in shown
         assert (DEMO / "pictures" / question.image).is_file()
@@ -154,13 +171,25 @@ def test_figures_in_the_samples_truths_agree_with_what_the_demo_bank_says_of_the
         for record in read_records(DEMO / "items.jsonl")
         for name, caption in zip(record.values["images"], record.values["captions"], strict=True)
     }
-    assert "THE CORNER GROCER" in captions["pictures/receipt.webp"] and truths["own_0"] == "The Corner Grocer"
+    assert (
+        "THE CORNER GROCER" in captions["pictures/receipt.webp"]
+        and truths["own_0"] == "The Corner Grocer"
+    )
     assert truths["own_1"] == f"{32.90 - 3.00:.2f}<OR>29.9"
-    assert "Six ducks swim in the pond" in captions["pictures/park.webp"] and truths["own_2"] == "6<OR>six"
-    assert "Centre 2, Ferry 6" in captions["pictures/junction.webp"] and truths["own_4"].startswith("6")
+    assert (
+        "Six ducks swim in the pond" in captions["pictures/park.webp"]
+        and truths["own_2"] == "6<OR>six"
+    )
+    assert "Centre 2, Ferry 6" in captions["pictures/junction.webp"] and truths["own_4"].startswith(
+        "6"
+    )
     assert "16:00 16:12 16:25" in captions["pictures/bus-stop.webp"] and truths["own_5"] == "16:25"
-    assert "(14:52)" in captions["pictures/bus-stop.webp"] and truths["own_6"].startswith(f"{8 + 20}")
-    assert "thunderstorms and 9°" in captions["pictures/weather.webp"] and truths["own_8"].startswith(f"{19 - 9}")
+    assert "(14:52)" in captions["pictures/bus-stop.webp"] and truths["own_6"].startswith(
+        f"{8 + 20}"
+    )
+    assert "thunderstorms and 9°" in captions["pictures/weather.webp"] and truths[
+        "own_8"
+    ].startswith(f"{19 - 9}")
     assert "serves 8" in captions["pictures/recipe.webp"]
     assert truths["own_12"] == f"{4 * 12 // 8} eggs<AND>{240 * 12 // 8} g flour"
 
@@ -169,7 +198,10 @@ def test_the_samples_predictions_go_through_as_a_newcomer_would_upload_them():
     upload = read_predictions(SAMPLE_PREDICTIONS, own_sample())
     filled = fill(own_sample(), upload, "stop")
     assert all(entry.prediction for entry in filled)
-    assert json.loads(SAMPLE.read_text("utf-8")).keys() == json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).keys()
+    assert (
+        json.loads(SAMPLE.read_text("utf-8")).keys()
+        == json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).keys()
+    )
 
 
 # The authors' archive, from a real server on loopback.
@@ -219,7 +251,11 @@ def archive(data: Path, **extra: bytes | None) -> bytes:
     """Return an archive laid out as the authors' is, with stand-ins for the pictures."""
     file = data / "mm-vet" / "mm-vet.json"
     names = {entry["imagename"] for entry in json.loads(file.read_text("utf-8")).values()}
-    parts = {"mm-vet/mm-vet.json": file.read_bytes(), "__MACOSX/mm-vet/mm-vet.json": b"", "mm-vet/bard_set.json": b"[]"}
+    parts = {
+        "mm-vet/mm-vet.json": file.read_bytes(),
+        "__MACOSX/mm-vet/mm-vet.json": b"",
+        "mm-vet/bard_set.json": b"[]",
+    }
     parts |= {f"mm-vet/images/{name}": f"picture {name}".encode() for name in names} | extra
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as zipped:
@@ -281,16 +317,31 @@ FAULTS = {
     "no zip": (lambda data: b"<html>not here</html>", "no sound zip archive"),
     "cut": (lambda data: archive(data)[:-200], "no sound zip archive"),
     "locked": (lambda data: locked(archive(data)), "no sound zip archive"),
-    "flipped": (lambda data: archive(data)[:90] + b"\0\0\0\0" + archive(data)[94:], "no sound zip archive"),
-    "other questions": (lambda data: archive(data, **{"mm-vet/mm-vet.json": b"{}"}), "sha256 differs"),
-    "no questions": (lambda data: archive(data, **{"mm-vet/mm-vet.json": None}), "holds 0 files mm-vet.json"),
-    "two questions": (lambda data: archive(data, **{"mm-vet.json": b"{}"}), "holds 2 files mm-vet.json"),
+    "flipped": (
+        lambda data: archive(data)[:90] + b"\0\0\0\0" + archive(data)[94:],
+        "no sound zip archive",
+    ),
+    "other questions": (
+        lambda data: archive(data, **{"mm-vet/mm-vet.json": b"{}"}),
+        "sha256 differs",
+    ),
+    "no questions": (
+        lambda data: archive(data, **{"mm-vet/mm-vet.json": None}),
+        "holds 0 files mm-vet.json",
+    ),
+    "two questions": (
+        lambda data: archive(data, **{"mm-vet.json": b"{}"}),
+        "holds 2 files mm-vet.json",
+    ),
     "a picture lacks": (
         lambda data: archive(data, **{"mm-vet/images/v1_0.png": None}),
         "lacks the picture images/v1_0",
     ),
     "bomb": (lambda data: archive(data, bomb=bytes(201_000_000)), "not the published one"),
-    "many files": (lambda data: archive(data, **{f"x{n}": b"" for n in range(2_000)}), "not the published one"),
+    "many files": (
+        lambda data: archive(data, **{f"x{n}": b"" for n in range(2_000)}),
+        "not the published one",
+    ),
     "a link": (lambda data: link("mm-vet/mm-vet.json", "/etc/passwd"), "sha256 differs"),
 }
 
@@ -308,7 +359,12 @@ def test_an_archive_with_a_fault_leaves_nothing_behind(data, release, tmp_path, 
 
 def test_paths_that_climb_out_of_the_archive_are_never_written(data, release, tmp_path):
     handler, address = release
-    climbing = {"mm-vet/images/../../../evil.png": b"x", "/evil.png": b"x", "..\\evil.png": b"x", "mm-vet/x.py": b"x"}
+    climbing = {
+        "mm-vet/images/../../../evil.png": b"x",
+        "/evil.png": b"x",
+        "..\\evil.png": b"x",
+        "mm-vet/x.py": b"x",
+    }
     handler.content = archive(data, **climbing)
     folder = fetch_mm_vet(tmp_path / "inner" / "mm-vet", address)
     assert not [path for path in tmp_path.rglob("*") if "evil" in path.name or path.suffix == ".py"]
@@ -325,7 +381,12 @@ def half(handler: Release) -> None:
 def test_a_download_that_fails_is_tried_again(data, release, tmp_path):
     handler, address = release
     handler.content, waits = archive(data), []
-    handler.faults = [half, lambda it: it.send_error(503), lambda it: it.send_error(429), lambda it: None]
+    handler.faults = [
+        half,
+        lambda it: it.send_error(503),
+        lambda it: it.send_error(429),
+        lambda it: None,
+    ]
     assert (fetch_mm_vet(tmp_path / "mm-vet", address, waits.append) / "images").is_dir()
     assert waits == [1, 2, 4, 8] and handler.faults == []
 

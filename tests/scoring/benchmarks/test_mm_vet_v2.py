@@ -30,7 +30,12 @@ def entry(number: int) -> dict[str, Any]:
     """A question in the published schema, one of ten texts; every fourth is a sequence."""
     capability = ["rec", "seq", "gen"] if number % 4 == 0 else ["math", "ocr"]
     question = SEQUENCE if number % 4 == 0 else f"What is {number % 10}?<IMG>v2_{number}.png"
-    return {"question": question, "answer": "a<AND>b\nc<OR>d", "capability": capability, "added_in": "v2"}
+    return {
+        "question": question,
+        "answer": "a<AND>b\nc<OR>d",
+        "capability": capability,
+        "added_in": "v2",
+    }
 
 
 def questions_file(folder: Path, count: int = QUESTIONS) -> Path:
@@ -60,8 +65,14 @@ def test_the_prompt_is_the_published_one():
 
 def test_a_request_is_the_scripts_to_the_byte(tmp_path):
     question = load_mm_vet_v2(questions_file(tmp_path, 8)).questions[4]
-    assert question.text == "First <image>, then\n<image>which is older?" and question.groups == ("rec", "gen", "seq")
-    (first, *again), grade = asked(question, "two\nlines | 1.0", iter(["?", "so", "0.x", "2", "?", "0.9"]))
+    assert question.text == "First <image>, then\n<image>which is older?" and question.groups == (
+        "rec",
+        "gen",
+        "seq",
+    )
+    (first, *again), grade = asked(
+        question, "two\nlines | 1.0", iter(["?", "so", "0.x", "2", "?", "0.9"])
+    )
     row = "| First <image>, then<br><image>which is older? | a <AND> b<br>c <OR> d | two<br>lines | 1.0 | "
     prompt = MM_VET_V2.wording.paper + row
     assert [message.text for message in first.messages] == [prompt]
@@ -69,7 +80,9 @@ def test_a_request_is_the_scripts_to_the_byte(tmp_path):
     assert [(ask.messages[0].text, ask.temperature, ask.reply_tokens) for ask in again] == [
         (ramp, temperature, 3) for temperature in (0.0, 0.5, 1.0, 1.5, 2.0)
     ]
-    assert (grade.score, grade.flags) == (0.0, ("unreadable",)), "the sixth reply is paid for and never read"
+    assert (grade.score, grade.flags) == (0.0, ("unreadable",)), (
+        "the sixth reply is paid for and never read"
+    )
     assert asked(question, "", iter(["0.4 or so"]))[1].score == 0.4
 
 
@@ -77,14 +90,19 @@ def test_a_question_keeps_all_its_pictures(tmp_path):
     one, *_, several = load_mm_vet_v2(questions_file(tmp_path, 8)).questions[1:5]
     assert (one.image, one.further_images) == ("v2_1.png", ())
     assert (several.image, several.further_images) == ("v2_7_0.jpg", ("v2_7_1.png",))
-    questions, judge = load_mm_vet_v2(tmp_path), JudgeStamp("judge", (), "https://api.example.org/v1", "p", "r")
+    questions, judge = (
+        load_mm_vet_v2(tmp_path),
+        JudgeStamp("judge", (), "https://api.example.org/v1", "p", "r"),
+    )
     made = ("m", "m.json", "2026-11-25T12:00:00+00:00", (Row(several, "said", ()),))
     report = Report("mm-vet-v2", questions, "paper", judge, 1, False, *made)
     assert MM_VET_V2.scored_answers(report)[0].pictures == ("v2_7_0.jpg", "v2_7_1.png")
 
 
 def test_a_refused_question_counts_as_in_the_script():
-    paper, hardened = (MM_VET_V2.refused("v2_1", 0, protocol, "no") for protocol in ("paper", "hardened"))
+    paper, hardened = (
+        MM_VET_V2.refused("v2_1", 0, protocol, "no") for protocol in ("paper", "hardened")
+    )
     assert (paper.score, hardened.score) == (0.0, None)
     assert mm_vet.MM_VET.refused("v1_1", 0, "paper", "no").score is None
 
@@ -93,11 +111,17 @@ class V2(Command):
     """`python -m scoring mm-vet-v2` with a judge on loopback."""
 
     def __call__(self, *words: object, judge: OpenAIServer) -> Done:
-        return super().__call__("mm-vet-v2", *words, "--judge", "test-judge", "--base-url", judge.address)
+        return super().__call__(
+            "mm-vet-v2", *words, "--judge", "test-judge", "--base-url", judge.address
+        )
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [(ANSWERS[0], 40), *(pytest.param(name, QUESTIONS, marks=pytest.mark.soak) for name in ANSWERS)]
+    ("name", "count"),
+    [
+        (ANSWERS[0], 40),
+        *(pytest.param(name, QUESTIONS, marks=pytest.mark.soak) for name in ANSWERS),
+    ],
 )
 def test_real_outputs_are_scored_under_the_authors_names(tmp_path, data, name, count):
     """The outputs from `count` on are blank: a judge is asked about few of them."""
@@ -110,10 +134,17 @@ def test_real_outputs_are_scored_under_the_authors_names(tmp_path, data, name, c
     assert done.code == 0, done.err
     assert "MM-Vet v2: 517 questions, 1 runs, paper protocol" in done.out
     stem, files = f"{Path(name).stem}_test-judge", command.files()
-    for file in ("grade-1runs_dev8.json", "cap-score-1runs_dev8.csv", "cap-int-score-1runs_dev8.csv"):
+    for file in (
+        "grade-1runs_dev8.json",
+        "cap-score-1runs_dev8.csv",
+        "cap-int-score-1runs_dev8.csv",
+    ):
         assert f"{stem}-{file}" in files
     heads, scores = csv.reader(files[f"{stem}-cap-score-1runs_dev8.csv"].decode().splitlines())
-    assert heads[1:] == ["ocr", "math", "rec", "gen", "seq", "total", "std", "runs"] and scores[0] == Path(name).stem
+    assert (
+        heads[1:] == ["ocr", "math", "rec", "gen", "seq", "total", "std", "runs"]
+        and scores[0] == Path(name).stem
+    )
     grades = json.loads(files[f"{stem}-grade-1runs_dev8.json"])
     assert list(grades) == [f"v2_{number}" for number in range(QUESTIONS)]
 
@@ -127,7 +158,11 @@ def test_editions_are_told_apart(tmp_path, data):
     questions = load_mm_vet_v2(questions_file(tmp_path, 3))
     assert (questions.official, questions.benchmark) == (False, "mm-vet-v2")
     with pytest.raises(UploadError, match=r"they are MM-Vet's: score the file with mm-vet\b"):
-        fill(questions, read_predictions(data / "mm-vet" / "llava-v1.5-7b.json", questions), "unscored")
+        fill(
+            questions,
+            read_predictions(data / "mm-vet" / "llava-v1.5-7b.json", questions),
+            "unscored",
+        )
 
 
 def test_the_page_offers_the_questions_that_are_there(tmp_path):
@@ -142,7 +177,10 @@ def test_the_page_offers_the_questions_that_are_there(tmp_path):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"capability": ["sequence"]}, "expected capabilities out of rec, ocr, know, gen, spat, math, seq"),
+        (
+            {"capability": ["sequence"]},
+            "expected capabilities out of rec, ocr, know, gen, spat, math, seq",
+        ),
         ({"question": None}, "expected texts question and answer"),
         ({"capability": []}, "expected capability, a list of one or more"),
     ],

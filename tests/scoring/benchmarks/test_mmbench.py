@@ -60,14 +60,18 @@ def test_a_missing_pass_is_incomplete_unless_another_is_wrong():
 
 
 def test_an_early_stopped_file_is_complete():
-    _, vanilla, circular = scored([*passes(1, RIGHT), *passes(2, ["right", "A"], answer="C"), *passes(3, ["A"])])
+    _, vanilla, circular = scored(
+        [*passes(1, RIGHT), *passes(2, ["right", "A"], answer="C"), *passes(3, ["A"])]
+    )
     assert (vanilla.n, circular.n) == (3, 3) and round(circular.mean, 4) == 33.3333
 
 
 def test_a_missing_base_row_is_named_and_the_question_counts():
     report, vanilla, circular = scored([one for one in WHOLE if one["index"] != "2"])
     assert vanilla.n == 1 and (circular.n, circular.mean) == (2, 50.0)
-    assert ["question 2 has passes and no base row" in problem.text for problem in report.problems] == [True]
+    assert [
+        "question 2 has passes and no base row" in problem.text for problem in report.problems
+    ] == [True]
 
 
 def test_doubles_are_named_and_stop_the_file():
@@ -94,11 +98,20 @@ def test_letters_that_do_not_match_the_rotation_are_named(cells, said):
 
 
 def test_an_undecided_pass_is_unscored_with_us_and_wrong_in_the_paper():
-    file = [*passes(1, RIGHT), *passes(2, ["right", "right", "hard to put in words, it has fur", "right"])]
+    file = [
+        *passes(1, RIGHT),
+        *passes(2, ["right", "right", "hard to put in words, it has fur", "right"]),
+    ]
     _, _, ours = scored(file)
     assert (ours.n, ours.unscored, ours.mean, ours.worst, ours.best) == (2, 1, 100.0, 50.0, 100.0)
     _, _, paper = scored(file, "mmbench-paper")
-    assert (paper.n, paper.unscored, paper.mean, paper.worst, paper.best) == (2, 1, 50.0, 50.0, 100.0)
+    assert (paper.n, paper.unscored, paper.mean, paper.worst, paper.best) == (
+        2,
+        1,
+        50.0,
+        50.0,
+        100.0,
+    )
     report, _, early = scored(file[:-1], "mmbench-paper")
     assert (early.n, early.mean) == (2, 50.0) and not report.problems
 
@@ -141,15 +154,25 @@ def test_an_edition_is_told_by_its_categories(text, category, edition):
 
 
 @pytest.mark.parametrize(
-    "name", ["RealWorldQA", *(pytest.param(name, marks=pytest.mark.soak) for name in ("MMStar", "ScienceQA_TEST"))]
+    "name",
+    [
+        "RealWorldQA",
+        *(pytest.param(name, marks=pytest.mark.soak) for name in ("MMStar", "ScienceQA_TEST")),
+    ],
 )
-def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(data, name):
+def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(
+    data, name
+):
     opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
     report = opened.report("strict")
     found = mmbench.MMBENCH.tabulated(report)
     assert opened.lines[0].startswith("Multiple choice: ") and found.edition == "Multiple choice"
-    assert not found.partial and not [one for one in found.problems if "no ability of MMBench" in one.text]
-    assert mmbench.MMBENCH.published(report) is None and "MMBench" not in mmbench.MMBENCH.sentence(report)
+    assert not found.partial and not [
+        one for one in found.problems if "no ability of MMBench" in one.text
+    ]
+    assert mmbench.MMBENCH.published(report) is None and "MMBench" not in mmbench.MMBENCH.sentence(
+        report
+    )
     assert MMT_BENCH.published(open_upload(path, benchmark="mmt-bench").report("strict")) is None
 
 
@@ -157,7 +180,9 @@ def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
     report, vanilla, _ = scored([*WHOLE, *passes(3, RIGHT, category="juggling")])
     assert vanilla.n == 3
     assert "juggling" in [node.line.name for node in report.splits[0].vanilla.walk()]
-    assert ["'juggling' is no ability of MMBench" in problem.text for problem in report.problems] == [True]
+    assert [
+        "'juggling' is no ability of MMBench" in problem.text for problem in report.problems
+    ] == [True]
 
 
 def test_splits_are_reported_apart_and_together():
@@ -175,11 +200,17 @@ def test_a_test_split_without_answers_is_extracted_and_submitted():
     report = mmbench.tabulate(rows, "strict")
     assert report.splits == () and report.without_answer == 8
     table = list(csv.DictReader(io.StringIO(submission(rows).decode()), delimiter="\t"))
-    assert [line["opt"] for line in table] == [row.decision.letter for row in rows] and table[0]["A"] == "dog"
+    assert [line["opt"] for line in table] == [row.decision.letter for row in rows] and table[0][
+        "A"
+    ] == "dog"
 
 
 def test_bad_rows_are_named_with_their_place():
-    file = [{**WHOLE[0], "index": "one"}, {**WHOLE[0], "index": "1000001.0"}, {**WHOLE[0], "index": "3", "answer": "E"}]
+    file = [
+        {**WHOLE[0], "index": "one"},
+        {**WHOLE[0], "index": "1000001.0"},
+        {**WHOLE[0], "index": "3", "answer": "E"},
+    ]
     file += [{**WHOLE[0], "index": "2e6"}, {**WHOLE[0], "index": "1.5"}]
     read = read_choices(records(file))
     assert [one.question.index for one in read.rows] == [PASS + 1, 3, 2 * PASS]
@@ -190,11 +221,18 @@ def test_bad_rows_are_named_with_their_place():
 @pytest.mark.parametrize("empty", ["nan", "NaN", "NA", "<NA>"])
 def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text(empty):
     read = read_choices(records([{**WHOLE[0], "C": empty, "D": empty, "prediction": empty}]))
-    assert dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"} and read.rows[0].prediction == empty
+    assert (
+        dict(read.rows[0].question.options) == {"A": "dog", "B": "cat"}
+        and read.rows[0].prediction == empty
+    )
     answers, cells = (problem.text for problem in read.problems)
-    assert f"1 of 1 predictions say {empty}" in answers and "2 option cells" in cells and read.scorable
+    assert (
+        f"1 of 1 predictions say {empty}" in answers and "2 option cells" in cells and read.scorable
+    )
     known, _ = read_questions(records([{**WHOLE[0], "C": "", "D": ""}]))
-    assert read_choices(records([{**WHOLE[0], "C": empty, "D": empty}]), known).scorable, "these are its options"
+    assert read_choices(records([{**WHOLE[0], "C": empty, "D": empty}]), known).scorable, (
+        "these are its options"
+    )
 
 
 def test_a_row_without_an_index_may_be_deleted_or_counted():
@@ -212,7 +250,11 @@ def test_a_file_is_read_once_whichever_benchmark_takes_it(tmp_path):
 
 
 def test_na_that_is_an_option_stays_one():
-    for options in ({"A": "yes", "B": "NA"}, {"A": "NA", "B": "no", "C": "yes"}, {"A": "yes", "B": "no", "C": "NA"}):
+    for options in (
+        {"A": "yes", "B": "NA"},
+        {"A": "NA", "B": "no", "C": "yes"},
+        {"A": "yes", "B": "no", "C": "NA"},
+    ):
         (row,) = read_choices(
             records([{"index": "1", "question": "?", **options, "answer": "C", "prediction": "NA"}])
         ).rows
@@ -222,9 +264,18 @@ def test_na_that_is_an_option_stays_one():
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
-        ({"Prediction": "B"}, "expected one column prediction, found 'prediction' and 'Prediction'"),
-        ({"response": "B"}, "expected one column with the model's answers, found 'prediction' and 'response'"),
-        ({"L2 Category": "x"}, "expected one column l2_category, found 'l2-category' and 'L2 Category'"),
+        (
+            {"Prediction": "B"},
+            "expected one column prediction, found 'prediction' and 'Prediction'",
+        ),
+        (
+            {"response": "B"},
+            "expected one column with the model's answers, found 'prediction' and 'response'",
+        ),
+        (
+            {"L2 Category": "x"},
+            "expected one column l2_category, found 'l2-category' and 'L2 Category'",
+        ),
         ({"prediction": ["A"]}, r"column 'prediction': expected text, found \[\"A\"\]"),
         ({"prediction": True}, "column 'prediction': expected text, found true"),
         ({"B": {"text": "cat"}}, "column 'B': expected text, found {"),
@@ -237,7 +288,10 @@ def test_cells_of_which_it_is_unclear_what_they_say_are_refused(cells, told):
 
 def test_blank_predictions_are_counted():
     (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
-    assert (told.text, told.blocks) == ("2 of 3 predictions are blank; each counts as an answer", "nothing")
+    assert (told.text, told.blocks) == (
+        "2 of 3 predictions are blank; each counts as an answer",
+        "nothing",
+    )
 
 
 def test_two_models_in_one_file_are_refused():
@@ -248,11 +302,15 @@ def test_two_models_in_one_file_are_refused():
 def test_a_file_of_letters_takes_its_questions_from_the_benchmark():
     questions, problems = read_questions(records(WHOLE))
     assert len(questions) == 8 and not problems
-    read = read_choices([Record(1, {"index": 1.0, "pred": "B"}), Record(2, {"index": 99, "pred": "B"})], questions)
+    read = read_choices(
+        [Record(1, {"index": 1.0, "pred": "B"}), Record(2, {"index": 99, "pred": "B"})], questions
+    )
     assert read.rows[0].question == replace(questions[1], row=1)
     assert ["index 99" in problem.text for problem in read.problems] == [True]
     alone = read_choices([Record(1, {"index": 1, "prediction": "B"})])
-    assert not alone.scorable and "option columns" in alone.problems[-1].text + alone.problems[0].text
+    assert (
+        not alone.scorable and "option columns" in alone.problems[-1].text + alone.problems[0].text
+    )
 
 
 FORMS = {"letter": "{0}", "both": "{0}. {1}", "content": "{1}"}
@@ -286,18 +344,31 @@ def test_rotation_form_and_order_change_nothing(chosen, form, turn, shuffler):
 
 
 def test_comparison_and_differences():
-    first, second = decided(WHOLE), decided([*passes(1, ["A", *["right"] * 3]), *passes(2, RIGHT, answer="C")])
+    first, second = (
+        decided(WHOLE),
+        decided([*passes(1, ["A", *["right"] * 3]), *passes(2, RIGHT, answer="C")]),
+    )
     by_name = {one.name: one for one in mmbench.comparison(first, second, circular=True)}
-    assert (by_name["Overall"].first_only, by_name["Overall"].second_only, by_name["Overall"].p) == (1, 1, 1.0)
+    assert (
+        by_name["Overall"].first_only,
+        by_name["Overall"].second_only,
+        by_name["Overall"].p,
+    ) == (1, 1, 1.0)
     assert by_name["perception"] == by_name["Overall"].__class__("perception", 0, 1, 1, 0, 1.0)
     assert compared("", [(True, False)] * 6).p == pytest.approx(2 / 64)
     changed = decided([{**WHOLE[0], "prediction": "A dog"}])
-    assert [one.other.letter for one in differences(changed, decided([{**WHOLE[0], "prediction": "B"}]))] == ["B"]
+    assert [
+        one.other.letter for one in differences(changed, decided([{**WHOLE[0], "prediction": "B"}]))
+    ] == ["B"]
 
 
 def test_the_audit_has_a_line_for_each_row():
     lines = [json.loads(line) for line in audit_lines(decided([*WHOLE, row(9, "A or B")]))]
-    assert lines[0] | {"index": 1, "prediction": "B", "letter": "B", "rule": "letter alone", "span": "B"} == lines[0]
+    assert (
+        lines[0]
+        | {"index": 1, "prediction": "B", "letter": "B", "rule": "letter alone", "span": "B"}
+        == lines[0]
+    )
     assert (lines[-1]["letter"], lines[-1]["right"]) == (None, None)
 
 
@@ -310,7 +381,11 @@ def test_published_rows():
 
 
 def test_a_share_without_questions():
-    assert share("none", ()).mean is None and undecided_is_wrong("mmt-paper") and not undecided_is_wrong("strict")
+    assert (
+        share("none", ()).mean is None
+        and undecided_is_wrong("mmt-paper")
+        and not undecided_is_wrong("strict")
+    )
 
 
 @pytest.mark.parametrize(("protocol", "within"), [("strict", 0.015), ("mmt-paper", 1e-12)])
@@ -319,14 +394,18 @@ def test_ccbench_of_a_real_model_gives_the_toolkits_numbers(data, protocol, with
     read = read_choices(read_records(path, skip=IMAGE_COLUMNS))
     assert read.scorable
     rows = [
-        Decided(one.question, one.prediction, extract(one.prediction, one.question.options, protocol))
+        Decided(
+            one.question, one.prediction, extract(one.prediction, one.question.options, protocol)
+        )
         for one in read.rows
     ]
     random.Random(1).shuffle(rows)
     report = mmbench.tabulate(rows, protocol)
     assert report.edition == "CCBench" and not report.problems
     ours = list(csv.reader(io.StringIO(report.accuracy_csv().decode())))
-    theirs = list(csv.reader((data / "vlmevalkit" / "vila_8b_CCBench_acc.csv").read_text().splitlines()))
+    theirs = list(
+        csv.reader((data / "vlmevalkit" / "vila_8b_CCBench_acc.csv").read_text().splitlines())
+    )
     assert ours[0] == theirs[0] and ours[1][0] == theirs[1][0]
     assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)
 
@@ -343,15 +422,21 @@ def turned(base, letters, texts=("dog", "cat", "both", "neither"), still=1, answ
         right = "ABCD"[moved.index(texts[answer])]
         options = dict(zip("ABCD", [*moved, "", "", ""], strict=False))
         said = right if letter == "right" else letter
-        rows.append({**row(base + number * PASS, said), **options, "answer": right, "prediction": said})
+        rows.append(
+            {**row(base + number * PASS, said), **options, "answer": right, "prediction": said}
+        )
     return rows
 
 
 @pytest.mark.parametrize(("still", "count"), [(1, 3), (2, 2)])
 def test_options_that_stay_last_take_as_many_passes_as_the_others(still, count):
-    report, vanilla, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * count, still=still)])
+    report, vanilla, circular = scored(
+        [*passes(1, RIGHT), *turned(2, ["right"] * count, still=still)]
+    )
     assert (circular.n, circular.mean, vanilla.n) == (2, 100.0, 2)
-    _, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * (count - 1) + ["D"], still=still)])
+    _, _, circular = scored(
+        [*passes(1, RIGHT), *turned(2, ["right"] * (count - 1) + ["D"], still=still)]
+    )
     assert (circular.n, circular.mean) == (2, 50.0)
 
 
@@ -381,7 +466,14 @@ def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
 
 def test_passes_in_any_other_order_of_the_options_count_as_they_are():
     swapped = passes(1, ["right", "right"], texts=TEXTS)
-    swapped[1] |= {"A": "fish", "B": "cat", "C": "bird", "D": "dog", "answer": "B", "prediction": "B"}
+    swapped[1] |= {
+        "A": "fish",
+        "B": "cat",
+        "C": "bird",
+        "D": "dog",
+        "answer": "B",
+        "prediction": "B",
+    }
     report, _, circular = scored([*passes(2, RIGHT), *swapped])
     assert (circular.n, circular.mean) == (2, 100.0) and not report.problems
 
@@ -393,7 +485,9 @@ def shuffled(base, count):
     for number, order in enumerate(order.split() for order in orders[:count]):
         right = "ABCD"[order.index("cat")]
         options = dict(zip("ABCD", order, strict=True))
-        rows.append({**row(base + number * PASS, right), **options, "answer": right, "prediction": right})
+        rows.append(
+            {**row(base + number * PASS, right), **options, "answer": right, "prediction": right}
+        )
     return rows
 
 
@@ -424,7 +518,9 @@ def test_the_passes_of_the_question_file_are_those_that_count():
     questions, _ = read_questions(records(known))
     whole = [{"index": one["index"], "prediction": one["prediction"]} for one in known]
     for given_up, circular_mean in (((), 100.0), ((str(2 + 2 * PASS),), None)):
-        read = read_choices(records([one for one in whole if one["index"] not in given_up]), questions)
+        read = read_choices(
+            records([one for one in whole if one["index"] not in given_up]), questions
+        )
         lacking = [question for index, question in questions.items() if str(index) in given_up]
         rows = [Decided(one.question, one.prediction, extract(one.prediction, one.question.options, "strict"))
                 for one in read.rows]  # fmt: skip
@@ -445,7 +541,9 @@ def toolkits_rule(rows):
 
 @pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
 @pytest.mark.parametrize("count", [1176, 1164])
-def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(data, tmp_path, count, protocol):
+def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(
+    data, tmp_path, count, protocol
+):
     with (data / "mmbench_dev_groups.csv").open() as file:
         groups = list(csv.DictReader(file))
     coin = random.Random(5)
@@ -458,18 +556,36 @@ def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(data
         letters = ["right" if coin.random() < 0.9 else "A" for _ in range(number)]
         still = int(group["trailing_options_in_place"])
         empty = {letter: coin.choice(("", "nan")) for letter in "ABCD"[options:]}
-        more = {"category": category, "l2-category": next(name for name, one in mmbench.L2.items() if one == short)}
+        more = {
+            "category": category,
+            "l2-category": next(name for name, one in mmbench.L2.items() if one == short),
+        }
         for one in turned(base, letters, texts, still, coin.randrange(options - still)):
-            file.append({**one, **empty, **more, "index": f"{one['index']}.0", "hint": coin.choice(("", "nan"))})
+            file.append(
+                {
+                    **one,
+                    **empty,
+                    **more,
+                    "index": f"{one['index']}.0",
+                    "hint": coin.choice(("", "nan")),
+                }
+            )
     coin.shuffle(file)
     overall, abilities = toolkits_rule(file)
     report, vanilla, circular = scored(file, protocol)
     assert (circular.n, vanilla.n) == (count, count)
-    assert circular.mean == pytest.approx(100 * overall, rel=1e-12) and 50 < circular.mean < vanilla.mean
-    found = {node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")}
+    assert (
+        circular.mean == pytest.approx(100 * overall, rel=1e-12)
+        and 50 < circular.mean < vanilla.mean
+    )
+    found = {
+        node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")
+    }
     assert found == pytest.approx(abilities, rel=1e-12)
 
 
 def test_a_file_without_answers_names_no_splits():
-    (line,) = MMT_BENCH.lines(read_choices([Record(2, {"index": "1", "question": "What?", "A": "x"})], None))
+    (line,) = MMT_BENCH.lines(
+        read_choices([Record(2, {"index": "1", "question": "What?", "A": "x"})], None)
+    )
     assert "0 answers" in line

@@ -24,7 +24,12 @@ def whole():
         right = subtask.samples * place // 162
         for number in range(subtask.samples):
             rows.append(
-                answered(index, subtask.key, number < right, "VAL" if number < subtask.samples // 10 else "TEST")
+                answered(
+                    index,
+                    subtask.key,
+                    number < right,
+                    "VAL" if number < subtask.samples // 10 else "TEST",
+                )
             )
             index += 1
     return rows
@@ -51,14 +56,22 @@ def test_the_facts_are_those_of_the_paper(data):
     by_name = {one.name: one for one in subtasks.values()}
     for row in (record.values for record in read_records(data / "mmt-bench" / "subtasks.csv")):
         one = by_name[row["subtask"]]
-        assert (str(one.samples), "; ".join(one.image_types)) == (row["n_samples"], row["visual_input"])
+        assert (str(one.samples), "; ".join(one.image_types)) == (
+            row["n_samples"],
+            row["visual_input"],
+        )
         assert "; ".join(one.capabilities) == row["capabilities"]
     assert (len(subtasks), sum(one.samples for one in subtasks.values())) == (162, 31_325)
-    assert (len(mmt_bench.meta_tasks()), sum(bool(one.multi_image) for one in subtasks.values())) == (32, 28)
+    assert (
+        len(mmt_bench.meta_tasks()),
+        sum(bool(one.multi_image) for one in subtasks.values()),
+    ) == (32, 28)
     assert len({kind for one in subtasks.values() for kind in one.image_types}) == 13
     assert len({kind for one in subtasks.values() for kind in one.capabilities}) == 14
     sizes = Counter(one.meta_task for one in subtasks.values())
-    assert sizes[mmt_bench.VISUAL_RECOGNITION] == 35 and sizes.keys() == mmt_bench.meta_tasks().keys()
+    assert (
+        sizes[mmt_bench.VISUAL_RECOGNITION] == 35 and sizes.keys() == mmt_bench.meta_tasks().keys()
+    )
 
 
 def test_chosen_accuracies_come_back_exactly(whole):
@@ -84,39 +97,57 @@ def test_boards_count_a_subtask_in_each_of_its_groups(whole):
     assert (len(scores.image_types), len(scores.capabilities)) == (13, 14)
     boards = {line.name: line for line in (*scores.image_types, *scores.capabilities)}
     depth = [key for key, one in mmt_bench.subtasks().items() if "Depth Map" in one.image_types]
-    assert depth == ["salient_object_detection_rgbd"] and boards["Depth Map"].mean == pytest.approx(wanted(depth))
-    natural = [key for key, one in mmt_bench.subtasks().items() if "Natural Image" in one.image_types]
+    assert depth == ["salient_object_detection_rgbd"] and boards["Depth Map"].mean == pytest.approx(
+        wanted(depth)
+    )
+    natural = [
+        key for key, one in mmt_bench.subtasks().items() if "Natural Image" in one.image_types
+    ]
     assert len(natural) == 111 and set(depth) < set(natural)
     assert boards["Natural Image"].mean == pytest.approx(wanted(natural))
 
 
 def test_a_subset_leaves_the_missing_meta_tasks_blank():
     report = mmt_bench.tabulate(
-        [answered(0, "reason_seg", True), answered(1, "ocr_unheard_of", False, group="ocr")], "strict"
+        [answered(0, "reason_seg", True), answered(1, "ocr_unheard_of", False, group="ocr")],
+        "strict",
     )
     scores = report.splits[-1]
     metas = {node.line.name: node.line for node in scores.tree.find("meta-task")}
-    assert (len(metas), metas["visual_grounding"].mean, metas["ocr"].mean, metas["emotion"].mean) == (
+    assert (
+        len(metas),
+        metas["visual_grounding"].mean,
+        metas["ocr"].mean,
+        metas["emotion"].mean,
+    ) == (
         32,
         100.0,
         0.0,
         None,
     )
-    assert ["'ocr_unheard_of' is no subtask" in problem.text for problem in report.problems] == [True]
+    assert ["'ocr_unheard_of' is no subtask" in problem.text for problem in report.problems] == [
+        True
+    ]
     assert (scores.overall.subtasks.mean, scores.overall.samples.mean) == (50.0, 50.0)
     table = list(csv.DictReader(io.StringIO(report.accuracy_csv().decode())))
     assert (table[0]["VG"], table[0]["Emo"], table[0]["reason_seg"]) == ("1.0", "", "1.0")
 
 
 def test_baselines_come_from_the_file():
-    rows = [answered(place, "reason_seg", True, answer=letter) for place, letter in enumerate("BBBA")]
+    rows = [
+        answered(place, "reason_seg", True, answer=letter) for place, letter in enumerate("BBBA")
+    ]
     scores = mmt_bench.tabulate([*rows, answered(9, "gui_general", True)], "strict").splits[-1]
     assert (scores.random.subtasks.mean, scores.random.samples.mean) == (25.0, 25.0)
     assert (scores.frequency.subtasks.mean, scores.frequency.samples.mean) == (87.5, 80.0)
 
 
 def test_undecided_is_unscored_with_us_and_wrong_in_the_paper():
-    unread = Decided(answered(1, "reason_seg", True).question, "?", Decision(None, (Clue(Rule.UNDECIDED, None, "?"),)))
+    unread = Decided(
+        answered(1, "reason_seg", True).question,
+        "?",
+        Decision(None, (Clue(Rule.UNDECIDED, None, "?"),)),
+    )
     rows = [answered(0, "reason_seg", True), unread]
     assert mmt_bench.tabulate(rows, "strict").splits[-1].overall.samples.mean == 100.0
     assert mmt_bench.tabulate(rows, "mmt-paper").splits[-1].overall.samples.mean == 50.0
@@ -125,9 +156,17 @@ def test_undecided_is_unscored_with_us_and_wrong_in_the_paper():
 def test_steps_are_counted_as_table_a17_does():
     texts = ["B", "B.", "a cat", "Cannot determine the answer", "of the feline kind"]
     found = success(extract(text, OPTIONS, "mmt-paper") for text in texts)
-    assert (found.rate("letter"), found.rate("letter", "content"), found.refused) == (40.0, 60.0, 20.0)
+    assert (found.rate("letter"), found.rate("letter", "content"), found.refused) == (
+        40.0,
+        60.0,
+        20.0,
+    )
     rows = mmt_bench.published_success()
-    assert len(rows) == 7 and (rows[0].step1, rows[0].refused, rows[4].refused) == (87.183, 10.136, None)
+    assert len(rows) == 7 and (rows[0].step1, rows[0].refused, rows[4].refused) == (
+        87.183,
+        10.136,
+        None,
+    )
 
 
 def test_single_and_multi_image_runs_are_compared_on_the_tasks_that_take_several():
@@ -145,13 +184,17 @@ def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
     read = read_choices(read_records(path, skip=IMAGE_COLUMNS))
     assert read.scorable and mmt_bench.recognises([one.question for one in read.rows])
     rows = [
-        Decided(one.question, one.prediction, extract(one.prediction, one.question.options, protocol))
+        Decided(
+            one.question, one.prediction, extract(one.prediction, one.question.options, protocol)
+        )
         for one in read.rows
     ]
     report = mmt_bench.tabulate(rows, protocol)
     assert not report.problems and report.without_answer == 0
     ours = list(csv.reader(io.StringIO(report.accuracy_csv().decode())))
-    theirs = list(csv.reader((data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL_acc.csv").read_text().splitlines()))
+    theirs = list(
+        csv.reader((data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL_acc.csv").read_text().splitlines())
+    )
     assert ours[0] == theirs[0] and [line[0] for line in ours] == [line[0] for line in theirs]
     assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)
     assert abs(report.splits[-1].overall.subtasks.mean - 100 * float(theirs[2][1])) < 1.5

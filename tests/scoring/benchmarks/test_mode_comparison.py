@@ -33,7 +33,9 @@ def test_pairs_are_tested_exactly_and_corrected_over_subtasks_and_modes():
     by_name = {(one.counts.name, one.other): one for one in found}
     assert len(found) == 2 * 4 and "animals_recognition" not in {one.counts.name for one in found}
     sure = by_name["reason_seg", "pixel"]
-    assert (sure.accuracies, sure.n) == ((0.0, 75.0), 8) and sure.counts.p == pytest.approx(2 * 0.5**6)
+    assert (sure.accuracies, sure.n) == ((0.0, 75.0), 8) and sure.counts.p == pytest.approx(
+        2 * 0.5**6
+    )
     assert sure.holm == pytest.approx(4 * 2 * 0.5**6) and sure.difference.mean == 75.0
     assert by_name["reason_seg", "blind"].n == 7 and by_name["reason_seg", "blind"].holm == 1.0
     everything = by_name["all questions", "pixel"]
@@ -52,7 +54,11 @@ def test_the_table_and_the_figure_have_each_mode_and_subtask():
     found = mode_differences({"as-is": FIRST, **OTHERS}, range(12))
     table = list(csv.DictReader(io.StringIO(differences_csv(found).decode("utf-8-sig"))))
     assert [row["other"] for row in table if row["over"] == "reason_seg"] == ["pixel", "blind"]
-    assert (table[2]["first accuracy"], table[2]["other accuracy"], table[2]["difference"]) == ("0.0", "75.0", "75.0")
+    assert (table[2]["first accuracy"], table[2]["other accuracy"], table[2]["difference"]) == (
+        "0.0",
+        "75.0",
+        "75.0",
+    )
     assert table[0]["holm"] == "" and float(table[2]["holm"]) == pytest.approx(0.125)
     marks = accuracy_drawing("Model X", found).marks
     names = {mark.text for mark in marks if mark.kind == "text"}

@@ -18,7 +18,9 @@ from scoring.multiple_choice.coordinates import brackets, in_unit, stated_size
 from scoring.multiple_choice.reader import read_questions
 from scoring.multiple_choice.types import MODES, ChoiceQuestion
 
-PRINTED = json.loads((Path(__file__).parents[2] / "golden" / "mmt_bench_image_prompts.json").read_text("utf-8"))
+PRINTED = json.loads(
+    (Path(__file__).parents[2] / "golden" / "mmt_bench_image_prompts.json").read_text("utf-8")
+)
 """Tables A7 to A10 by subtask: both printed prompts, and the question in the words of the public files."""
 
 
@@ -48,7 +50,11 @@ def plain(text: str, table: str) -> str:
     """Return a printed prompt without line breaks, nor blanks at leading marks; A8's copy has lost its marks."""
     if table == "A8":
         text = text.replace(IMAGE, " ")
-    text = re.sub(r"^Question: (?:<image>\s*)+", lambda found: "".join(found[0].split()), " ".join(text.split()))
+    text = re.sub(
+        r"^Question: (?:<image>\s*)+",
+        lambda found: "".join(found[0].split()),
+        " ".join(text.split()),
+    )
     return " ".join(text.replace(": ,", ":,").split())
 
 
@@ -57,7 +63,10 @@ def plain(text: str, table: str) -> str:
 def test_prompts_for_several_images_are_those_of_tables_a7_to_a10_letter_by_letter(subtask, form):
     row = PRINTED[subtask]
     one = mode_question(
-        question(row["question"], subtask, **row["options"]), f"multi-{form}", [PICTURE] * row["images"], 10
+        question(row["question"], subtask, **row["options"]),
+        f"multi-{form}",
+        [PICTURE] * row["images"],
+        10,
     )
     assert plain(shown(one), row["table"]) == plain(row[form], row["table"])
     assert (len(one.places), one.note, one.pictures) == (row["images"], "", "kept")
@@ -89,9 +98,13 @@ def test_images_stand_at_their_marks_or_names_else_before_the_text(text, images,
 
 
 def test_a_question_in_other_words_than_the_tables_is_asked_in_its_own_and_named():
-    one = mode_question(question("Which of these faces is his?", "face_retrieval"), "multi-first", [PICTURE] * 3, 3)
+    one = mode_question(
+        question("Which of these faces is his?", "face_retrieval"), "multi-first", [PICTURE] * 3, 3
+    )
     assert shown(one).startswith(f"Question: {IMAGE * 3}Which of these faces is his?\n")
-    assert one.note == "not worded as in the public question files, so asked without the tables' words"
+    assert (
+        one.note == "not worded as in the public question files, so asked without the tables' words"
+    )
 
 
 def test_more_images_than_the_model_takes_are_joined_and_one_image_is_asked_as_it_is():
@@ -99,12 +112,12 @@ def test_more_images_than_the_model_takes_are_joined_and_one_image_is_asked_as_i
     one = mode_question(compared, "multi-inline", [PICTURE] * 3, 2)
     assert one.pictures == "joined" and not one.places
     assert one.note == "more images than the model takes, joined into one: 3 of 2"
-    assert mode_question(compared, "multi-first", [PICTURE], 2) == mode_question(compared, "as-is", [PICTURE], 2)
+    assert mode_question(compared, "multi-first", [PICTURE], 2) == mode_question(
+        compared, "as-is", [PICTURE], 2
+    )
 
 
-SIZED = (
-    "Which box? The format is [x1, y1, x2, y2]. Note that the width of the input image is 550 and the height is 413."
-)
+SIZED = "Which box? The format is [x1, y1, x2, y2]. Note that the width of the input image is 550 and the height is 413."
 
 
 def boxed(*boxes: str) -> ChoiceQuestion:
@@ -122,7 +135,10 @@ def test_pixels_become_shares_and_thousandths_and_letters_stay():
     }
     assert shares.text.startswith(SIZED) and shares.answer == "A"
     assert in_unit(pixels, "normalised-1000", (550, 413)).options["A"] == "dog: [100, 0, 200, 1000]"
-    assert in_unit(pixels, "pixel", (550, 413)) is pixels and in_unit(shares, "normalised", (550, 413)) is shares
+    assert (
+        in_unit(pixels, "pixel", (550, 413)) is pixels
+        and in_unit(shares, "normalised", (550, 413)) is shares
+    )
     assert in_unit(shares, "pixel", (550, 413)).options["A"] == "dog: [55, 0, 110, 413]"
 
 
@@ -132,9 +148,15 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
         "bottom-right corner. The width of the input image is 288 and the height is 450."
     )
     one = mode_question(
-        replace(boxed("[0.5, 0.5, 1.0, 1.0]", "[0.1, 0.1, 0.2, 0.2]"), text=text), "pixel", [picture(288, 450)], 1
+        replace(boxed("[0.5, 0.5, 1.0, 1.0]", "[0.1, 0.1, 0.2, 0.2]"), text=text),
+        "pixel",
+        [picture(288, 450)],
+        1,
     )
-    assert "Use shares in pixels, where [0, 0] is the top-left corner and [288, 450] is the bottom-right" in one.text
+    assert (
+        "Use shares in pixels, where [0, 0] is the top-left corner and [288, 450] is the bottom-right"
+        in one.text
+    )
     assert one.text.split("\n")[1:3] == [
         "Coordinates are in pixels: from 0 to 288 across and from 0 to 450 down.",
         "A. [144, 225, 288, 450]",
@@ -160,12 +182,23 @@ def test_what_cannot_be_rewritten_is_left_and_named(options, why):
 def test_the_size_in_the_text_holds_and_another_of_the_picture_is_told():
     one = mode_question(boxed("[55, 0, 110, 413]", "[0, 0, 9, 9]"), "normalised", [PICTURE], 1)
     assert one.question.options["A"] == "[0.100, 0.000, 0.200, 1.000]"
-    assert one.note == "the picture is not of the size in the text, which holds: 640 x 480, not 550 x 413"
+    assert (
+        one.note
+        == "the picture is not of the size in the text, which holds: 640 x 480, not 550 x 413"
+    )
     unsized = replace(boxed("[64, 0, 128, 480]", "[0, 0, 9, 9]"), text="Which box?")
-    assert mode_question(unsized, "normalised", [PICTURE], 1).question.options["A"] == "[0.100, 0.000, 0.200, 1.000]"
-    assert mode_question(unsized, "normalised", [], 1).note == "neither the text nor a picture tells the image's size"
+    assert (
+        mode_question(unsized, "normalised", [PICTURE], 1).question.options["A"]
+        == "[0.100, 0.000, 0.200, 1.000]"
+    )
+    assert (
+        mode_question(unsized, "normalised", [], 1).note
+        == "neither the text nor a picture tells the image's size"
+    )
     other = replace(boxed("[64, 0, 128, 480]", "[0, 0, 9, 9]"), category="temporal_ordering")
-    assert mode_question(other, "normalised", [PICTURE], 1) == mode_question(other, "as-is", [PICTURE], 1)
+    assert mode_question(other, "normalised", [PICTURE], 1) == mode_question(
+        other, "as-is", [PICTURE], 1
+    )
 
 
 def test_boxes_are_drawn_and_taken_out_of_the_sentence():
@@ -178,24 +211,35 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
     drawn = mode_question(asked, "mark", [PICTURE], 1)
     note = "Note that the width and height of image is 640 and 480, respectively."
     assert drawn.question.text == f"What do (marked in red) do? {note}"
-    assert drawn.boxes == ((0.091, 0.241, 0.48, 0.677), (0.408, 0.464, 0.97, 0.7)) and drawn.pictures == "marked"
+    assert (
+        drawn.boxes == ((0.091, 0.241, 0.48, 0.677), (0.408, 0.464, 0.97, 0.7))
+        and drawn.pictures == "marked"
+    )
     both = mode_question(asked, "mark+text", [PICTURE], 1)
     assert (both.text, both.boxes, both.pictures) == (prompt(asked), drawn.boxes, "marked")
-    assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(asked, "as-is", [PICTURE], 1)
+    assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(
+        asked, "as-is", [PICTURE], 1
+    )
     marked = question("What do the two marked in red do?", "human_interaction_understanding")
     assert mode_question(marked, "text-box", [PICTURE], 1).note == "the text names no box"
-    other = "the picture is not of the shape in the text, so nothing is drawn: 900 x 480, not 640 x 480"
+    other = (
+        "the picture is not of the shape in the text, so nothing is drawn: 900 x 480, not 640 x 480"
+    )
     assert mode_question(asked, "mark", [picture(900, 480)], 1).note == other
 
 
 @pytest.mark.parametrize("order", ["[x, y, w, h]", "[x,y,w,h]"])
 def test_boxes_by_width_and_height_are_read_so(order):
     text = f"An object ([10, 20, 30, 40]) as {order}. The width of the image is 100 and the height is 200."
-    drawn = mode_question(question(text, "single_object_tracking"), "mark", [picture(100, 200)] * 2, 2)
+    drawn = mode_question(
+        question(text, "single_object_tracking"), "mark", [picture(100, 200)] * 2, 2
+    )
     assert drawn.boxes == (pytest.approx((0.1, 0.1, 0.4, 0.3)),)
 
 
-@pytest.mark.parametrize("box", ["1.2, 0.1, 1.5, 0.3", "0.1, -3, 0.2, -1", "700, 20, 900, 40", "0.3, 0.3, 0.1, 0.1"])
+@pytest.mark.parametrize(
+    "box", ["1.2, 0.1, 1.5, 0.3", "0.1, -3, 0.2, -1", "700, 20, 900, 40", "0.3, 0.3, 0.1, 0.1"]
+)
 def test_a_box_that_nobody_would_see_is_not_called_marked(box):
     asked = question(f"What is in ([{box}])?", "instance_captioning")
     one = mode_question(asked, "mark", [PICTURE], 1)
@@ -207,7 +251,9 @@ def test_a_box_that_nobody_would_see_is_not_called_marked(box):
 
 def test_the_blind_modes_show_nothing():
     asked = question("What is it?")
-    assert [mode_question(asked, mode, [PICTURE], 1).pictures for mode in ("as-is", "blind", "no-image")] == [
+    assert [
+        mode_question(asked, mode, [PICTURE], 1).pictures for mode in ("as-is", "blind", "no-image")
+    ] == [
         "kept",
         "black",
         "none",
@@ -222,7 +268,9 @@ asked_questions = st.builds(
         1, text, dict(zip("ABCDEFGHI", options, strict=False)), "B", category, "", "VAL"
     ),
     st.one_of(
-        texts, st.sampled_from([row["question"] for row in PRINTED.values()]), texts.map(lambda text: SIZED + text)
+        texts,
+        st.sampled_from([row["question"] for row in PRINTED.values()]),
+        texts.map(lambda text: SIZED + text),
     ),
     st.lists(texts, min_size=2, max_size=9),
     st.sampled_from([*subtasks(), "one_shot_detection", "reason_seg", "face_retrieval"]),
@@ -232,8 +280,12 @@ asked_questions = st.builds(
 def check_letters(asked: ChoiceQuestion, images: int) -> None:
     for mode in MODES:
         one = mode_question(asked, mode, [PICTURE] * images, 3)
-        assert list(one.question.options) == list(asked.options) and one.question.answer == "B", mode
-        assert replace(one.question, text="", options={}) == replace(asked, text="", options={}), mode
+        assert list(one.question.options) == list(asked.options) and one.question.answer == "B", (
+            mode
+        )
+        assert replace(one.question, text="", options={}) == replace(asked, text="", options={}), (
+            mode
+        )
         assert list(one.places) == sorted(one.places) and len(one.places) in (0, images), mode
         labels = [line[:2] for line in one.text.split("\n") if re.match(r"[A-I]\.", line)]
         assert all(f"{letter}." in labels for letter in asked.options), mode

@@ -37,7 +37,9 @@ def assert_nothing(done: Done) -> None:
 
 @pytest.mark.parametrize(("protocol", "said"), [("hardened", "I would rather not."), ("paper", "")])
 def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
-    done = command.judged(said, "mm-vet", "--sample", SAMPLE_PREDICTIONS, "--runs", "1", "--protocol", protocol)
+    done = command.judged(
+        said, "mm-vet", "--sample", SAMPLE_PREDICTIONS, "--runs", "1", "--protocol", protocol
+    )
     assert_nothing(done)
     assert "none of 16 grades" in done[2]
     assert {line["mean"] for line in command.table("-scores.csv")} == {""}
@@ -50,7 +52,17 @@ def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(co
         return "0.5" if "total" in str(body["messages"][-1]["content"])[-400:] else "Hm."
 
     with OpenAIServer(said) as server:
-        words = ("--runs", "1", "--protocol", "paper", "--judge", "test-judge", "--base-url", server.address, "--yes")
+        words = (
+            "--runs",
+            "1",
+            "--protocol",
+            "paper",
+            "--judge",
+            "test-judge",
+            "--base-url",
+            server.address,
+            "--yes",
+        )
         code, printed, _ = command("mm-vet", "--sample", SAMPLE_PREDICTIONS, *words)
     assert code == 0 and HEAD not in printed
     total = command.table("-scores.csv")[-1]
@@ -70,13 +82,18 @@ def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
     blank.write_text(json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text()), said)))
     words = ("--judge", "test-judge", "--base-url", "http://127.0.0.1:9", "--yes")
     code, _, complaint = command("mm-vet", "--sample", blank, *words)
-    assert code == 5 and complaint == "Nothing was graded: blank.json answers none of the 16 questions\n"
+    assert (
+        code == 5
+        and complaint == "Nothing was graded: blank.json answers none of the 16 questions\n"
+    )
 
 
 @pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
 @pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
 def test_letters_that_neither_rules_nor_judge_can_read(command, tmp_path, benchmark, protocol):
-    file = table_file(tmp_path / "m.tsv", [row(index, "Hard to put in words.") for index in range(1, 9)])
+    file = table_file(
+        tmp_path / "m.tsv", [row(index, "Hard to put in words.") for index in range(1, 9)]
+    )
     assert_nothing(command(benchmark, file, "--no-judge", "--protocol", protocol))
     assert {line["Overall"] for line in command.table("_acc.csv")} == {""}
     assert_nothing(command.judged("I am not sure.", benchmark, file, "--protocol", protocol))
@@ -89,7 +106,10 @@ def test_passes_without_base_rows_and_without_the_others(command, tmp_path):
 
 
 def test_marks_that_the_judge_never_gives(command, tmp_path):
-    rows = [{"index": str(number), "question": "What?", "answer": "cat", "prediction": "cat"} for number in range(5)]
+    rows = [
+        {"index": str(number), "question": "What?", "answer": "cat", "prediction": "cat"}
+        for number in range(5)
+    ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
     assert_nothing(command.judged("Difficult.", "vqa", file, "--dataset", "GQA"))
     assert command("vqa", file, "--no-judge")[0] == 0, "exact match is graded by rules"
@@ -102,13 +122,23 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, pro
     bank(command.folder, data)
     file = predictions(command.folder / "predictions.csv", instances(data))
     with OpenAIServer(lambda body, sample: "Who could tell?") as server:
-        words = ("--opponents", "reference", "--protocol", protocol, "--judge", "test-judge", "--yes")
+        words = (
+            "--opponents",
+            "reference",
+            "--protocol",
+            protocol,
+            "--judge",
+            "test-judge",
+            "--yes",
+        )
         done = command("visit-bench", file, *words, JUDGE_URL=server.address)
     assert_nothing(done)
     assert "Private: nothing was graded." in done[1] and "On the board" not in done[1]
-    assert {"share": "matches without a result", "part": "63" if protocol == "hardened" else "0", "of": "63"} in (
-        command.table("steadiness.csv")
-    )
+    assert {
+        "share": "matches without a result",
+        "part": "63" if protocol == "hardened" else "0",
+        "of": "63",
+    } in (command.table("steadiness.csv"))
     assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
     if protocol == "paper":
@@ -118,14 +148,17 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, pro
     assert done[0] == 0 and "On the board" in done[1]
 
 
-@pytest.mark.parametrize("words", [("mmbench",), ("mmt-bench",), ("vqa",), ("mm-vet", "--sample"), ("visit-bench",)])
+@pytest.mark.parametrize(
+    "words", [("mmbench",), ("mmt-bench",), ("vqa",), ("mm-vet", "--sample"), ("visit-bench",)]
+)
 def test_a_file_without_rows(command, tmp_path, words):
     file = table_file(tmp_path / "none.tsv", [])
     code, said, complaint = command.judged("1", *words, file)
     assert (
         code == 5
         and said == ""
-        and complaint == ("none.tsv: expected answers, found none; choose the file that holds them\n")
+        and complaint
+        == ("none.tsv: expected answers, found none; choose the file that holds them\n")
     )
 
 
@@ -133,13 +166,19 @@ def test_votes_on_no_known_item(command, tmp_path):
     votes = tmp_path / "votes.csv"
     votes.write_text("model_a,model_b,winner\nm1,m2,model_a\n")
     code, said, complaint = command("agreement", votes)
-    assert code == 5 and complaint.startswith("Nothing was measured: ") and "is not known: 1" in said
+    assert (
+        code == 5 and complaint.startswith("Nothing was measured: ") and "is not known: 1" in said
+    )
 
 
 def test_worst_and_best_stand_beside_a_mean_on_the_terminal_and_in_the_files(command, tmp_path):
-    file = table_file(tmp_path / "m_V11.tsv", [row(1, "B", split="x"), row(2, "Hard to put in words.", split="x")])
+    file = table_file(
+        tmp_path / "m_V11.tsv", [row(1, "B", split="x"), row(2, "Hard to put in words.", split="x")]
+    )
     _, said, _ = command("mmbench", file, "--no-judge")
-    (overall,) = [line for line in command.table("-scores.csv") if line["table"] == "x: vanilla"][:1]
+    (overall,) = [line for line in command.table("-scores.csv") if line["table"] == "x: vanilla"][
+        :1
+    ]
     assert overall["name"] == "Overall" and (overall["n"], overall["unscored"]) == ("2", "1")
     assert (overall["mean"], overall["worst"], overall["best"]) == ("100.0", "50.0", "100.0")
     assert "1 of 2 unscored: 50.0 to 100.0" in said
@@ -156,9 +195,14 @@ def test_letters_of_a_file_of_blank_answers(command, tmp_path, benchmark, protoc
 
 @pytest.mark.parametrize("said", ["", "  \n"])
 def test_marks_of_a_file_of_blank_answers(command, tmp_path, said):
-    rows = [{"index": str(number), "question": "What?", "answer": "cat", "prediction": said} for number in range(5)]
+    rows = [
+        {"index": str(number), "question": "What?", "answer": "cat", "prediction": said}
+        for number in range(5)
+    ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
     assert_nothing(command("vqa", file, "--dataset", "GQA"))
     assert {line["mean"] for line in command.table("-scores.csv")} == {""}
-    one = table_file(tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0]))
+    one = table_file(
+        tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0])
+    )
     assert command("vqa", one, "--dataset", "GQA", "--no-judge")[0] == 0

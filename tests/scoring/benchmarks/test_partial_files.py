@@ -19,12 +19,20 @@ __all__ = ["command"]
 
 
 def overall(found, table):
-    (line,) = [line for line in found.table("-scores.csv") if (line["table"], line["name"]) == (table, "Overall")]
+    (line,) = [
+        line
+        for line in found.table("-scores.csv")
+        if (line["table"], line["name"]) == (table, "Overall")
+    ]
     return tuple(float(line[name]) for name in ("mean", "worst", "best"))
 
 
 @pytest.mark.parametrize(
-    "protocol", ["strict", *(pytest.param(one, marks=pytest.mark.soak) for one in ("mmbench-paper", "mmt-paper"))]
+    "protocol",
+    [
+        "strict",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("mmbench-paper", "mmt-paper")),
+    ],
 )
 @pytest.mark.parametrize(
     ("split", "name", "of"),
@@ -48,20 +56,30 @@ def test_500_right_answers_alone_are_a_partial_score(command, tmp_path, protocol
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert lines[2].startswith(f"PARTIAL: {of - 500:,} of the {of:,} questions of MMBench")
     assert "partial, vanilla" in said and f"{of - 500:,} of {of:,} unscored" in said
-    assert overall(command, f"{split or '(no split)'}: vanilla") == pytest.approx((100, 50_000 / of, 100))
+    assert overall(command, f"{split or '(no split)'}: vanilla") == pytest.approx(
+        (100, 50_000 / of, 100)
+    )
 
 
 def test_several_splits_without_a_known_name_are_one_partial_file(command, tmp_path):
-    file = table_file(tmp_path / "m.tsv", [row(index, "B", split="ab"[index % 2]) for index in range(1, 501)])
-    assert "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer" in command("mmbench", file)[1]
+    file = table_file(
+        tmp_path / "m.tsv", [row(index, "B", split="ab"[index % 2]) for index in range(1, 501)]
+    )
+    assert (
+        "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer"
+        in command("mmbench", file)[1]
+    )
     assert overall(command, "all: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
 
 @pytest.mark.parametrize(
-    ("count", "split"), [(1164, "dev"), (1176, "dev"), (1164, ""), (1176, ""), (1784, ""), (1176, "dev_en")]
+    ("count", "split"),
+    [(1164, "dev"), (1176, "dev"), (1164, ""), (1176, ""), (1784, ""), (1176, "dev_en")],
 )
 def test_a_whole_dev_file_is_not_partial(command, tmp_path, count, split):
-    file = table_file(tmp_path / "m.tsv", [row(index, "B", split=split) for index in range(1, count + 1)])
+    file = table_file(
+        tmp_path / "m.tsv", [row(index, "B", split=split) for index in range(1, count + 1)]
+    )
     code, said, _ = command("mmbench", file, "--no-judge")
     assert code == 0 and "partial" not in said.lower()
     assert not list(command.out.glob("partial_*"))
@@ -75,7 +93,10 @@ def test_what_no_edition_is_known_of_says_so(command, tmp_path):
 
 
 def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(command, tmp_path):
-    rows = [row(index, "B", split="", category="juggling", **{"l2-category": "circus"}) for index in range(1001, 1009)]
+    rows = [
+        row(index, "B", split="", category="juggling", **{"l2-category": "circus"})
+        for index in range(1001, 1009)
+    ]
     _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows), "--no-judge")
     assert "Multiple choice" in said and "edition" not in said and "PARTIAL" not in said
 
@@ -83,17 +104,27 @@ def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(command, tmp_path):
 def test_the_question_file_names_what_is_missing(command, tmp_path):
     whole = [one for base in range(1, 41) for one in passes(base, RIGHT)]
     questions = table_file(tmp_path / "mmbench.tsv", whole, COLUMNS[:-1])
-    early = [one for one in whole if not (int(one["index"]) % PASS == 40 and int(one["index"]) > PASS)]
+    early = [
+        one for one in whole if not (int(one["index"]) % PASS == 40 and int(one["index"]) > PASS)
+    ]
     early = [{**one, "prediction": "A"} if one["index"] == "40" else one for one in early]
     given = [one for one in early if not 5 <= int(one["index"]) % PASS <= 34]
-    code, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", given), "--questions", questions)
-    assert code == 0 and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7" in said
+    code, said, _ = command(
+        "mmbench", table_file(tmp_path / "m.tsv", given), "--questions", questions
+    )
+    assert (
+        code == 0
+        and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7"
+        in said
+    )
     assert "partial, circular" in said and overall(command, "dev: circular") == (90.0, 22.5, 97.5)
     assert len(command.table("-missing.csv")) == 120 and "-missing.csv" in said
     assert all(path.name.startswith("partial_") for path in command.out.iterdir())
     for path in command.out.iterdir():
         path.unlink()
-    code, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", early), "--questions", questions)
+    code, said, _ = command(
+        "mmbench", table_file(tmp_path / "m.tsv", early), "--questions", questions
+    )
     assert code == 0 and "PARTIAL" not in said and not list(command.out.glob("partial_*")), (
         "a wrong pass ends a question"
     )
@@ -106,12 +137,16 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
     base = [one for one in whole if int(one["index"]) < PASS]
     _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", base), "--questions", questions)
     assert "base rows only" in said and "PARTIAL" not in said
-    _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", base[1:]), "--questions", questions)
+    _, said, _ = command(
+        "mmbench", table_file(tmp_path / "m.tsv", base[1:]), "--questions", questions
+    )
     assert "PARTIAL: 1 of the 4 questions of the question file have no answer: index 1" in said
 
 
 def mmt_rows(split, lacking=()):
-    sizes = {key: one.val_samples if split == "VAL" else one.samples for key, one in subtasks().items()}
+    sizes = {
+        key: one.val_samples if split == "VAL" else one.samples for key, one in subtasks().items()
+    }
     rows = [
         row(0, "B", category=key, split=split, **{"l2-category": subtasks()[key].meta_task})
         for key, count in sizes.items()
@@ -120,12 +155,17 @@ def mmt_rows(split, lacking=()):
     return [{**one, "index": str(index)} for index, one in enumerate(rows)]
 
 
-@pytest.mark.parametrize(("split", "of"), [("VAL", 3127), pytest.param("ALL", 31325, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("split", "of"), [("VAL", 3127), pytest.param("ALL", 31325, marks=pytest.mark.soak)]
+)
 def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
     lacking = list(subtasks())[:3]
     file = table_file(tmp_path / "m.tsv", mmt_rows(split, lacking))
     code, said, _ = command("mmt-bench", file, "--no-judge")
-    assert code == 0 and f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer" in said
+    assert (
+        code == 0
+        and f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer" in said
+    )
     assert f"MMT-Bench {split}: partial" in said and f"3 of {of:,} unscored" in said
     unscored = {line["name"] for line in command.table("-scores.csv") if line["unscored"] == "1"}
     assert unscored >= set(lacking)
@@ -146,7 +186,11 @@ def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
 
 @pytest.mark.parametrize(
     ("split", "name"),
-    [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), pytest.param("other", "m.tsv", marks=pytest.mark.soak)],
+    [
+        ("", "m.tsv"),
+        ("validation", "m_MMT-Bench_VAL.tsv"),
+        pytest.param("other", "m.tsv", marks=pytest.mark.soak),
+    ],
 )
 def test_mmt_bench_of_a_split_without_a_known_name(command, tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
@@ -168,7 +212,9 @@ def test_real_files_are_whole_and_parts_of_them_are_not(data, stem, benchmark, o
     found = open_upload(data / "vlmevalkit" / f"{stem}.xlsx", benchmark=benchmark).report("strict")
     assert not tabulated(found).partial
     last = max(one.question.index % PASS for one in found.rows)
-    part = tabulated(replace(found, rows=tuple(one for one in found.rows if one.question.index % PASS != last)))
+    part = tabulated(
+        replace(found, rows=tuple(one for one in found.rows if one.question.index % PASS != last))
+    )
     assert part.partial and f"1 of the {of:,} questions" in part.problems[0].text
 
 
@@ -179,7 +225,10 @@ def test_the_page_says_the_same(tmp_path):
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")
     head = choice_head_html(report, tabulated(report), -1)
-    assert "PARTIAL: 664 of the 1,164" in head and "vanilla accuracy lies between 43.0 and 100.0" in head
+    assert (
+        "PARTIAL: 664 of the 1,164" in head
+        and "vanilla accuracy lies between 43.0 and 100.0" in head
+    )
     assert "500 of 1,164 decided" in head
 
 
@@ -189,10 +238,22 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({id: text for id, text in answers.items() if id not in gone}))
     with OpenAIServer(lambda body, sample: "0.5") as judge:
-        words = ("--missing", "unscored", "--runs", "1", "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = (
+            "--missing",
+            "unscored",
+            "--runs",
+            "1",
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+            "--yes",
+        )
         code, said, _ = command("mm-vet", "--sample", file, *words)
-    assert code == 0 and said.index(f"PARTIAL: 2 of 16 questions have no prediction: {', '.join(gone)}") < said.index(
-        "Capabilities"
-    )
+    assert code == 0 and said.index(
+        f"PARTIAL: 2 of 16 questions have no prediction: {', '.join(gone)}"
+    ) < said.index("Capabilities")
     assert all("partial_" in path.name for path in command.out.iterdir())
-    assert [line["id"] for line in command.table("-missing.csv")] == gone and "2 of 16 unscored" in said
+    assert [
+        line["id"] for line in command.table("-missing.csv")
+    ] == gone and "2 of 16 unscored" in said

@@ -30,7 +30,8 @@ IDS = list(ANSWERS)
 
 def question_set(*texts: str, prefix: str = "v1_") -> QuestionSet:
     questions = tuple(
-        Question(f"{prefix}{place}", text, f"truth {place}", ("rec",)) for place, text in enumerate(texts)
+        Question(f"{prefix}{place}", text, f"truth {place}", ("rec",))
+        for place, text in enumerate(texts)
     )
     return QuestionSet("mm-vet", "three questions", "0" * 64, False, questions)
 
@@ -48,7 +49,9 @@ def lines(records: list[dict]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def read(folder: Path, name: str, content: str | bytes, questions: QuestionSet = SAMPLE, limits=PAGE) -> Upload:
+def read(
+    folder: Path, name: str, content: str | bytes, questions: QuestionSet = SAMPLE, limits=PAGE
+) -> Upload:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_predictions(path, questions, limits)
@@ -58,7 +61,9 @@ def answers(upload: Upload) -> dict[str, str]:
     return {prediction.id: prediction.text for prediction in upload.predictions}
 
 
-def refusal(folder: Path, name: str, content: str | bytes, questions: QuestionSet = SAMPLE) -> RowsError:
+def refusal(
+    folder: Path, name: str, content: str | bytes, questions: QuestionSet = SAMPLE
+) -> RowsError:
     with pytest.raises(RowsError) as caught:
         read(folder, name, content, questions)
     assert str(caught.value).startswith(name)
@@ -71,13 +76,28 @@ def numbered(columns: tuple[str, str]) -> list[dict]:
 
 
 def lmms(place: int, question: Question) -> dict:
-    doc = {"question_id": question.id, "question": question.text, "answer": question.truth, "capability": "ocr,math"}
+    doc = {
+        "question_id": question.id,
+        "question": question.text,
+        "answer": question.truth,
+        "capability": "ocr,math",
+    }
     reply = {"resps": [[ANSWERS[question.id]]], "filtered_resps": [ANSWERS[question.id]]}
-    return {"doc_id": place, "doc": doc, "target": question.truth, "arguments": [question.text, {}], **reply}
+    return {
+        "doc_id": place,
+        "doc": doc,
+        "target": question.truth,
+        "arguments": [question.text, {}],
+        **reply,
+    }
 
 
 def llava(place: int) -> dict:
-    named = {"question_id": place, "prompt": f"Question {place}\nAnswer shortly.", "text": ANSWERS[IDS[place]]}
+    named = {
+        "question_id": place,
+        "prompt": f"Question {place}\nAnswer shortly.",
+        "text": ANSWERS[IDS[place]],
+    }
     return {**named, "answer_id": f"x{place}", "model_id": "llava-v1.5-13b", "metadata": {}}
 
 
@@ -96,9 +116,21 @@ KIT_ROWS = [
 
 LAYOUTS = {
     "official": ("a.json", json.dumps(ANSWERS), "id: text"),
-    "by id": ("a.json", json.dumps({id: {"id": 1, "text": text} for id, text in ANSWERS.items()}), "id: record"),
-    "records": ("a.json", json.dumps([{"question_id": i, "answer": text} for i, text in ANSWERS.items()]), "records"),
-    "jsonl": ("a.jsonl", lines([{"id": id, "Prediction": text} for id, text in ANSWERS.items()]), "records"),
+    "by id": (
+        "a.json",
+        json.dumps({id: {"id": 1, "text": text} for id, text in ANSWERS.items()}),
+        "id: record",
+    ),
+    "records": (
+        "a.json",
+        json.dumps([{"question_id": i, "answer": text} for i, text in ANSWERS.items()]),
+        "records",
+    ),
+    "jsonl": (
+        "a.jsonl",
+        lines([{"id": id, "Prediction": text} for id, text in ANSWERS.items()]),
+        "records",
+    ),
     "csv": ("a.csv", table([["ID", "response"], *map(list, ANSWERS.items())]), "records"),
     "tsv": ("a.tsv", table([["id", "output"], *map(list, ANSWERS.items())], "\t"), "records"),
     "xlsx": ("a.xlsx", workbook(["Question ID", "pred"], *map(list, ANSWERS.items())), "records"),
@@ -108,13 +140,29 @@ LAYOUTS = {
         workbook(KIT, *[[float(row[0]), *row[1:]] for row in KIT_ROWS]),
         "VLMEvalKit table",
     ),
-    "kit csv of floats": ("m.csv", table([KIT, *[[row[0] + ".0", *row[1:]] for row in KIT_ROWS]]), "VLMEvalKit table"),
+    "kit csv of floats": (
+        "m.csv",
+        table([KIT, *[[row[0] + ".0", *row[1:]] for row in KIT_ROWS]]),
+        "VLMEvalKit table",
+    ),
     "kit tsv": ("m_MMVet.tsv", "\ufeff" + table([KIT, *KIT_ROWS], "\t"), "VLMEvalKit table"),
-    "kit json": ("m.json", json.dumps([dict(zip(KIT, row, strict=True)) for row in KIT_ROWS]), "VLMEvalKit table"),
+    "kit json": (
+        "m.json",
+        json.dumps([dict(zip(KIT, row, strict=True)) for row in KIT_ROWS]),
+        "VLMEvalKit table",
+    ),
     "numbers": ("m.json", json.dumps(numbered(("index", "prediction"))), "VLMEvalKit table"),
     "no index": ("m.csv", table([KIT[1:], *[row[1:] for row in KIT_ROWS]]), "question texts"),
-    "llava": ("answers.jsonl", lines([llava(place) for place in range(len(ANSWERS))]), "LLaVA answers"),
-    "parquet": ("a.parquet", parquet({"id": list(ANSWERS), "response": list(ANSWERS.values())}), "records"),
+    "llava": (
+        "answers.jsonl",
+        lines([llava(place) for place in range(len(ANSWERS))]),
+        "LLaVA answers",
+    ),
+    "parquet": (
+        "a.parquet",
+        parquet({"id": list(ANSWERS), "response": list(ANSWERS.values())}),
+        "records",
+    ),
     "lmms logs": (
         "results.json",
         json.dumps(
@@ -128,10 +176,19 @@ LAYOUTS = {
     ),
     "results": (
         "a.json",
-        json.dumps({"model": "llava", "results": [{"id": id, "answer": text} for id, text in ANSWERS.items()]}),
+        json.dumps(
+            {
+                "model": "llava",
+                "results": [{"id": id, "answer": text} for id, text in ANSWERS.items()],
+            }
+        ),
         "records",
     ),
-    "lmms": ("s.jsonl", lines([lmms(i, q) for i, q in enumerate(SAMPLE.questions)]), "lmms-eval samples"),
+    "lmms": (
+        "s.jsonl",
+        lines([lmms(i, q) for i, q in enumerate(SAMPLE.questions)]),
+        "lmms-eval samples",
+    ),
 }
 
 
@@ -142,7 +199,9 @@ def test_each_layout_arrives_with_every_answer_as_written(tmp_path, layout):
     assert upload.layout == expected
     assert answers(upload) == ANSWERS
     assert [filled.prediction for filled in fill(SAMPLE, upload, "stop")] == list(ANSWERS.values())
-    assert (tmp_path / name).read_bytes() == (content if isinstance(content, bytes) else content.encode())
+    assert (tmp_path / name).read_bytes() == (
+        content if isinstance(content, bytes) else content.encode()
+    )
 
 
 def test_the_real_outputs_of_218_questions_are_read_and_filled(data):
@@ -150,8 +209,14 @@ def test_the_real_outputs_of_218_questions_are_read_and_filled(data):
     path = data / "mm-vet" / "llava_llama2_13b_chat.json"
     upload = read_predictions(path, questions)
     assert answers(upload) == json.loads(path.read_text("utf-8"))
-    assert (upload.layout, upload.title, notices(upload, questions)) == ("id: text", "llava_llama2_13b_chat", ())
-    assert [filled.question for filled in fill(questions, upload, "stop")] == list(questions.questions)
+    assert (upload.layout, upload.title, notices(upload, questions)) == (
+        "id: text",
+        "llava_llama2_13b_chat",
+        (),
+    )
+    assert [filled.question for filled in fill(questions, upload, "stop")] == list(
+        questions.questions
+    )
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "jsonl", "xlsx"])
@@ -169,7 +234,8 @@ def test_the_real_outputs_survive_every_other_format_and_need_no_ids(data, tmp_p
 
 
 @pytest.mark.parametrize(
-    "answer", ["NA", "nan", "None", "001", "1/2", "=1+1", "1e5", "1.0", "TRUE", " x ", "", "a|b", "'"]
+    "answer",
+    ["NA", "nan", "None", "001", "1/2", "=1+1", "1e5", "1.0", "TRUE", " x ", "", "a|b", "'"],
 )
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "tsv", "xlsx"])
 def test_an_answer_is_never_taken_for_anything_but_text(tmp_path, suffix, answer):
@@ -210,7 +276,9 @@ def test_an_id_may_be_the_number_that_a_toolkit_made_of_it(tmp_path, written, id
 
 
 def test_a_number_that_two_ids_end_with_names_neither(tmp_path):
-    both = replace(THREE, questions=(*THREE.questions, *question_set("a", "b", prefix="v2_").questions))
+    both = replace(
+        THREE, questions=(*THREE.questions, *question_set("a", "b", prefix="v2_").questions)
+    )
     assert list(answers(read(tmp_path, "a.csv", "id,pred\n0,x\n2,y\n", both))) == ["0", "v1_2"]
 
 
@@ -229,7 +297,10 @@ def test_the_title_is_the_model_that_the_file_names_or_the_name_of_the_file(tmp_
     upload = read_predictions(stored, SAMPLE, name="GPT-7 (mine).json")
     assert (upload.file, upload.title) == ("GPT-7 (mine).json", "GPT-7 (mine)")
     mixed = lines([record, {**record, "question_id": 1, "model_id": "other"}])
-    assert "one model's answers, found those of 2 (my-model, other)" in refusal(tmp_path, "a.jsonl", mixed).problem
+    assert (
+        "one model's answers, found those of 2 (my-model, other)"
+        in refusal(tmp_path, "a.jsonl", mixed).problem
+    )
 
 
 def test_a_row_is_where_an_editor_shows_it(tmp_path):
@@ -237,7 +308,10 @@ def test_a_row_is_where_an_editor_shows_it(tmp_path):
     upload = read(tmp_path, "a.json", content.replace('"a\\nb"', '{"text": ""}'))
     assert [prediction.row for prediction in upload.predictions] == [2, 4, 5]
     table_text = 'id,text\nown_0,"a\nb"\nown_1,c\n'
-    assert [prediction.row for prediction in read(tmp_path, "a.csv", table_text).predictions] == [2, 4]
+    assert [prediction.row for prediction in read(tmp_path, "a.csv", table_text).predictions] == [
+        2,
+        4,
+    ]
 
 
 REFUSED = [
@@ -264,12 +338,30 @@ REFUSED = [
     ("jsonl", '{"filtered_resps": ["a", "b"], "doc_id": 0}', 1, "prediction", "a list"),
     ("jsonl", '{"filtered_resps": ["a"]}', 1, "question_id", "expected an id"),
     ("csv", "id,text\n,x\n", 2, "id", "empty cell"),
-    ("csv", "id,text,response\nown_0,x,y\n", 2, None, "found 'text' and 'response'; delete or rename one"),
+    (
+        "csv",
+        "id,text,response\nown_0,x,y\n",
+        2,
+        None,
+        "found 'text' and 'response'; delete or rename one",
+    ),
     ("csv", "id,Prediction,prediction\nown_0,x,y\n", 2, None, "'Prediction' and 'prediction'"),
     ("csv", "id,text,answer\nown_0,x,y\n", 2, None, "'text' and 'answer'"),
     ("csv", "id,index,pred\nown_0,0,y\n", 2, None, "'id' and 'index'"),
-    ("csv", "name,pred\nown_0,y\n", 2, None, "column of ids (id, question_id, index) or a column question"),
-    ("csv", "id,score\nown_0,1\n", 2, None, "a column of answers (prediction, pred, response, output, text, answer)"),
+    (
+        "csv",
+        "name,pred\nown_0,y\n",
+        2,
+        None,
+        "column of ids (id, question_id, index) or a column question",
+    ),
+    (
+        "csv",
+        "id,score\nown_0,1\n",
+        2,
+        None,
+        "a column of answers (prediction, pred, response, output, text, answer)",
+    ),
     ("csv", "id,question,answer,capability\nown_0,a,b,c\n", 2, None, "answer is the truth"),
     ("csv", "question,pred\n,x\n", 2, "question", "expected the question's text"),
     ("csv", "id,pred\nown_0,x\nown_1\n", 3, None, "found 1"),
@@ -296,7 +388,9 @@ def test_a_text_that_several_questions_share_needs_a_truth_or_an_id(tmp_path):
     assert "found that of 2 (v1_0, v1_2); add a column id" in shared.problem
     told = "question,answer,pred\n What  is it? ,truth 2,y\nWhere is it?,,x\n"
     assert answers(read(tmp_path, "a.csv", told, THREE)) == {"v1_2": "y", "v1_1": "x"}
-    assert answers(read(tmp_path, "a.csv", "prompt,pred\nWho is it?,x\n", THREE)) == {"'Who is it?'": "x"}
+    assert answers(read(tmp_path, "a.csv", "prompt,pred\nWho is it?,x\n", THREE)) == {
+        "'Who is it?'": "x"
+    }
 
 
 def test_ids_that_are_shifted_against_the_questions_are_refused(tmp_path):
@@ -305,7 +399,16 @@ def test_ids_that_are_shifted_against_the_questions_are_refused(tmp_path):
     assert (error.row, error.column) == (2, "question")
     assert "expected the question of 'v1_1', found that of 'v1_0'" in error.problem
     assert (
-        len(answers(read(tmp_path, "a.csv", shifted.replace("What", "In short: what"), question_set("a", "b", "c"))))
+        len(
+            answers(
+                read(
+                    tmp_path,
+                    "a.csv",
+                    shifted.replace("What", "In short: what"),
+                    question_set("a", "b", "c"),
+                )
+            )
+        )
         == 2
     )
 
@@ -316,7 +419,10 @@ def test_columns_of_pictures_are_skipped_unread(tmp_path):
     assert answers(read(tmp_path, "a.tsv", content)) == {"own_0": "x"}
     by_id = json.dumps({"own_0": {"Image": picture + "\0", "text": "x"}})
     assert answers(read(tmp_path, "a.json", by_id)) == {"own_0": "x"}
-    assert "characters in a cell" in refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+    assert (
+        "characters in a cell"
+        in refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+    )
 
 
 # fill
@@ -343,7 +449,11 @@ def test_only_the_first_20_ids_of_each_problem_are_named(tmp_path):
     with pytest.raises(UploadError) as caught:
         fill(THREE, read(tmp_path, "a.csv", content, THREE), "unscored")
     assert "\n" not in str(caught.value)
-    assert "30 (x 00, " in str(caught.value) and "x 19, ...)" in str(caught.value) and "x 20" not in str(caught.value)
+    assert (
+        "30 (x 00, " in str(caught.value)
+        and "x 19, ...)" in str(caught.value)
+        and "x 20" not in str(caught.value)
+    )
 
 
 def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
@@ -358,13 +468,18 @@ def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     assert "read as the model's words: 2 (v1_0, v1_1); where it gave none, empty the cell" in said
 
 
-@given(st.lists(st.sampled_from(["v1_0", "v1_1", "v1_2", "v9_9"]), min_size=1, max_size=6), st.booleans())
+@given(
+    st.lists(st.sampled_from(["v1_0", "v1_1", "v1_2", "v9_9"]), min_size=1, max_size=6),
+    st.booleans(),
+)
 @settings(max_examples=200, deadline=None)
 def test_fill_is_set_algebra(tmp_path_factory, written, stop):
     content = lines([{"id": id, "pred": f"answer {place}"} for place, id in enumerate(written)])
     upload = read(tmp_path_factory.getbasetemp(), "a.jsonl", content, THREE)
     known = {question.id for question in THREE.questions}
-    wrong = len(set(written)) < len(written) or set(written) - known or (stop and known - set(written))
+    wrong = (
+        len(set(written)) < len(written) or set(written) - known or (stop and known - set(written))
+    )
     if wrong:
         with pytest.raises(UploadError):
             fill(THREE, upload, "stop" if stop else "unscored")
@@ -372,7 +487,9 @@ def test_fill_is_set_algebra(tmp_path_factory, written, stop):
     filled = fill(THREE, upload, "stop" if stop else "unscored")
     assert [entry.question for entry in filled] == list(THREE.questions)
     expected = {id: f"answer {place}" for place, id in enumerate(written)}
-    assert [entry.prediction for entry in filled] == [expected.get(question.id) for question in THREE.questions]
+    assert [entry.prediction for entry in filled] == [
+        expected.get(question.id) for question in THREE.questions
+    ]
 
 
 # Size: the page bounds it, the command line streams it.
@@ -382,7 +499,9 @@ def test_the_page_bounds_what_the_command_line_streams(tmp_path):
     path = tmp_path / "long.jsonl"
     picture = "x" * 100_000
     with path.open("w") as file:
-        file.writelines(json.dumps({"id": f"v1_{n}", "image": picture, "pred": "y"}) + "\n" for n in range(110))
+        file.writelines(
+            json.dumps({"id": f"v1_{n}", "image": picture, "pred": "y"}) + "\n" for n in range(110)
+        )
     assert PAGE.bytes == 100_000_000
     with pytest.raises(RowsError, match="at most 10,000,000 bytes"):
         read_predictions(path, THREE, replace(PAGE, bytes=10_000_000))
@@ -412,8 +531,25 @@ def honest(suffix: str) -> bytes:
     }[suffix]()
 
 
-SPICE = [*(bytes([code]) for code in b'",\t\n\r\0\\{[}]:;\xff'), b"\xef\xbb\xbf", b"1e999", b"NaN", b"null", b"[[]]"]
-SPICE += [b"own_1", b'"id"', b'"own_0": "x",', b"\\ud800", b"model_id", b"index", b"filtered_resps", b"doc", b"own_99"]
+SPICE = [
+    *(bytes([code]) for code in b'",\t\n\r\0\\{[}]:;\xff'),
+    b"\xef\xbb\xbf",
+    b"1e999",
+    b"NaN",
+    b"null",
+    b"[[]]",
+]
+SPICE += [
+    b"own_1",
+    b'"id"',
+    b'"own_0": "x",',
+    b"\\ud800",
+    b"model_id",
+    b"index",
+    b"filtered_resps",
+    b"doc",
+    b"own_99",
+]
 
 
 def mutated(original: bytes, dice: random.Random) -> bytes:
@@ -421,7 +557,12 @@ def mutated(original: bytes, dice: random.Random) -> bytes:
     for _ in range(dice.randint(1, 4)):
         place, length = dice.randrange(len(raw) + 1), dice.choice([0, 1, 3, 10, 200])
         other = dice.randrange(len(raw) + 1)
-        spices = [b"", dice.choice(SPICE), dice.randbytes(2), bytes(raw[other : other + dice.randrange(300)])]
+        spices = [
+            b"",
+            dice.choice(SPICE),
+            dice.randbytes(2),
+            bytes(raw[other : other + dice.randrange(300)]),
+        ]
         raw[place : place + length] = dice.choice(spices)
     return bytes(raw)
 
@@ -433,7 +574,9 @@ def independent(suffix: str, content: bytes) -> list[str]:
         return list(json.loads(text).values())
     if suffix == "jsonl":
         return [json.loads(line)["prediction"] for line in text.split("\n") if line.strip()]
-    found = list(csv.reader(io.StringIO(text, newline=""), delimiter={"csv": ",", "tsv": "\t"}[suffix]))
+    found = list(
+        csv.reader(io.StringIO(text, newline=""), delimiter={"csv": ",", "tsv": "\t"}[suffix])
+    )
     return [row[found[0].index("prediction")] for row in found[1:] if row]
 
 
@@ -452,7 +595,9 @@ def try_upload(path: Path, content: bytes) -> bool:
     assert [entry.question for entry in filled] == list(SAMPLE.questions)
     found = [prediction.text for prediction in upload.predictions]
     "".join([upload.title, upload.file, *found]).encode()
-    assert sorted(found) == sorted(entry.prediction for entry in filled if entry.prediction is not None)
+    assert sorted(found) == sorted(
+        entry.prediction for entry in filled if entry.prediction is not None
+    )
     if path.suffix == ".json" or (path.suffix != ".xlsx" and b'"prediction"' in content):
         assert found == independent(path.suffix[1:], content)
     return True
@@ -479,14 +624,19 @@ def mutated_workbooks(folder: Path, count: int, seed: str) -> int:
 def mutated_workbook(original: bytes, dice: random.Random) -> bytes:
     if dice.random() < 0.5:
         return mutated(original, dice)
-    cells = [[id, text, "m"] for id, text in json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).items()]
+    cells = [
+        [id, text, "m"] for id, text in json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")).items()
+    ]
     for _ in range(dice.randint(1, 3)):
         row = dice.choice(cells)
         row[dice.randrange(len(row))] = dice.choice(
             ["", None, 3, 0.0, True, "own_3", "=SUM(A1:A2)", "nan", "x" * 40_000]
         )
     dice.shuffle(cells)
-    return workbook(dice.choice([["id", "prediction", "model_id"], ["index", "text", "x"], ["a", "b", "c"]]), *cells)
+    return workbook(
+        dice.choice([["id", "prediction", "model_id"], ["index", "text", "x"], ["a", "b", "c"]]),
+        *cells,
+    )
 
 
 @pytest.mark.timeout(900)
@@ -508,12 +658,17 @@ def test_a_subset_takes_the_file_of_the_whole_set(tmp_path, layout):
     named = {
         "ids": [{"id": question.id} for question in SAMPLE.questions],
         "numbers": [{"index": f"{place}.0"} for place in range(len(IDS))],
-        "texts": [{"question": question.text, "gt_answer": question.truth} for question in SAMPLE.questions],
+        "texts": [
+            {"question": question.text, "gt_answer": question.truth}
+            for question in SAMPLE.questions
+        ],
     }[layout]
     content = lines([row | {"prediction": ANSWERS[id]} for id, row in zip(IDS, named, strict=True)])
     upload = read(tmp_path, "outputs.jsonl", content, part)
     filled = fill(part, upload, "stop")
-    assert [(one.question.id, one.prediction) for one in filled] == [(id, ANSWERS[id]) for id in (IDS[1], IDS[3])]
+    assert [(one.question.id, one.prediction) for one in filled] == [
+        (id, ANSWERS[id]) for id in (IDS[1], IDS[3])
+    ]
     assert notices(upload, part) == ("answers to questions outside the subset, left out: 14",)
 
 
@@ -539,9 +694,16 @@ def test_a_file_of_other_questions_under_the_same_numbers_is_noticed(tmp_path, a
 
 
 def test_answers_that_repeat_their_question_are_noticed(tmp_path):
-    echoed = {id: f"USER: {question.text} ASSISTANT: 5" for id, question in zip(IDS, SAMPLE.questions, strict=True)}
-    (told,) = notices(read(tmp_path, "a.json", json.dumps({**ANSWERS, IDS[0]: echoed[IDS[0]]})), SAMPLE)
-    assert told.startswith(f"answers that repeat their question: 1 ({IDS[0]}); was the prompt written into the file?")
+    echoed = {
+        id: f"USER: {question.text} ASSISTANT: 5"
+        for id, question in zip(IDS, SAMPLE.questions, strict=True)
+    }
+    (told,) = notices(
+        read(tmp_path, "a.json", json.dumps({**ANSWERS, IDS[0]: echoed[IDS[0]]})), SAMPLE
+    )
+    assert told.startswith(
+        f"answers that repeat their question: 1 ({IDS[0]}); was the prompt written into the file?"
+    )
 
 
 def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
@@ -553,10 +715,20 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         whole[:-9] + b"\xff" + whole[-8:],
     ):
         assert "Parquet" in str(refusal(tmp_path, "a.parquet", content)), content[-20:]
-    infinite = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values()), "n": [float("inf")] * len(ANSWERS)})
-    assert "row 1, column 'n': expected a finite number" in str(refusal(tmp_path, "a.parquet", infinite))
+    infinite = parquet(
+        {
+            "id": list(ANSWERS),
+            "prediction": list(ANSWERS.values()),
+            "n": [float("inf")] * len(ANSWERS),
+        }
+    )
+    assert "row 1, column 'n': expected a finite number" in str(
+        refusal(tmp_path, "a.parquet", infinite)
+    )
     cells = [pyarrow.array(list(ANSWERS)), pyarrow.array(list(ANSWERS.values()))]
-    pyarrow.parquet.write_table(pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet"
+    )
     twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
     assert "row 1, column 'text': expected each column name once" in twice
     many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
@@ -573,7 +745,9 @@ def test_text_that_parquet_holds_as_bytes_is_read_and_other_bytes_are_left_out(t
             "mask": [b"\xff"] * len(ANSWERS),
         }
     )
-    assert [one.text for one in read(tmp_path, "a.parquet", content).predictions] == list(ANSWERS.values())
+    assert [one.text for one in read(tmp_path, "a.parquet", content).predictions] == list(
+        ANSWERS.values()
+    )
 
 
 def test_an_object_with_two_lists_of_records_is_refused(tmp_path):

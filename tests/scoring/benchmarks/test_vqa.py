@@ -14,7 +14,9 @@ from scoring.registry import open_upload
 from scoring.report import Grade
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
-WATCH = VQAnswer("34602", "what brand of watch is that?", ("ap", "ap", "unanswerable"), "audemars", 2)
+WATCH = VQAnswer(
+    "34602", "what brand of watch is that?", ("ap", "ap", "unanswerable"), "audemars", 2
+)
 
 
 def graded(row, replies, dataset="TextVQA", protocol="mmbench-paper"):
@@ -43,7 +45,10 @@ def graded(row, replies, dataset="TextVQA", protocol="mmbench-paper"):
         ("", ()),
         (None, ()),
         (3, ("3",)),
-        ([{"answer": "net", "answer_id": 1}, {"answer": "a net", "answer_id": 2}], ("net", "a net")),
+        (
+            [{"answer": "net", "answer_id": 1}, {"answer": "a net", "answer_id": 2}],
+            ("net", "a net"),
+        ),
         ([None, {"answer": None}, {}], ()),
     ],
 )
@@ -57,9 +62,18 @@ def test_the_papers_prompts_are_whole(data):
         ("OK-VQA", "vqa_marks_lists.txt"),
         ("TextVQA", "vqa_marks_lists.txt"),
     ):
-        assert vqa_marks.prompt_digest(dataset) == hashlib.sha256((data / "prompts" / file).read_bytes()).hexdigest()
-    assert vqa_marks.prompt_digest("GQA") == "a16717d1e5b2d3bb1cac7b94ea97d15b4af507bb0819670a830fddd920abe0cb"
-    assert vqa_marks.prompt_digest("OK-VQA") == "3c32a0c2134750542af90cc59edf4898cd1b534c35dd801603b138a72a889a50"
+        assert (
+            vqa_marks.prompt_digest(dataset)
+            == hashlib.sha256((data / "prompts" / file).read_bytes()).hexdigest()
+        )
+    assert (
+        vqa_marks.prompt_digest("GQA")
+        == "a16717d1e5b2d3bb1cac7b94ea97d15b4af507bb0819670a830fddd920abe0cb"
+    )
+    assert (
+        vqa_marks.prompt_digest("OK-VQA")
+        == "3c32a0c2134750542af90cc59edf4898cd1b534c35dd801603b138a72a889a50"
+    )
 
 
 def test_the_prompt_ends_with_the_question_its_answers_and_the_response():
@@ -73,13 +87,20 @@ def test_the_prompt_ends_with_the_question_its_answers_and_the_response():
         )
     )
     _, asks = graded(VQAnswer("1", "Is it {dark}?", ("no",), "{yes}", 2), ["1"], "GQA")
-    assert asks[0].messages[0].text.endswith("Question: Is it {dark}?\nAnswer: no\nResponse: {yes}\nYour mark: ")
+    assert (
+        asks[0]
+        .messages[0]
+        .text.endswith("Question: Is it {dark}?\nAnswer: no\nResponse: {yes}\nYour mark: ")
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "mark"),
     [("4", 4), (" 5.", 5), ("Your mark: 3", 3), ("**2**", 2), ('{"mark": 1}', 1)]
-    + [(text, None) for text in ("", "0", "6", "4.5", "4/5", "5 out of 5", "nan", "four", "45", '{"mark": 9}')],
+    + [
+        (text, None)
+        for text in ("", "0", "6", "4.5", "4/5", "5 out of 5", "nan", "four", "45", '{"mark": 9}')
+    ],
 )
 def test_the_judges_reply_is_one_mark(text, mark):
     assert vqa_marks.read_mark(text) == mark
@@ -87,7 +108,12 @@ def test_the_judges_reply_is_one_mark(text, mark):
 
 def test_an_unreadable_reply_is_asked_again_and_never_a_mark():
     grade, asks = graded(WATCH, ["well", "4"])
-    assert (grade.score, grade.replies, grade.model, len(asks)) == (4.0, ("well", "4"), "judge-1", 2)
+    assert (grade.score, grade.replies, grade.model, len(asks)) == (
+        4.0,
+        ("well", "4"),
+        "judge-1",
+        2,
+    )
     grade, asks = graded(WATCH, ["well", "so", "9"])
     assert (grade.score, len(asks)) == (None, 3) and "'9'" in grade.reason
     assert graded(VQAnswer("1", "What?", (), "dog", 2), [])[0].score is None
@@ -126,19 +152,35 @@ def test_normal(answer, normal):
 
 
 def test_consensus_leaves_one_reference_out():
-    assert vqa_accuracy.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx((3 * 2 / 3 + 7) / 10)
-    assert vqa_accuracy.consensus("dog", ["dog"]) == 1.0 and vqa_accuracy.consensus("dog", ["cat"] * 10) == 0.0
+    assert vqa_accuracy.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx(
+        (3 * 2 / 3 + 7) / 10
+    )
+    assert (
+        vqa_accuracy.consensus("dog", ["dog"]) == 1.0
+        and vqa_accuracy.consensus("dog", ["cat"] * 10) == 0.0
+    )
 
 
 def test_the_table_has_accuracy_beside_the_mean_mark():
     rows = [
-        VQAnswer(str(place), "what?", ("dog",) * 3, said, place) for place, said in enumerate(["Dog", "cat", "bird"])
+        VQAnswer(str(place), "what?", ("dog",) * 3, said, place)
+        for place, said in enumerate(["Dog", "cat", "bird"])
     ]
     grades = [Grade("0", 0, 5.0), Grade("1", 0, 2.0), Grade("2", 0, None, "no mark")]
     report = vqa_marks.tabulate([*rows, VQAnswer("9", "what?", (), "dog", 9)], grades, "OK-VQA")
-    assert (report.exact.n, round(report.exact.mean, 2), round(report.consensus.mean, 2)) == (3, 33.33, 22.22)
+    assert (report.exact.n, round(report.exact.mean, 2), round(report.consensus.mean, 2)) == (
+        3,
+        33.33,
+        22.22,
+    )
     assert (report.marks.mean, report.marks.n, report.marks.unscored) == (3.5, 3, 1)
-    assert report.marks.low < 3.5 < report.marks.high and report.marks.times == {1: 0, 2: 1, 3: 0, 4: 0, 5: 1}
+    assert report.marks.low < 3.5 < report.marks.high and report.marks.times == {
+        1: 0,
+        2: 1,
+        3: 0,
+        4: 0,
+        5: 1,
+    }
     assert vqa_marks.tabulate(rows, [], "GQA").marks.mean is None
 
 
@@ -164,10 +206,16 @@ def test_problems_are_named():
 
 def test_a_real_models_textvqa_file(data):
     file = vqa_marks.read_answers(read_records(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv"))
-    assert (len(file.rows), file.problems, vqa_marks.recognised(file.rows, "")) == (1000, (), "TextVQA")
+    assert (len(file.rows), file.problems, vqa_marks.recognised(file.rows, "")) == (
+        1000,
+        (),
+        "TextVQA",
+    )
     assert {len(row.answers) for row in file.rows} == {10}
     report = vqa_marks.tabulate(file.rows, [], "TextVQA")
-    assert report.consensus.mean == pytest.approx(62.11), "the toolkit's code over these 1,000; all 5,000: 60.162"
+    assert report.consensus.mean == pytest.approx(62.11), (
+        "the toolkit's code over these 1,000; all 5,000: 60.162"
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,13 +234,26 @@ def test_ids_tell_ok_vqa_and_other_sets_of_several_answers_are_asked_about(ids, 
 
 
 VET = [
-    {"index": "1", "question": "What is x?", "answer": "x=-1<AND>x=-5", "category": "ocr,math", "prediction": "-1"},
-    {"index": "2", "question": "What is this?", "answer": "a truck", "category": "rec", "prediction": "A truck."},
+    {
+        "index": "1",
+        "question": "What is x?",
+        "answer": "x=-1<AND>x=-5",
+        "category": "ocr,math",
+        "prediction": "-1",
+    },
+    {
+        "index": "2",
+        "question": "What is this?",
+        "answer": "a truck",
+        "category": "rec",
+        "prediction": "A truck.",
+    },
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "benchmark"), [("own.json", None), ("MMVet.json", None), ("m_GQA_TestDev_Balanced.json", "GQA")]
+    ("name", "benchmark"),
+    [("own.json", None), ("MMVet.json", None), ("m_GQA_TestDev_Balanced.json", "GQA")],
 )
 def test_questions_with_one_answer_are_gqas_by_name_alone(tmp_path, name, benchmark):
     (tmp_path / name).write_text(json.dumps(VET))
@@ -202,10 +263,16 @@ def test_questions_with_one_answer_are_gqas_by_name_alone(tmp_path, name, benchm
 
 def test_two_columns_of_answers_are_refused():
     for other in ("Prediction", "output"):
-        with pytest.raises(RowsError, match=f"found 'prediction' and '{other}'; delete or rename one"):
+        with pytest.raises(
+            RowsError, match=f"found 'prediction' and '{other}'; delete or rename one"
+        ):
             vqa_marks.read_answers([Record(2, {**VET[1], other: "a car"})])
 
 
 def test_table_3():
     rows = vqa_marks.published()
-    assert len(rows) == 6 and (rows[-1].dataset, rows[-1].accuracy, rows[-1].mark) == ("TextVQA", 9.8, 1.54)
+    assert len(rows) == 6 and (rows[-1].dataset, rows[-1].accuracy, rows[-1].mark) == (
+        "TextVQA",
+        9.8,
+        1.54,
+    )

@@ -65,12 +65,18 @@ def test_a_stratified_draw_is_weighted_by_its_strata_and_covers():
         coin = np.random.default_rng(run)
         marks = truth(coin)
         scores = judged("kind", marks, coin)
-        strata = (np.abs(scores - 0.5) < 0.45).astype(int)  # where the judge is split, twice as many are marked
+        strata = (np.abs(scores - 0.5) < 0.45).astype(
+            int
+        )  # where the judge is split, twice as many are marked
         parts = [np.flatnonzero(strata == one) for one in (0, 1)]
-        some = np.concatenate([coin.choice(part, min(len(part), 25), replace=False) for part in parts])
+        some = np.concatenate(
+            [coin.choice(part, min(len(part), 25), replace=False) for part in parts]
+        )
         found = corrected_mean(MarkedScores(scores, some, marks[some], strata), run)
         held += found.corrected.low <= marks.mean() <= found.corrected.high
-        whole = np.average([marks[some][strata[some] == one].mean() for one in (0, 1)], weights=[*map(len, parts)])
+        whole = np.average(
+            [marks[some][strata[some] == one].mean() for one in (0, 1)], weights=[*map(len, parts)]
+        )
         assert found.alone.value == pytest.approx(whole)
     assert held / 300 >= LEAST
 
@@ -94,7 +100,9 @@ def test_marks_are_worth_the_number_that_says_as_much_without_the_judge():
             found = corrected_mean(MarkedScores(scores, some, marks[some]))
             assert n < found.worth < N
             of_worth = (1 / found.worth - 1 / N) / (1 / n - 1 / N)
-            assert found.alone.half_width * of_worth**0.5 == pytest.approx(found.corrected.half_width)
+            assert found.alone.half_width * of_worth**0.5 == pytest.approx(
+                found.corrected.half_width
+            )
     assert corrected_mean(MarkedScores(marks, np.arange(N), marks)).worth == pytest.approx(N)
 
 

@@ -30,7 +30,9 @@ TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3,
 
 def test_table_7_is_the_mean_of_the_deltas_of_table_6():
     for panel, printed in PAPER_PANELS.items():
-        assert mean_of_deltas([PAPER_DELTAS[one] for one in panel]) == pytest.approx(printed, abs=0.0003)
+        assert mean_of_deltas([PAPER_DELTAS[one] for one in panel]) == pytest.approx(
+            printed, abs=0.0003
+        )
 
 
 @given(st.lists(TENTHS, min_size=1, max_size=5))
@@ -62,9 +64,18 @@ def test_shrout_and_fleiss_have_their_printed_icc():
 def test_a_judge_that_is_always_too_kind_disagrees_but_ranks_alike():
     marks = np.array([0, 0.1, 0.3, 0.4, 0.6, 0.7, 0.8])
     found = compared(marks + 0.2, marks)
-    assert found.bias == pytest.approx(0.2) and found.delta.value == pytest.approx(0.2) and found.near == 0
+    assert (
+        found.bias == pytest.approx(0.2)
+        and found.delta.value == pytest.approx(0.2)
+        and found.near == 0
+    )
     assert found.spearman == pytest.approx(1)
-    assert found.icc is not None and found.icc < 0.95 and found.kappa is not None and found.kappa < 0.95
+    assert (
+        found.icc is not None
+        and found.icc < 0.95
+        and found.kappa is not None
+        and found.kappa < 0.95
+    )
 
 
 @given(TENTHS)

@@ -21,7 +21,16 @@ from scoring.agreement.people_agreement import people_agreement
 from tests.support.commands import Done, run
 from tests.support.servers import ROOT
 
-PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")
+PREFERENCES = (
+    "image_url",
+    "instruction",
+    "A",
+    "B",
+    "A_model",
+    "B_model",
+    "model_selection.A",
+    "model_selection.B",
+)
 LONG, SHORT = "one two three four", "one two"
 
 
@@ -29,7 +38,9 @@ def address(number: int) -> str:
     return f"https://images.test/{number}.jpg"
 
 
-def preferences(path: Path, pairs: Iterable[tuple[str, str, int, int]], swapped: bool = False) -> Path:
+def preferences(
+    path: Path, pairs: Iterable[tuple[str, str, int, int]], swapped: bool = False
+) -> Path:
     """Write VisIT-Bench's preference file: for each pair the models and how many people chose either.
 
     The first model's answer is the longer one. Swapped: every other vote of a pair is shown the other way round.
@@ -47,13 +58,25 @@ def preferences(path: Path, pairs: Iterable[tuple[str, str, int, int]], swapped:
     return path
 
 
-def battles(path: Path, rows: Iterable[tuple[int, str, str, Sequence[str]]], backed: bool = False) -> Path:
+def battles(
+    path: Path, rows: Iterable[tuple[int, str, str, Sequence[str]]], backed: bool = False
+) -> Path:
     """Write the authors' battle file: for each match the number of its task, the models and the two results."""
     with path.open("w") as file:
         for number, one, other, results in rows:
             row: dict[str, Any] = {
-                **{"A_model": one, "B_model": other, "A": LONG, "B": SHORT, "image_url": address(number)},
-                **{"instruction": f"Task {number}", "instruction_category": "x", "engine": "gpt-4-0613"},
+                **{
+                    "A_model": one,
+                    "B_model": other,
+                    "A": LONG,
+                    "B": SHORT,
+                    "image_url": address(number),
+                },
+                **{
+                    "instruction": f"Task {number}",
+                    "instruction_category": "x",
+                    "engine": "gpt-4-0613",
+                },
                 **{"evaluated_with_reference": backed, "auto_evaluation_result": list(results)},
                 "auto_evaluation_cot": ["", ""],
             }
@@ -89,18 +112,34 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
     votes = preferences(tmp_path / "votes.csv", pairs)
     # The judge: right on six, a tie on the seventh, nothing on the eighth; with the reference: the other way round.
     results = [("A", "A")] * 3 + [("B", "B")] + [("A", "A")] * 2 + [("A", "B")]
-    free = battles(tmp_path / "free.jsonl", [(n, "m1", "m2", pair) for n, pair in enumerate(results)])
+    free = battles(
+        tmp_path / "free.jsonl", [(n, "m1", "m2", pair) for n, pair in enumerate(results)]
+    )
     turned = [tuple({"A": "B", "B": "A"}[one] for one in pair) for pair in results[:6]]
-    backed = battles(tmp_path / "backed.jsonl", [(n, "m1", "m2", pair) for n, pair in enumerate(turned)], backed=True)
+    backed = battles(
+        tmp_path / "backed.jsonl",
+        [(n, "m1", "m2", pair) for n, pair in enumerate(turned)],
+        backed=True,
+    )
     keys = [vote.item for vote in read_poll([free]).verdicts]
-    answers = table(tmp_path / "answers.csv", "item model answer", *([key, REFERENCE, LONG] for key in keys[:4]))
-    scores = [(key, model, "mine", value) for key in keys[:5] for model, value in (("m1", "0.5"), ("m2", "-1e-3"))]
+    answers = table(
+        tmp_path / "answers.csv", "item model answer", *([key, REFERENCE, LONG] for key in keys[:4])
+    )
+    scores = [
+        (key, model, "mine", value)
+        for key in keys[:5]
+        for model, value in (("m1", "0.5"), ("m2", "-1e-3"))
+    ]
     given = table(tmp_path / "scores.csv", "item model metric score", *scores)
 
-    done = command(votes, free, backed, "--answers", answers, "--scores", given, "--out", tmp_path / "out")
+    done = command(
+        votes, free, backed, "--answers", answers, "--scores", given, "--out", tmp_path / "out"
+    )
 
     assert done.code == 0, done.err
-    assert "pairs with several votes: 8 (40 votes); 2 more with the reference are left out" in done.out
+    assert (
+        "pairs with several votes: 8 (40 votes); 2 more with the reference are left out" in done.out
+    )
     assert "Krippendorff's alpha: 0.5556 no interval" in done.out
     assert "Gwet's AC1: 0.5500 no interval" in done.out
     told = found(tmp_path / "out")
@@ -113,7 +152,10 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
     overall = {name: (one["overall"]["hits"], one["overall"]["n"]) for name, one in by_name.items()}
     tie = overall["gpt-4-0613, reference-free"][0] - 6
     assert tie in (0, 1), "the coin decides the tie"
-    assert (by_name["gpt-4-0613, reference-free"]["ties"], by_name["gpt-4-0613, reference-free"]["missing"]) == (1, 1)
+    assert (
+        by_name["gpt-4-0613, reference-free"]["ties"],
+        by_name["gpt-4-0613, reference-free"]["missing"],
+    ) == (1, 1)
     assert overall == {
         "length": (6, 8),  # the longer answer is m1's, and most chose m1 on six
         "BLEU-4": (3, 4),
@@ -136,14 +178,16 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
         ("3 of 5", "1", "1"),
     ]
     html = (tmp_path / "out" / "measures.html").read_text("utf-8")
-    assert "<title>length: 75.0% (" in html and "<th scope=\"row\">length</th><td>75.0% (" in html
+    assert "<title>length: 75.0% (" in html and '<th scope="row">length</th><td>75.0% (' in html
 
 
 def test_the_papers_690_pairs(tmp_path, command):
     """336 with 5/5, 200 with 4/5, 154 with 3/5; length, planted, reproduces 60% of the unanimous ones."""
     pairs = [("m1", "m2", *((5, 0) if number < 202 else (0, 5))) for number in range(336)]
     pairs += [("m1", "m2", 4, 1)] * 200 + [("m1", "m2", 2, 3)] * 154
-    done = command(preferences(tmp_path / "votes.csv", pairs), "--metrics", "length", "--out", tmp_path / "out")
+    done = command(
+        preferences(tmp_path / "votes.csv", pairs), "--metrics", "length", "--out", tmp_path / "out"
+    )
     assert done.code == 0, done.err
     assert "pairs with several votes: 690 (3,450 votes)" in done.out
     for line in ("5/5: 336 of 690, 48.70%", "4/5: 200 of 690, 28.99%", "3/5: 154 of 690, 22.32%"):
@@ -154,7 +198,9 @@ def test_the_papers_690_pairs(tmp_path, command):
 
 def test_which_side_an_answer_stood_on_changes_nothing(tmp_path):
     pairs = [("m1", "m2", 3, 2), ("m3", "m1", 5, 0), ("m2", "m3", 1, 4)] * 7
-    as_they_are, turned = (preferences(tmp_path / f"{swap}.csv", pairs, swap) for swap in (False, True))
+    as_they_are, turned = (
+        preferences(tmp_path / f"{swap}.csv", pairs, swap) for swap in (False, True)
+    )
     one, other = (read_poll([path]) for path in (as_they_are, turned))
     assert one == other
     assert people_agreement(one) == people_agreement(other)
@@ -178,7 +224,10 @@ def test_each_voter_counts_once_and_choices_of_neither_do_not(tmp_path):
     ]
     write(held(*votes), tmp_path / "votes.jsonl")
     poll = read_poll([tmp_path / "votes.jsonl"])
-    assert {contest.item: tuple(chosen) for contest, chosen in poll.choices.items()} == {"i": (0, 2), "j": (0, 1)}
+    assert {contest.item: tuple(chosen) for contest, chosen in poll.choices.items()} == {
+        "i": (0, 2),
+        "j": (0, 1),
+    }
     assert poll.notices == (
         "votes left out, the same voter's later one counts: 1",
         "votes left out, neither answer was chosen: 1",
@@ -201,11 +250,27 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
 _HEAD = "item,model,metric,score\n"
 BAD = {
     "votes": ("who,what\nm1,m2\n", "", "votes.csv, row 2: expected the columns of one of"),
-    "columns": ("", "item,model,score\ni,m1,1\n", "scores.csv, row 2, column 'metric': expected this column"),
-    "number": ("", f"{_HEAD}i,m1,x,1\ni,m2,x,nan\n", "row 3, column 'score': expected a number, found 'nan'"),
+    "columns": (
+        "",
+        "item,model,score\ni,m1,1\n",
+        "scores.csv, row 2, column 'metric': expected this column",
+    ),
+    "number": (
+        "",
+        f"{_HEAD}i,m1,x,1\ni,m2,x,nan\n",
+        "row 3, column 'score': expected a number, found 'nan'",
+    ),
     "text": ("", f"{_HEAD}i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
-    "twice": ("", f"{_HEAD}i,m1,x,1\ni,m1,x,1\n", "row 3: expected one score of 'x' for 'm1' on item 'i'"),
-    "taken": ("", f"{_HEAD}i,m1,length,1\n", "column 'metric': expected a name of its own, found 'length'"),
+    "twice": (
+        "",
+        f"{_HEAD}i,m1,x,1\ni,m1,x,1\n",
+        "row 3: expected one score of 'x' for 'm1' on item 'i'",
+    ),
+    "taken": (
+        "",
+        f"{_HEAD}i,m1,length,1\n",
+        "column 'metric': expected a name of its own, found 'length'",
+    ),
     "nothing": ("", _HEAD, "scores.csv: holds no scores"),
     "empty name": ("", f"{_HEAD}i,,x,1\n", "row 2, column 'model': expected a text, found ''"),
 }
@@ -228,23 +293,43 @@ def test_an_optional_metric_says_what_it_needs(tmp_path, command, monkeypatch):
     monkeypatch.setitem(sys.modules, "bert_score", None)  # as where it is not installed
     votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
     (key,) = (contest.item for contest in read_poll([votes]).choices)
-    answers = table(tmp_path / "answers.csv", "item model answer", [key, "human_verified_reference", "truth"])
+    answers = table(
+        tmp_path / "answers.csv", "item model answer", [key, "human_verified_reference", "truth"]
+    )
     done = command(votes, "--answers", answers, "--metrics", "BERTScore", "--out", tmp_path / "out")
     assert done.code == 2 and "BERTScore needs requirements-metrics.txt" in done.err
 
 
 def test_the_command_line_knows_it(tmp_path):
     votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
-    words = [sys.executable, "-m", "scoring", "agreement", str(votes), "--out", str(tmp_path / "out")]
+    words = [
+        sys.executable,
+        "-m",
+        "scoring",
+        "agreement",
+        str(votes),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "BLEU-4: nothing (n=0, 0 ties, 1 missing)" in done.stdout and "Traceback" not in done.stderr
+    assert (
+        "BLEU-4: nothing (n=0, 0 ties, 1 missing)" in done.stdout and "Traceback" not in done.stderr
+    )
 
 
-def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_else_is_refused(tmp_path, command):
+def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_else_is_refused(
+    tmp_path, command
+):
     votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 3, 1)])
     ((item, *_),) = read_poll([votes]).choices
-    answers = table(tmp_path / "a.csv", "item model answer", (item, "m1", LONG), (item, "m3", "x"), ("none", "m1", "x"))
+    answers = table(
+        tmp_path / "a.csv",
+        "item model answer",
+        (item, "m1", LONG),
+        (item, "m3", "x"),
+        ("none", "m1", "x"),
+    )
     scores = [(item, "m1", "mine", 1), (item, "m2", "mine", 0), (item, "M2", "mine", 0)]
     given = table(tmp_path / "s.csv", "item model metric score", *scores)
     done = command(votes, "--answers", answers, "--scores", given, "--out", tmp_path / "out")
@@ -253,14 +338,20 @@ def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_
         f"a.csv: left out, of no answer that was voted on: 2 of 3 rows, the first of item '{item}' and model 'm3'",
         f"s.csv: left out, of no answer that was voted on: 1 of 3 rows, the first of item '{item}' and model 'M2'",
     ]
-    assert all(line in done.out for line in told) and told == found(tmp_path / "out")["notices"][-2:]
+    assert (
+        all(line in done.out for line in told) and told == found(tmp_path / "out")["notices"][-2:]
+    )
     for option, name, columns, row in (
         ("--answers", "other.csv", "item model answer", ("1", "m1", "x")),
         ("--scores", "others.csv", "item model metric score", (item, "m9", "mine", 1)),
     ):
-        done = command(votes, option, table(tmp_path / name, columns, row), "--out", tmp_path / "none")
+        done = command(
+            votes, option, table(tmp_path / name, columns, row), "--out", tmp_path / "none"
+        )
         assert (
-            done.code == 2 and f"{name}: none of its rows is of an answer that was voted on, such as item" in done.err
+            done.code == 2
+            and f"{name}: none of its rows is of an answer that was voted on, such as item"
+            in done.err
         )
         assert f"'{item}' and model 'm1'" in done.err and not (tmp_path / "none").exists()
 

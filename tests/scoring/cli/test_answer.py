@@ -111,7 +111,9 @@ def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
         times = Counter(asked(body) for body in server.counts.bodies)
     assert done.code == 0 and "80 new answers of Model X" in done.out, done.err
     assert again.code == 0 and "0 new answers of Model X; 80 were there already." in again.out
-    assert len(times) == 80 and sum(times.values()) - 80 <= 4, "only calls under way at the kill are asked again"
+    assert len(times) == 80 and sum(times.values()) - 80 <= 4, (
+        "only calls under way at the kill are asked again"
+    )
     assert sum(count == 1 for count in times.values()) >= len(answered)
     assert bank_answers(place, "Model X") == {name: f"On: {name}" for name in times}
     assert not list((place / "data" / "answers").glob("*.jsonl"))
@@ -121,9 +123,7 @@ def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
 def test_a_local_model_answers_items_of_one_and_of_several_images_in_batches(place, capsys):
     fill_bank(place, 5, several=2)
     folder = build(place / "tiny")
-    card = (
-        f'name = "Tiny"\nkind = "local"\nfolder = "{folder}"\nimages = 2\nmax_tokens = 8\ntemperature = 0\nat_once = 2'
-    )
+    card = f'name = "Tiny"\nkind = "local"\nfolder = "{folder}"\nimages = 2\nmax_tokens = 8\ntemperature = 0\nat_once = 2'
     (place / "models.toml").write_text(f"[[models]]\n{card}\n")
     assert arena.__main__.main(["answer", "--model", "Tiny"]) == 0
     said = capsys.readouterr().out
@@ -141,7 +141,9 @@ def test_items_without_kept_images_wait_and_are_told(place, capsys):
     assert "2 new answers" in said and "1 items wait: their images are not kept here" in said
 
 
-@pytest.mark.parametrize(("model", "words"), [("Nobody", "There is no model named 'Nobody'; there are: 'Model X'")])
+@pytest.mark.parametrize(
+    ("model", "words"), [("Nobody", "There is no model named 'Nobody'; there are: 'Model X'")]
+)
 def test_an_unknown_card_is_told(place, capsys, model, words):
     with serve() as server:
         catalogue(place, server)
@@ -165,7 +167,9 @@ def test_failures_are_reported_and_asked_again_by_the_same_command(place, capsys
         failed = server.counts.faults["400"]
         assert 0 < failed < 20 and f"{20 - failed} new answers" in first.out
         assert first.out.count("refuses this prompt") == failed
-        assert f"{failed} questions got no answer" in first.err and "same command again" in first.err
+        assert (
+            f"{failed} questions got no answer" in first.err and "same command again" in first.err
+        )
         while arena.__main__.main(["answer", "--model", "Model X"]) == 2:
             assert server.counts.calls < 60
     assert len(bank_answers(place, "Model X")) == 20
@@ -177,7 +181,9 @@ def test_questions_that_were_sent_and_lost_cost_their_prompts(place, capsys):
         catalogue(place, server, prompt_price=1000.0, completion_price=1.0, image_tokens=1000)
         assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
         assert server.counts.calls == 3
-    said = re.search(r"0 answered: ([\d,]+) tokens sent, 0 received, \$([\d.]+)\.", capsys.readouterr().out)
+    said = re.search(
+        r"0 answered: ([\d,]+) tokens sent, 0 received, \$([\d.]+)\.", capsys.readouterr().out
+    )
     assert said is not None
     tokens = int(said[1].replace(",", ""))
     assert tokens > 3000 and float(said[2]) == pytest.approx(tokens / 1000, abs=0.001)
@@ -222,14 +228,22 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(place):
     with serve(latency=0.2) as server:
         catalogue(place, server, at_once=2)
         command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
-        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background may ignore it
-        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+        heard = partial(
+            signal.signal, signal.SIGINT, signal.SIG_DFL
+        )  # a run in the background may ignore it
+        run = subprocess.Popen(
+            command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        )
         end = time.monotonic() + 60
         while server.counts.calls < 5 and time.monotonic() < end:
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=60)
-    assert run.returncode == 2 and "Stopped. What is answered is kept" in said and "Traceback" not in said
+    assert (
+        run.returncode == 2
+        and "Stopped. What is answered is kept" in said
+        and "Traceback" not in said
+    )
 
 
 # Benchmarks
@@ -261,14 +275,20 @@ def test_mm_vet_becomes_the_official_json(place, capsys):
     with serve() as server:
         catalogue(place, server, prompt_price=1.0, completion_price=2.0)
         assert score(*words) == 0
-        assert {asked(body) for body in server.counts.bodies} == {f"Question {number}?" for number in range(3)}
+        assert {asked(body) for body in server.counts.bodies} == {
+            f"Question {number}?" for number in range(3)
+        }
         assert all(images(body) == 1 for body in server.counts.bodies)
         said = capsys.readouterr().out
         assert f"3 answers of Model X are in {out}." in said
         assert "3 answered: 30 tokens sent, 9 received, $0.0000" in said
-        assert score(*words) == 2 and "is there already" in capsys.readouterr().err, "nothing is asked twice"
+        assert score(*words) == 2 and "is there already" in capsys.readouterr().err, (
+            "nothing is asked twice"
+        )
         assert server.counts.calls == 3
-    assert json.loads(out.read_text()) == {f"v1_{number}": f"On: Question {number}?" for number in range(3)}
+    assert json.loads(out.read_text()) == {
+        f"v1_{number}": f"On: Question {number}?" for number in range(3)
+    }
     assert len(read_predictions(out, load_mm_vet(folder)).predictions) == 3
     assert [path.name for path in place.glob("*.part")] == []
 
@@ -281,7 +301,10 @@ CHOICES = [
 
 def tsv(path: Path, rows: list[dict[str, object]], image: object = None) -> Path:
     encoded = base64.b64encode(picture()).decode()
-    full = [{"image": image or encoded, "category": "image_style", "split": "dev", **row} for row in rows]
+    full = [
+        {"image": image or encoded, "category": "image_style", "split": "dev", **row}
+        for row in rows
+    ]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(full[0]), delimiter="\t", quoting=csv.QUOTE_ALL)
         writer.writeheader()
@@ -303,24 +326,50 @@ def test_mmbench_gets_its_circular_passes_and_its_own_layout(place):
     file, out = tsv(place / "mmbench.tsv", CHOICES), place / "out.tsv"
     with serve(pick("green")) as server:
         catalogue(place, server)
-        assert score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
+        assert (
+            score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
+        )
         assert server.counts.calls == 5 and all(images(body) == 1 for body in server.counts.bodies)
         assert any(
-            asked(body).startswith("Which colour?\nA. red\nB. green\nC. blue\n") for body in server.counts.bodies
+            asked(body).startswith("Which colour?\nA. red\nB. green\nC. blue\n")
+            for body in server.counts.bodies
         )
     found = read_choices(read_records(out))
-    assert not found.problems and [row.question.index for row in found.rows] == [1, 2, PASS + 1, PASS + 2, 2 * PASS + 1]
+    assert not found.problems and [row.question.index for row in found.rows] == [
+        1,
+        2,
+        PASS + 1,
+        PASS + 2,
+        2 * PASS + 1,
+    ]
     assert not rotation_problems([row.question for row in found.rows])
     by_index = {row.question.index: row for row in found.rows}
-    assert all(by_index[index].prediction == by_index[index].question.answer for index in (1, PASS + 1, 2 * PASS + 1))
-    assert by_index[PASS + 2].question.options == {"A": "two", "B": "one"} and by_index[PASS + 2].question.answer == "B"
+    assert all(
+        by_index[index].prediction == by_index[index].question.answer
+        for index in (1, PASS + 1, 2 * PASS + 1)
+    )
+    assert (
+        by_index[PASS + 2].question.options == {"A": "two", "B": "one"}
+        and by_index[PASS + 2].question.answer == "B"
+    )
 
 
 def test_early_stop_asks_no_pass_after_a_wrong_one(place):
     file, out = tsv(place / "mmbench.tsv", CHOICES), place / "out.tsv"
-    with serve(lambda body, _: "A") as server:  # "one" is right at first, and wrong when it has moved on
+    with serve(
+        lambda body, _: "A"
+    ) as server:  # "one" is right at first, and wrong when it has moved on
         catalogue(place, server)
-        words = ("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out), "--early-stop")
+        words = (
+            "mmbench",
+            "--model",
+            "Model X",
+            "--questions",
+            str(file),
+            "--out",
+            str(out),
+            "--early-stop",
+        )
         assert score(*words) == 0
         assert server.counts.calls == 3
     assert [row.question.index for row in read_choices(read_records(out)).rows] == [1, 2, PASS + 2]
@@ -331,7 +380,15 @@ def test_early_stop_needs_answers_and_circular_passes(place, capsys):
     with serve() as server:
         catalogue(place, server)
         for benchmark in ("mmbench", "mmt-bench"):
-            words = (benchmark, "--model", "Model X", "--questions", str(file), "--out", str(place / "out.tsv"))
+            words = (
+                benchmark,
+                "--model",
+                "Model X",
+                "--questions",
+                str(file),
+                "--out",
+                str(place / "out.tsv"),
+            )
             assert score(*words, "--early-stop") == 2
         assert server.counts.calls == 0
     said = capsys.readouterr().err
@@ -339,12 +396,24 @@ def test_early_stop_needs_answers_and_circular_passes(place, capsys):
 
 
 def test_passes_in_the_file_are_taken_as_they_are_and_images_by_reference(place):
-    moved = {**CHOICES[0], "index": PASS + 1, "A": "blue", "B": "red", "C": "green", "answer": "C", "image": "1"}
+    moved = {
+        **CHOICES[0],
+        "index": PASS + 1,
+        "A": "blue",
+        "B": "red",
+        "C": "green",
+        "answer": "C",
+        "image": "1",
+    }
     file, out = tsv(place / "mmbench.tsv", [moved, CHOICES[0]]), place / "out.tsv"
     with serve() as server:
         catalogue(place, server)
-        assert score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
-        sent = {body["messages"][-1]["content"][0]["image_url"]["url"] for body in server.counts.bodies}
+        assert (
+            score("mmbench", "--model", "Model X", "--questions", str(file), "--out", str(out)) == 0
+        )
+        sent = {
+            body["messages"][-1]["content"][0]["image_url"]["url"] for body in server.counts.bodies
+        }
         assert server.counts.calls == 2 and len(sent) == 1
 
 
@@ -353,29 +422,65 @@ def test_mmt_bench_sends_all_images_of_a_list_and_no_passes(place):
     file = tsv(place / "mmt.tsv", CHOICES, image=str([encoded, encoded, encoded]))
     with serve() as server:
         catalogue(place, server)
-        assert score("mmt-bench", "--model", "Model X", "--questions", str(file), "--out", str(place / "o.tsv")) == 0
+        assert (
+            score(
+                "mmt-bench",
+                "--model",
+                "Model X",
+                "--questions",
+                str(file),
+                "--out",
+                str(place / "o.tsv"),
+            )
+            == 0
+        )
         assert [images(body) for body in server.counts.bodies] == [3, 3]
 
 
 @pytest.mark.parametrize(
     ("image", "words"),
-    [("no base64 at all, but a text of more than sixty-four characters, as is seen", "no base64"), ("77", "no base64")],
+    [
+        (
+            "no base64 at all, but a text of more than sixty-four characters, as is seen",
+            "no base64",
+        ),
+        ("77", "no base64"),
+    ],
 )
 def test_a_broken_image_cell_fails_its_question_alone(place, capsys, image, words):
     file = tsv(place / "mmt.tsv", [CHOICES[0], {**CHOICES[1], "image": image}])
     with serve() as server:
         catalogue(place, server)
-        assert score("mmt-bench", "--model", "Model X", "--questions", str(file), "--out", str(place / "o.tsv")) == 2
+        assert (
+            score(
+                "mmt-bench",
+                "--model",
+                "Model X",
+                "--questions",
+                str(file),
+                "--out",
+                str(place / "o.tsv"),
+            )
+            == 2
+        )
         assert server.counts.calls == 1
     said = capsys.readouterr()
-    assert "no answer to 2:" in said.out and words in said.out and "1 questions got no answer" in said.err
+    assert (
+        "no answer to 2:" in said.out
+        and words in said.out
+        and "1 questions got no answer" in said.err
+    )
     assert (place / "o.tsv.part").exists() and len(list(read_records(place / "o.tsv"))) == 1
 
 
 def visit_csv(path: Path) -> Path:
     rows = [
         ["What is it?", "Animals", '["https://images.example.org/a%201.png"]'],
-        ["Compare, please.", "rcc", json.dumps([f"https://images.example.org/{n}.png" for n in "bc"])],
+        [
+            "Compare, please.",
+            "rcc",
+            json.dumps([f"https://images.example.org/{n}.png" for n in "bc"]),
+        ],
     ]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["instruction", "instruction_category", "images"], *rows])
@@ -389,13 +494,34 @@ def test_visit_bench_becomes_a_submission_with_the_model_s_name(place):
         (folder / name).write_bytes(picture())
     with serve() as server:
         catalogue(place, server)
-        words = ("visit-bench", "--model", "Model X", "--questions", str(file), "--images", str(folder))
+        words = (
+            "visit-bench",
+            "--model",
+            "Model X",
+            "--questions",
+            str(file),
+            "--images",
+            str(folder),
+        )
         assert score(*words, "--out", str(out)) == 0
-        assert {asked(body): images(body) for body in server.counts.bodies} == {"What is it?": 1, "Compare, please.": 2}
+        assert {asked(body): images(body) for body in server.counts.bodies} == {
+            "What is it?": 1,
+            "Compare, please.": 2,
+        }
     written = [record.values for record in read_records(out)]
-    assert list(written[0]) == ["instruction", "instruction_category", "images", f"Model X{PREDICTION}"]
-    assert [row[f"Model X{PREDICTION}"] for row in written] == ["On: What is it?", "On: Compare, please."]
-    assert [row["images"] for row in written] == [record.values["images"] for record in read_records(file)]
+    assert list(written[0]) == [
+        "instruction",
+        "instruction_category",
+        "images",
+        f"Model X{PREDICTION}",
+    ]
+    assert [row[f"Model X{PREDICTION}"] for row in written] == [
+        "On: What is it?",
+        "On: Compare, please.",
+    ]
+    assert [row["images"] for row in written] == [
+        record.values["images"] for record in read_records(file)
+    ]
 
 
 def test_images_of_visit_bench_are_fetched_or_told(place):
@@ -420,7 +546,10 @@ def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(pla
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("mmbench", "--out", "x.xlsx", "--questions", "q.tsv"), "predictions of mmbench end in .tsv"),
+        (
+            ("mmbench", "--out", "x.xlsx", "--questions", "q.tsv"),
+            "predictions of mmbench end in .tsv",
+        ),
         (("mmt-bench", "--out", "x.tsv"), "Give the question file of mmt-bench"),
         (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
         (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),
@@ -450,7 +579,9 @@ def test_other_questions_do_not_go_on_with_a_file_of_answers(place, capsys):
 def test_rotations_are_the_passes_that_the_checker_takes(size, data):
     letters = "ABCDEFGHI"[:size]
     answer = data.draw(st.sampled_from([*letters, None]))
-    base = ChoiceQuestion(7, "?", {letter: f"text {letter}" for letter in letters}, answer, "", "", "dev")
+    base = ChoiceQuestion(
+        7, "?", {letter: f"text {letter}" for letter in letters}, answer, "", "", "dev"
+    )
     passes = (base, *rotations(base))
     assert [question.index for question in passes] == [7 + number * PASS for number in range(size)]
     assert not rotation_problems(passes)
@@ -480,7 +611,9 @@ def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answe
 
 def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
     path = tmp_path / "kept.jsonl"
-    program = f"from arena.inference.offline import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
+    program = (
+        f"from arena.inference.offline import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
+    )
     with AnswerFile(path, "run"):
         held = subprocess.run(
             [sys.executable, "-c", program],
@@ -505,4 +638,6 @@ def test_a_paper_of_a_big_file_holds_no_images(place):
     keys = [task.key for task in paper.rounds[0]({})]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(keys) == 180 and peak < 10_000_000, f"{peak:,} bytes for a file of {file.stat().st_size:,}"
+    assert len(keys) == 180 and peak < 10_000_000, (
+        f"{peak:,} bytes for a file of {file.stat().st_size:,}"
+    )

@@ -46,7 +46,15 @@ def question_file(path: Path) -> Path:
             "facail_expression_change_recognition",
             several,
         ),
-        (6, "Describe the region ([0.1, 0.2, 0.3, 0.4]).", "a dog", "a cat", "A", "instance_captioning", picture()),
+        (
+            6,
+            "Describe the region ([0.1, 0.2, 0.3, 0.4]).",
+            "a dog",
+            "a cat",
+            "A",
+            "instance_captioning",
+            picture(),
+        ),
         (7, "What animal is it?", "a dog", "a cat", "A", "animals_recognition", picture()),
         (8, "What is it?", "a dog", "a cat", "B", "animals_recognition", picture()),
     ]
@@ -66,7 +74,15 @@ def place(tmp_path, monkeypatch) -> Path:
 
 
 def answer(place: Path, *modes: str) -> int:
-    words = ("mmt-bench", "--model", "Model X", "--questions", str(place / "mmt.tsv"), "--out", str(place / "o.tsv"))
+    words = (
+        "mmt-bench",
+        "--model",
+        "Model X",
+        "--questions",
+        str(place / "mmt.tsv"),
+        "--out",
+        str(place / "o.tsv"),
+    )
     return scoring.__main__.main(["answer", *words, *modes])
 
 
@@ -76,7 +92,9 @@ def by_question(bodies: list[Body]) -> dict[str, Body]:
 
 
 def rows_of(place: Path, name: str) -> dict[str, dict[str, object]]:
-    return {str(record.values["index"]): dict(record.values) for record in read_records(place / name)}
+    return {
+        str(record.values["index"]): dict(record.values) for record in read_records(place / name)
+    }
 
 
 def test_as_is_is_what_was_asked_before_there_were_modes(place):
@@ -96,7 +114,10 @@ def test_as_is_is_what_was_asked_before_there_were_modes(place):
             {
                 "role": "user",
                 "content": [
-                    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{sent_png(region)}"}},
+                    {
+                        "type": "image_url",
+                        "image_url": {"url": f"data:image/png;base64,{sent_png(region)}"},
+                    },
                     {
                         "type": "text",
                         "text": "Describe the region ([0.1, 0.2, 0.3, 0.4]).\nA. a dog\nB. a cat\n"
@@ -116,8 +137,14 @@ def sent_png(body: Body) -> str:
 
 
 def sent(body: Body) -> list[Image.Image]:
-    parts = [part["image_url"]["url"] for part in body["messages"][-1]["content"] if part["type"] == "image_url"]
-    return [Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB") for url in parts]
+    parts = [
+        part["image_url"]["url"]
+        for part in body["messages"][-1]["content"]
+        if part["type"] == "image_url"
+    ]
+    return [
+        Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB") for url in parts
+    ]
 
 
 def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, capsys):
@@ -128,21 +155,31 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     assert "pixel: 4 of 8 questions are asked otherwise than as is." in said
     assert "pixel: 1 left as they are, or with a remark: rounding makes options equal" in said
     assert (
-        "pixel: 1 left as they are, or with a remark: the picture is not of the size in the text, which holds" in said
+        "pixel: 1 left as they are, or with a remark: the picture is not of the size in the text, which holds"
+        in said
     )
-    assert re.search(r"Together 8 requests and at most [\d,]+ tokens sent: 1\.\d\d times asking as is once", said)
+    assert re.search(
+        r"Together 8 requests and at most [\d,]+ tokens sent: 1\.\d\d times asking as is once", said
+    )
     rows = rows_of(place, "o-pixel.tsv")
     assert {row["mode"] for row in rows.values()} == {"pixel"} and not (place / "o.tsv").exists()
     assert rows["1"]["A"] == "[10, 10, 30, 20]" and rows["6"]["question"].startswith(
         "Describe the region ([10, 10, 30, 20])."
     )
-    assert rows["3"]["A"] == EQUAL[0] and rows["3"]["mode_note"] == "rounding makes options equal: A and B"
+    assert (
+        rows["3"]["A"] == EQUAL[0]
+        and rows["3"]["mode_note"] == "rounding makes options equal: A and B"
+    )
     assert rows["7"]["mode_note"] == ""
     opened = open_upload(place / "o-pixel.tsv")
     report = opened.report("strict")
     assert opened.lines[0].startswith("MMT-Bench: 8 answers in mode pixel")
-    assert report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench VAL in mode pixel"
-    assert "2 questions were left as they are, or asked with a remark" in " ".join(one.text for one in report.problems)
+    assert (
+        report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench VAL in mode pixel"
+    )
+    assert "2 questions were left as they are, or asked with a remark" in " ".join(
+        one.text for one in report.problems
+    )
     assert list(place.glob("*.part")) == []
 
 
@@ -150,10 +187,19 @@ def test_a_rewritten_file_is_scored_with_the_question_file_by_its_own_options(pl
     with serve(lambda *_: "The answer is [10, 10, 30, 20].") as server:
         catalogue(place, server)
         assert answer(place, "--mode", "pixel") == 0
-    words = ["mmt-bench", str(place / "o-pixel.tsv"), "--questions", str(place / "mmt.tsv"), "--no-judge"]
+    words = [
+        "mmt-bench",
+        str(place / "o-pixel.tsv"),
+        "--questions",
+        str(place / "mmt.tsv"),
+        "--no-judge",
+    ]
     words += ["--out", str(place / "r")]
     assert scoring.__main__.main(words) == 0, capsys.readouterr().err
-    letters = {row.values["index"]: row.values["letter"] for row in read_records(next((place / "r").glob("*audit*")))}
+    letters = {
+        row.values["index"]: row.values["letter"]
+        for row in read_records(next((place / "r").glob("*audit*")))
+    }
     assert letters[1] == letters[4] == "A"
     text = (place / "o-pixel.tsv").read_text("utf-8")
     (place / "o-pixel.tsv").write_text(text.replace('"pixel"', '"as-is"'), "utf-8")
@@ -163,7 +209,11 @@ def test_a_rewritten_file_is_scored_with_the_question_file_by_its_own_options(pl
 @pytest.mark.parametrize(
     ("mode", "count", "text"),
     [
-        ("multi-first", 2, "What is the change of expression from the first image to the second image?"),
+        (
+            "multi-first",
+            2,
+            "What is the change of expression from the first image to the second image?",
+        ),
         ("one-image", 1, "What is the change of expression from Image 1 to Image 2?"),
     ],
 )
@@ -177,7 +227,9 @@ def test_several_images_come_first_or_as_one(place, mode, count, text):
     assert len(others) == 7 and all(images(other) == 1 for other in others)
     if mode == "one-image":
         assert sent(body)[0].size == (120 + 16 + 60, 60)
-        assert {row["mode"] for row in rows_of(place, "o-one-image.tsv").values()} == {f"one-image ({DRAWN_BY})"}
+        assert {row["mode"] for row in rows_of(place, "o-one-image.tsv").values()} == {
+            f"one-image ({DRAWN_BY})"
+        }
 
 
 def test_images_stand_inside_the_sentence(place):
@@ -204,7 +256,11 @@ def test_boxes_are_drawn_and_blind_modes_show_black_or_nothing(place):
     assert asked(region).startswith("Describe the region (marked in red).\n")
     shown = sent(region)[0]
     assert shown.size == (100, 50) and shown.getpixel((10, 15)) == (255, 0, 0)
-    assert all({colour for _, colour in one.getcolors()} == {(0, 0, 0)} for body in blind for one in sent(body))
+    assert all(
+        {colour for _, colour in one.getcolors()} == {(0, 0, 0)}
+        for body in blind
+        for one in sent(body)
+    )
     assert {one.size for body in blind for one in sent(body)} == {(100, 50), (90, 50), (60, 60)}
     assert all(isinstance(body["messages"][-1]["content"], str) for body in none)
 
@@ -221,12 +277,19 @@ def test_modes_are_compared_by_question_with_tokens_and_cost(place, capsys):
         assert answer(place, "--modes", "as-is,pixel") == 0
     said = capsys.readouterr().out
     assert re.search(
-        r"Together 16 requests and at most [\d,]+ tokens sent and \$[\d.]+: 2\.\d\d times asking as is once", said
+        r"Together 16 requests and at most [\d,]+ tokens sent and \$[\d.]+: 2\.\d\d times asking as is once",
+        said,
     )
     assert "all questions: as-is 62.5, pixel 75.0 of 8; difference +12.5" in said
-    assert "reason_seg: as-is 66.7, pixel 100.0 of 3; difference +33.3" in said and "with Holm's correction 1" in said
+    assert (
+        "reason_seg: as-is 66.7, pixel 100.0 of 3; difference +33.3" in said
+        and "with Holm's correction 1" in said
+    )
     assert re.search(r"pixel: 8 asked now, [\d,]+ tokens sent, [\d,]+ received, \$", said)
-    table = {record.values["over"]: record.values for record in read_records(place / "o-as-is-against-pixel.csv")}
+    table = {
+        record.values["over"]: record.values
+        for record in read_records(place / "o-as-is-against-pixel.csv")
+    }
     assert list(table) == [
         "all questions",
         "questions asked otherwise",
@@ -234,14 +297,22 @@ def test_modes_are_compared_by_question_with_tokens_and_cost(place, capsys):
         "referring_detection",
         "instance_captioning",
     ]
-    assert (table["reason_seg"]["other only"], table["reason_seg"]["p"], table["reason_seg"]["holm"]) == (
+    assert (
+        table["reason_seg"]["other only"],
+        table["reason_seg"]["p"],
+        table["reason_seg"]["holm"],
+    ) == (
         "1",
         "1.0",
         "1.0",
     )
-    assert "<svg" in (place / "o-as-is-against-pixel.svg").read_text() and (place / "o.tsv").exists()
+    assert (
+        "<svg" in (place / "o-as-is-against-pixel.svg").read_text() and (place / "o.tsv").exists()
+    )
     spent = [record.values for record in read_records(place / "o-as-is-against-pixel-spent.csv")]
-    assert [row["mode"] for row in spent] == ["as-is", "pixel"] and float(str(spent[0]["dollars"])) > 0
+    assert [row["mode"] for row in spent] == ["as-is", "pixel"] and float(
+        str(spent[0]["dollars"])
+    ) > 0
 
 
 def test_a_run_in_modes_that_failed_goes_on_and_asks_nothing_twice(place, capsys):
@@ -253,7 +324,10 @@ def test_a_run_in_modes_that_failed_goes_on_and_asks_nothing_twice(place, capsys
         assert answer(place, "--modes", "as-is,one-image") == 0
         assert server.counts.calls == 7 + 1 + 8
     assert list(place.glob("*.part")) == []
-    assert answer(place, "--modes", "as-is,one-image") == 2 and "is there already" in capsys.readouterr().err
+    assert (
+        answer(place, "--modes", "as-is,one-image") == 2
+        and "is there already" in capsys.readouterr().err
+    )
 
 
 def test_another_mode_does_not_go_on_with_a_file_of_answers(place, capsys):
@@ -282,7 +356,17 @@ def test_wrong_modes_are_told(place, capsys, words, said):
 
 
 def test_modes_are_those_of_mmt_bench(place, capsys):
-    words = ("mmbench", "--model", "X", "--questions", "q.tsv", "--out", str(place / "o.tsv"), "--mode", "pixel")
+    words = (
+        "mmbench",
+        "--model",
+        "X",
+        "--questions",
+        "q.tsv",
+        "--out",
+        str(place / "o.tsv"),
+        "--mode",
+        "pixel",
+    )
     assert scoring.__main__.main(["answer", *words]) == 2
     assert "--modes are those of mmt-bench; mmbench is asked as it is" in capsys.readouterr().err
 
@@ -298,4 +382,7 @@ def test_a_file_of_several_modes_is_told(place):
         for one in read_choices(read_records(place / "both.tsv")).problems
         if "mode" in one.text and one.blocks == "scoring"
     ]
-    assert problem.text == f"expected answers in one mode, found blind ({DRAWN_BY}), pixel; split the file"
+    assert (
+        problem.text
+        == f"expected answers in one mode, found blind ({DRAWN_BY}), pixel; split the file"
+    )

@@ -21,14 +21,18 @@ def written(path: Path, judge: str, scores: dict[str, float | None]) -> Path:
     made = mm_vet_report()
     rows = []
     for item, score in scores.items():
-        question = Question(item, f"What is {item}?", "cat<AND>dog", (CAPABILITIES[int(item[1:]) % 2],))
+        question = Question(
+            item, f"What is {item}?", "cat<AND>dog", (CAPABILITIES[int(item[1:]) % 2],)
+        )
         rows.append(Row(question, f"a cat, {item}", (Grade(item, 0, score),)))
     stamp = replace(made.judge, model=judge)
     path.write_bytes(audit(replace(made, protocol="hardened", judge=stamp, rows=tuple(rows))))
     return path
 
 
-def table(path: Path, rows: list[tuple], columns: tuple[str, ...] = ("item", "marker", "score")) -> Path:
+def table(
+    path: Path, rows: list[tuple], columns: tuple[str, ...] = ("item", "marker", "score")
+) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([columns, *rows])
     return path
@@ -68,18 +72,29 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
         == 0
     )
     told = capsys.readouterr().out
-    found = {row["measured"].strip(): row for row in csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))}
+    found = {
+        row["measured"].strip(): row
+        for row in csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))
+    }
     assert list(found)[0] == "near, hardened" and "far, hardened" in found
-    assert 0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
+    assert (
+        0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
+    )
     assert float(found["people, one beside another"]["delta"]) == 0
     assert {"keywords", "the mean mark for all", "length", "rec", "ocr"} <= set(found)
-    assert f"{N} marked answers of {N}" in told and "every answer is marked: people give" in told and "Table 7" in told
+    assert (
+        f"{N} marked answers of {N}" in told
+        and "every answer is marked: people give" in told
+        and "Table 7" in told
+    )
 
 
 def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
     files, truth = judged
     rows = [(item, "anna", mark) for item, mark in list(truth.items())[:12]]
-    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows))]) == 0
+    assert (
+        main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows))]) == 0
+    )
     told = capsys.readouterr().out
     assert "below 30 judges are not put in an order" in told
     assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
@@ -89,32 +104,65 @@ def test_wrong_rows_are_named_and_lose_nothing_else(judged, tmp_path, capsys):
     files, truth = judged
     digest = hashlib.sha256(b"another answer").hexdigest()
     rows = [(item, "anna", mark, "") for item, mark in truth.items()]
-    rows += [("v1", "anna", 0.5, ""), ("v2", "berta", 0.55, ""), ("v3", "berta", "good", ""), ("v4", "berta", 1.1, "")]
+    rows += [
+        ("v1", "anna", 0.5, ""),
+        ("v2", "berta", 0.55, ""),
+        ("v3", "berta", "good", ""),
+        ("v4", "berta", 1.1, ""),
+    ]
     rows += [("v999", "berta", 1, ""), ("v5", "berta", 1, digest)]
     columns = ("item", "marker", "score", "prediction_sha256")
-    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows, columns))]) == 0
+    assert (
+        main(
+            [
+                "calibrate",
+                *map(str, files),
+                "--marks",
+                str(table(tmp_path / "m.csv", rows, columns)),
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr().out
     first = N + 2
     assert f"left out, this person marked this answer in a row before: row {first}" in told
     assert f"left out, a score is 0, 0.1, ... 1: rows {first + 1}, {first + 2}, {first + 3}" in told
     assert f"left out, no such answer was judged: row {first + 4}" in told
-    assert f"left out, the mark is of another answer: prediction_sha256 differs: row {first + 5}" in told
+    assert (
+        f"left out, the mark is of another answer: prediction_sha256 differs: row {first + 5}"
+        in told
+    )
     assert f"{N} marked answers" in told
 
 
 def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     truth = {f"v{number}": 1.0 for number in range(8)}
-    file = written(tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth})
+    file = written(
+        tmp_path / "a.jsonl", "judge", {item: None if item == "v3" else 1.0 for item in truth}
+    )
     rows = [(item, "anna", mark) for item, mark in truth.items()]
     assert (
         main(
-            ["calibrate", str(file), "--marks", str(table(tmp_path / "m.csv", rows)), "--out", str(tmp_path / "t.csv")]
+            [
+                "calibrate",
+                str(file),
+                "--marks",
+                str(table(tmp_path / "m.csv", rows)),
+                "--out",
+                str(tmp_path / "t.csv"),
+            ]
         )
         == 0
     )
     told = capsys.readouterr().out
-    assert "1 of the marked answers are unscored, and in no number" in told and "no corrected mean" in told
-    assert float(next(csv.DictReader((tmp_path / "t.csv").read_text("utf-8").splitlines()))["delta"]) == 0
+    assert (
+        "1 of the marked answers are unscored, and in no number" in told
+        and "no corrected mean" in told
+    )
+    assert (
+        float(next(csv.DictReader((tmp_path / "t.csv").read_text("utf-8").splitlines()))["delta"])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +176,9 @@ def test_what_cannot_be_measured_ends_with_a_sentence(judged, tmp_path, capsys, 
     files, _ = judged
     if judge:
         files[0].write_text(judge, "utf-8")
-    assert main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", marks))]) != 0
+    assert (
+        main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", marks))]) != 0
+    )
     shown = capsys.readouterr()
     assert told in shown.err + shown.out and "Traceback" not in shown.err
 
@@ -170,4 +220,7 @@ def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, caps
     files, _ = judged
     marks = table(tmp_path / "m.csv", [("v1", 1)], ("item", "score"))
     assert main(["calibrate", *map(str, files), "--marks", str(marks)]) == 2
-    assert "m.csv, row 2: expected the columns item, marker and score, found no marker" in capsys.readouterr().err
+    assert (
+        "m.csv, row 2: expected the columns item, marker and score, found no marker"
+        in capsys.readouterr().err
+    )

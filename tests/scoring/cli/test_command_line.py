@@ -41,7 +41,9 @@ def test_the_list_of_commands_loads_none_of_them():
         "import sys; from scoring.__main__ import main; code = main(['--help']); "
         f"print(code, [name for name in {heavy!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "0 []"
     assert all(f"  {word} " in done.stdout for word in SCORING)
 
@@ -50,18 +52,34 @@ def test_the_list_of_commands_loads_none_of_them():
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_every_command_says_how_it_is_called(half, word, option):
     done = run(half, word, option)
-    assert done.code == 0 and done.err == "" and done.out.startswith(f"Usage: python -m {half} {word} ")
+    assert (
+        done.code == 0
+        and done.err == ""
+        and done.out.startswith(f"Usage: python -m {half} {word} ")
+    )
 
 
 @pytest.mark.parametrize(
     ("half", "words", "told"),
     [
-        ("scoring", ["mmvet"], "Error: No such command 'mmvet'. Did you mean 'mm-vet', 'mm-vet-v2'?"),
+        (
+            "scoring",
+            ["mmvet"],
+            "Error: No such command 'mmvet'. Did you mean 'mm-vet', 'mm-vet-v2'?",
+        ),
         ("arena", ["votes", "exprt"], "Error: No such command 'exprt'. Did you mean 'export'?"),
         ("scoring", ["mmbench", "x.tsv"], "Error: Missing option '--out'."),
-        ("scoring", ["mmbench", "x.tsv", "--ou", "y"], "Error: No such option: --ou (Possible options: --out)"),
+        (
+            "scoring",
+            ["mmbench", "x.tsv", "--ou", "y"],
+            "Error: No such option: --ou (Possible options: --out)",
+        ),
         ("arena", [], "Error: Missing command."),
-        ("scoring", ["agreement", "x.csv", "--out", "y", "--metrics", "BLEU"], "expected some of random, length, "),
+        (
+            "scoring",
+            ["agreement", "x.csv", "--out", "y", "--metrics", "BLEU"],
+            "expected some of random, length, ",
+        ),
     ],
 )
 def test_wrong_words_end_with_2_and_what_is_expected(half, words, told):
@@ -88,18 +106,30 @@ def test_a_reader_who_has_enough_lines_ends_a_command_without_a_word(capsys):
 
 
 def test_a_process_that_is_interrupted_says_how_to_go_on(tmp_path):
-    words = ("--sample", SAMPLE_PREDICTIONS, "--judge", "test-judge", "--base-url", "http://127.0.0.1:9")
+    words = (
+        "--sample",
+        SAMPLE_PREDICTIONS,
+        "--judge",
+        "test-judge",
+        "--base-url",
+        "http://127.0.0.1:9",
+    )
     with ScoringCommand(tmp_path).process("mm-vet", *words) as process:
         assert "test-judge is not known here" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 4 and err == "Stopped. What is judged is kept: give the same command again to go on.\n"
+    assert (
+        process.returncode == 4
+        and err == "Stopped. What is judged is kept: give the same command again to go on.\n"
+    )
 
 
 def test_the_scoring_example_of_the_readme_prints_what_it_shows(monkeypatch, tmp_path):
     """Spaces apart; in the README `...` stands for lines that are left out."""
     lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("    python -m scoring score "))
+    start = next(
+        place for place, line in enumerate(lines) if line.startswith("    python -m scoring score ")
+    )
     block = takewhile(lambda line: not line or line.startswith("    "), lines[start + 1 :])
     shown = [line.split() for line in block if line.split() not in ([], ["..."])]
     *words, out = lines[start].split()[3:]
@@ -109,4 +139,6 @@ def test_the_scoring_example_of_the_readme_prints_what_it_shows(monkeypatch, tmp
     printed = iter([line.replace(f"{tmp_path}/", "").split() for line in done.out.splitlines()])
     assert len(shown) > 5
     assert [line for line in shown if line not in printed] == [], "all of it, in this order"
-    assert not [word for word in ("PARTIAL", "unscored", "not checked", "problem") if word in done.out]
+    assert not [
+        word for word in ("PARTIAL", "unscored", "not checked", "problem") if word in done.out
+    ]

@@ -36,7 +36,9 @@ def drawn(outputs: Path, tmp_path: Path, k: int = 5) -> tuple[Path, list[dict[st
 def test_what_is_drawn_is_labelled_and_gives_shares(outputs, tmp_path, capsys):
     path, rows = drawn(outputs, tmp_path)
     assert len(rows) > 5 and set(Counter(row["group"] for row in rows).values()) <= {1, 2}
-    assert all(row["answer"] == "D" and float(row["chance"]) == 1 and row["main"] == "" for row in rows)
+    assert all(
+        row["answer"] == "D" and float(row["chance"]) == 1 and row["main"] == "" for row in rows
+    )
     for place, row in enumerate(rows):
         row["main"] = "reasoning" if place % 3 else "perception"
     rows[0] |= {"main": "annotation", "note": "two are right"}
@@ -99,7 +101,9 @@ def test_a_judge_sits_the_exam_of_the_papers_cases(tmp_path, capsys):
         "43 of 66 right (65%), kappa 0.000",
         "By always naming the most common kind: 43 (65%)",
     ]
-    wrong = write_csv(tmp_path / "wrong.csv", [*rows, {"figure": "A99", "model": "GPT-4V", "main": "refuse"}])
+    wrong = write_csv(
+        tmp_path / "wrong.csv", [*rows, {"figure": "A99", "model": "GPT-4V", "main": "refuse"}]
+    )
     assert main(["errors", "exam", str(wrong)]) == 2
     assert "expected figure A5 to A36" in capsys.readouterr().err
 
@@ -116,8 +120,14 @@ MODEL = "gpt-4.1-mini"
 def kind_of(body: Body, sample: int) -> str:
     """A judge's reply: reasoning where it is shown a picture, in words around the JSON, else none."""
     *_, last = body["messages"]
-    seen = isinstance(last["content"], list) and any(part["type"] == "image_url" for part in last["content"])
-    said = {"main": "reasoning", "further": ["perception"], "evidence": "It counts, and counts wrongly."}
+    seen = isinstance(last["content"], list) and any(
+        part["type"] == "image_url" for part in last["content"]
+    )
+    said = {
+        "main": "reasoning",
+        "further": ["perception"],
+        "evidence": "It counts, and counts wrongly.",
+    }
     return f"Here it is: {json.dumps(said)}" if seen else "I see nothing."
 
 
@@ -128,7 +138,9 @@ def command(tmp_path, monkeypatch) -> Iterator[Command]:
         yield Command(tmp_path, JUDGE_URL=server.address)
 
 
-def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(command, outputs, tmp_path):
+def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(
+    command, outputs, tmp_path
+):
     path, rows = drawn(outputs, tmp_path, 1000)
     pictures, proposals = tmp_path / "pictures", tmp_path / "proposals.csv"
     pictures.mkdir()
@@ -140,17 +152,27 @@ def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(comma
     assert done.code == 0, done.err
     assert f"{len(rows) - 1} calls to {MODEL}" in done.out
     assert f"{len(rows) - 1} of {len(rows)} wrong answers have a proposal, 0 by rules" in done.out
-    assert "1 have no picture here, without which perception cannot be told from reasoning" in done.out
-    labelled = [{**row, "main": "reasoning" if place % 2 else "refuse"} for place, row in enumerate(rows)]
+    assert (
+        "1 have no picture here, without which perception cannot be told from reasoning" in done.out
+    )
+    labelled = [
+        {**row, "main": "reasoning" if place % 2 else "refuse"} for place, row in enumerate(rows)
+    ]
     labels = write_csv(tmp_path / "labels.csv", labelled)
     told = command.run("errors", "shares", labels, outputs, "--proposals", proposals).out
     same = len(rows) // 2
-    assert f"Proposals: {len(rows) - 1} of {len(rows)} wrong answers; {len(rows) - 1} have labels too" in told
+    assert (
+        f"Proposals: {len(rows) - 1} of {len(rows)} wrong answers; {len(rows) - 1} have labels too"
+        in told
+    )
     assert f"the same kind: {same}; Cohen's kappa 0.000" in told
     assert f"people Refuse to answer, proposed Reasoning error: {len(rows) - 1 - same}" in told
     assert "from 50 on, proposals correct the shares" in told
     mixed = command.run("errors", "shares", proposals, outputs)
-    assert mixed.code == 2 and "expected people's labels, found proposals (column proposed_by)" in mixed.err
+    assert (
+        mixed.code == 2
+        and "expected people's labels, found proposals (column proposed_by)" in mixed.err
+    )
     other = command.run("errors", "shares", labels, outputs, "--proposals", labels)
     assert other.code == 2 and "expected proposals, with the column proposed_by" in other.err
 
@@ -159,7 +181,11 @@ def test_errors_of_a_judged_report_are_labelled_out_of_its_audit(tmp_path, capsy
     report, path = mm_vet_report(), tmp_path / "model-audit.jsonl"
     path.write_bytes(audit(report))
     assert read_audit(path) == replace(report, judge=report.judge.public)
-    wrong = sum(grade.score is not None and grade.score <= 0.5 for row in report.rows for grade in row.grades)
+    wrong = sum(
+        grade.score is not None and grade.score <= 0.5
+        for row in report.rows
+        for grade in row.grades
+    )
     file, rows = drawn(path, tmp_path, 1000)
     assert wrong == len(rows) and {row["group"] for row in rows} == {"Recognition"}
     labels = write_csv(file, [{**row, "main": "knowledge"} for row in rows])
@@ -176,7 +202,10 @@ def test_labels_of_a_draw_are_not_drawn_over(outputs, tmp_path, capsys):
     path, _ = drawn(outputs, tmp_path)
     path.write_text("people's work")
     assert main(["errors", "draw", str(outputs), "--out", str(path)]) == 2
-    assert "drawn.csv: is there already" in capsys.readouterr().err and path.read_text() == "people's work"
+    assert (
+        "drawn.csv: is there already" in capsys.readouterr().err
+        and path.read_text() == "people's work"
+    )
 
 
 @pytest.mark.parametrize("name", ["../secret/s", "{}/secret/s", "a/../../secret/s", "\0"])
@@ -203,23 +232,56 @@ def test_a_few_answers_are_judged_within_what_was_quoted(command, outputs, tmp_p
     pictures.mkdir()
     for shade, row in enumerate(rows):
         Image.new("RGB", (8, 8), (shade, 0, 0)).save(pictures / f"{row['item']}.png")
-    ask = ("errors", "propose", outputs, "--judge", MODEL, "--out", tmp_path / "p.csv", "--images", pictures, "--yes")
+    ask = (
+        "errors",
+        "propose",
+        outputs,
+        "--judge",
+        MODEL,
+        "--out",
+        tmp_path / "p.csv",
+        "--images",
+        pictures,
+        "--yes",
+    )
     done = command.run(*ask, "--drawn", path)
-    assert done.code == 0 and f"{len(rows)} of {len(rows)} wrong answers have a proposal" in done.out, done.err
+    assert (
+        done.code == 0 and f"{len(rows)} of {len(rows)} wrong answers have a proposal" in done.out
+    ), done.err
     assert len(rows) > 2
 
 
 def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, tmp_path):
     path, rows = drawn(outputs, tmp_path)
     Image.new("RGB", (8, 8)).save(tmp_path / f"{rows[0]['item']}.png")
-    ask = ("errors", "propose", outputs, "--judge", MODEL, "--out", tmp_path / "p.csv", "--images", tmp_path, "--yes")
+    ask = (
+        "errors",
+        "propose",
+        outputs,
+        "--judge",
+        MODEL,
+        "--out",
+        tmp_path / "p.csv",
+        "--images",
+        tmp_path,
+        "--yes",
+    )
     with OpenAIServer(lambda *_: "I see no picture.", models=(MODEL,)) as server:
         command = Command(tmp_path, JUDGE_URL=server.address)
         other = write_csv(tmp_path / "other.csv", [rows[0], {**rows[1], "item": "999"}])
         done = command.run(*ask, "--drawn", other, "--budget", "1")
-        assert done.code == 0 and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
-        assert f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
+        assert (
+            done.code == 0
+            and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
+        )
+        assert (
+            f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
+        )
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
         over = command.run(*ask, "--drawn", path, "--out", path)
     assert wrong.code == 2 and "expected the column item" in wrong.err
-    assert over.code == 2 and "drawn.csv is read by this command" in over.err and "group" in path.read_text("utf-8")
+    assert (
+        over.code == 2
+        and "drawn.csv is read by this command" in over.err
+        and "group" in path.read_text("utf-8")
+    )

@@ -31,7 +31,9 @@ class MMVet(Command):
 def command(tmp_path):
     with OpenAIServer() as judge:
         yield MMVet(tmp_path, judge)
-    held = [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    held = [
+        path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
     assert held == [], "the key lies in no file"
 
 
@@ -42,24 +44,44 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     first, calls = command.files(), command.judge.counts.calls
     assert len(first) == 6
     again = command("--sample", SAMPLE_PREDICTIONS, "--yes")
-    assert re.search(r"\n[0-5] calls to test-judge", again.out), "the secret canaries of a job are drawn anew"
+    assert re.search(r"\n[0-5] calls to test-judge", again.out), (
+        "the secret canaries of a job are drawn anew"
+    )
     files = command.files()
-    assert {name for name in first if first[name] != files[name]} <= {name for name in first if "audit" in name}
+    assert {name for name in first if first[name] != files[name]} <= {
+        name for name in first if "audit" in name
+    }
     trials, canaries = 7, 5
-    assert command.judge.counts.calls <= calls + trials + canaries, "only what the model takes is asked again"
+    assert command.judge.counts.calls <= calls + trials + canaries, (
+        "only what the model takes is asked again"
+    )
 
 
 def test_real_outputs_give_the_papers_tables(command, data):
     outputs = data / "mm-vet" / "llava_llama2_13b_chat.json"
     done = command(outputs, "--yes", "--runs", "1", MM_VET_PATH=str(data / "mm-vet"))
     assert done.code == 0, done.err
-    (grades,) = (json.loads(content) for name, content in command.files().items() if name.endswith("grade-1runs.json"))
+    (grades,) = (
+        json.loads(content)
+        for name, content in command.files().items()
+        if name.endswith("grade-1runs.json")
+    )
     assert len(grades) == 218 and all(len(grade["score"]) == 1 for grade in grades.values())
-    (scores,) = (content.decode() for name, content in command.files().items() if name.endswith("cap-score-1runs.csv"))
+    (scores,) = (
+        content.decode()
+        for name, content in command.files().items()
+        if name.endswith("cap-score-1runs.csv")
+    )
     assert scores.splitlines()[0] == ",rec,ocr,know,gen,spat,math,total,std,runs"
-    (both,) = (content.decode() for name, content in command.files().items() if "cap-int-score" in name)
+    (both,) = (
+        content.decode() for name, content in command.files().items() if "cap-int-score" in name
+    )
     header = both.splitlines()[0].split(",")
-    assert len(header) == 1 + 16 + 3 and header[1] == "rec_know_gen" and header[16] == "rec_ocr_spat_math"
+    assert (
+        len(header) == 1 + 16 + 3
+        and header[1] == "rec_know_gen"
+        and header[16] == "rec_ocr_spat_math"
+    )
 
 
 def test_faults_on_the_way_change_nothing(command):
@@ -78,11 +100,15 @@ def test_the_cost_is_asked_first(command):
     done = command("--sample", SAMPLE_PREDICTIONS, answer="n\n")
     assert done.code == 3 and "test-judge is not known here" in done.out
     done = command("--sample", SAMPLE_PREDICTIONS, answer="")
-    assert done.code == 3 and "Give --yes" in done.err and "Aborted" not in done.err, "nobody answers, as in a script"
+    assert done.code == 3 and "Give --yes" in done.err and "Aborted" not in done.err, (
+        "nobody answers, as in a script"
+    )
     assert command.judge.counts.calls == 0 and "Nothing was sent" in done.err
     done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n")
     assert done.code == 3 and "105 calls to test-judge" in done.out
-    assert command.judge.counts.calls in (6, 7), "what the judge takes was found out, and nothing else was asked"
+    assert command.judge.counts.calls in (6, 7), (
+        "what the judge takes was found out, and nothing else was asked"
+    )
     assert not command.out.exists()
 
 
@@ -102,7 +128,10 @@ def test_a_price_list_gives_the_cost_in_dollars(command):
         (("--sample", "no-such-file.json", "--yes"), "no-such-file.json"),
         (("--sample", "README.md", "--yes"), ".json"),
         ((SAMPLE_PREDICTIONS, "--yes"), "MM_VET_PATH"),
-        (("--sample", SAMPLE_PREDICTIONS, "--subset", "no-such-list.json", "--yes"), "no-such-list.json"),
+        (
+            ("--sample", SAMPLE_PREDICTIONS, "--subset", "no-such-list.json", "--yes"),
+            "no-such-list.json",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_words(command, words, told):
@@ -124,13 +153,22 @@ def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkey
     prices.write_text("model,prompt,completion\ntest-judge,30,60\n")
     few = ("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "1")
     refused = command(*few, "--budget", "0.2")
-    assert refused.code == 4 and "its price is not known" in refused.err and "no --budget can be kept" in refused.err
+    assert (
+        refused.code == 4
+        and "its price is not known" in refused.err
+        and "no --budget can be kept" in refused.err
+    )
     stopped = command(*few, "--budget", "0.2", JUDGE_PRICES=str(prices))
-    assert stopped.code == 4 and "This run may cost $0.20" in stopped.err and "at most $0.20 in all" in stopped.out
+    assert (
+        stopped.code == 4
+        and "This run may cost $0.20" in stopped.err
+        and "at most $0.20 in all" in stopped.out
+    )
     asked = command.judge.counts.calls
     done = command(*few, JUDGE_PRICES=str(prices))
     assert done.code == 0, done.err
     about, most = (
-        float(found) for found in re.search(r"about \$([\d.]+) .*at most \$([\d.]+) in all", done.out).groups()
+        float(found)
+        for found in re.search(r"about \$([\d.]+) .*at most \$([\d.]+) in all", done.out).groups()
     )
     assert 0 < about < most <= 3 * about + 0.02 and command.judge.counts.calls > asked

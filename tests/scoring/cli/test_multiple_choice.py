@@ -34,10 +34,16 @@ def test_golden_circular_files(command, name):
     expected = EXPECTED[name]
     code, _, complaint = command("mmbench", GOLDEN / f"{name}.tsv", "--no-judge")
     if "refused" in expected:
-        assert code == 2 and complaint.strip() == f"{name}.tsv: {expected['refused']}" and not command.out.exists()
+        assert (
+            code == 2
+            and complaint.strip() == f"{name}.tsv: {expected['refused']}"
+            and not command.out.exists()
+        )
         return
     assert code == 0
-    (scores,) = mmbench.tabulate(open_upload(GOLDEN / f"{name}.tsv").report("strict").rows, "strict").splits
+    (scores,) = mmbench.tabulate(
+        open_upload(GOLDEN / f"{name}.tsv").report("strict").rows, "strict"
+    ).splits
     found = {
         over: tree and [tree.line.n, tree.line.unscored, tree.line.mean]
         for over, tree in (("circular", scores.circular), ("vanilla", scores.vanilla))
@@ -45,7 +51,8 @@ def test_golden_circular_files(command, name):
     assert found == {over: expected[over] for over in ("circular", "vanilla")}
     partial, *problems = [line["problem"] for line in command.table("-problems.csv")]
     assert (
-        partial.startswith("PARTIAL: 1,162 of the 1,164 questions of MMBench dev") and problems == expected["problems"]
+        partial.startswith("PARTIAL: 1,162 of the 1,164 questions of MMBench dev")
+        and problems == expected["problems"]
     )
     assert command.overall() == (expected["circular"] or expected["vanilla"])[2] / 100
 
@@ -60,12 +67,17 @@ def test_a_file_with_a_long_chinese_name_gets_its_results(command, tmp_path):
 
 def test_what_is_undecided_counts_as_wrong_under_the_papers_protocols_only(command):
     for protocol, mean in (("strict", 1.0), ("mmbench-paper", 0.5), ("mmt-paper", 0.5)):
-        assert command("mmbench", GOLDEN / "undecidable.tsv", "--no-judge", "--protocol", protocol)[0] == 0
+        assert (
+            command("mmbench", GOLDEN / "undecidable.tsv", "--no-judge", "--protocol", protocol)[0]
+            == 0
+        )
         assert command.overall() == mean
         assert command.items()[3_000_002]["letter"] is None
 
 
-@pytest.mark.parametrize(("name", "row"), [("a.csv", "{0},dog,cat,B,B"), ("a.jsonl", '{{"index": {0}}}')])
+@pytest.mark.parametrize(
+    ("name", "row"), [("a.csv", "{0},dog,cat,B,B"), ("a.jsonl", '{{"index": {0}}}')]
+)
 def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_path, name, row):
     """No later row is looked at: the last one is broken."""
     lines = ["index,A,B,answer,prediction"] if name == "a.csv" else []
@@ -73,15 +85,22 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     (tmp_path / name).write_text("\n".join([*lines, '"never closed']) + "\n")
     code, _, complaint = command("mmbench", tmp_path / name, "--no-judge")
     place = f"{name}, row {len(lines)}"
-    assert (code, complaint.strip()) == (2, f"{place}: expected at most 250,000 records; split the file")
+    assert (code, complaint.strip()) == (
+        2,
+        f"{place}: expected at most 250,000 records; split the file",
+    )
 
 
 def test_letters_and_steps_are_in_files_and_told(command):
     code, said, _ = command("mmbench", GOLDEN / "complete.tsv", "--no-judge")
     assert code == 0 and "Letters predicted (right): A " in said
-    letters = {line["letter"]: (line["predicted"], line["right"]) for line in command.table("-letters.csv")}
+    letters = {
+        line["letter"]: (line["predicted"], line["right"]) for line in command.table("-letters.csv")
+    }
     assert sum(int(right) for _, right in letters.values()) == 8 and set(letters) >= set("ABCD")
-    assert {line["step"]: line["answers"] for line in command.table("-steps.csv")} == {"letter": "8"}
+    assert {line["step"]: line["answers"] for line in command.table("-steps.csv")} == {
+        "letter": "8"
+    }
 
 
 # Real files
@@ -94,7 +113,9 @@ def test_letters_and_steps_are_in_files_and_told(command):
         pytest.param("mmt-bench", "vila_8b_MMT-Bench_VAL", 34, marks=pytest.mark.soak),
     ],
 )
-def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, data, benchmark, stem, parted):
+def test_real_files_give_the_toolkits_accuracies_and_every_difference(
+    command, data, benchmark, stem, parted
+):
     file = data / "vlmevalkit" / f"{stem}.xlsx"
     assert command(benchmark, file, "--no-judge")[0] == 0
     with (data / "vlmevalkit" / f"{stem}_acc.csv").open() as theirs:
@@ -105,9 +126,17 @@ def test_real_files_give_the_toolkits_accuracies_and_every_difference(command, d
     assert items.keys() == rows.keys()
     for index, item in items.items():
         assert item["prediction"] == rows[index].prediction and item["rule"] and "span" in item
-        assert item["letter"] is None or item["letter"] == "Z" or item["letter"] in rows[index].question.options
-    differences = [line for line in command.table("-differences.csv") if line["strict"] != line["mmt-paper"]]
-    assert len(differences) == parted, "each was looked at: strict is right or undecided in all of them"
+        assert (
+            item["letter"] is None
+            or item["letter"] == "Z"
+            or item["letter"] in rows[index].question.options
+        )
+    differences = [
+        line for line in command.table("-differences.csv") if line["strict"] != line["mmt-paper"]
+    ]
+    assert len(differences) == parted, (
+        "each was looked at: strict is right or undecided in all of them"
+    )
     for line in differences:
         assert (items[int(line["index"])]["letter"] or "") == line["strict"]
         assert line["strict: trail"] and line["mmt-paper: trail"]
@@ -119,15 +148,27 @@ def test_textvqa_gets_exact_match(command, data):
     assert (found["exact match"], found["mean mark"], found["marked"]) == ("67.0", "", "0")
 
 
-GQA = {"1": {"question": "Is it red?", "answer": "no"}, "2": {"question": "Who?", "answer": "a girl"}}
+GQA = {
+    "1": {"question": "Is it red?", "answer": "no"},
+    "2": {"question": "Who?", "answer": "a girl"},
+}
 
 
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
-        ("a.json", [{"questionId": "1", "prediction": "No."}, {"questionId": "2", "prediction": "boy"}]),
+        (
+            "a.json",
+            [{"questionId": "1", "prediction": "No."}, {"questionId": "2", "prediction": "boy"}],
+        ),
         ("a.json", [{"question_id": 1, "answer": "No."}, {"question_id": 2, "answer": "boy"}]),
-        ("a.jsonl", [{"question_id": "1", "text": "No.", "question": "?"}, {"question_id": "2", "text": "boy"}]),
+        (
+            "a.jsonl",
+            [
+                {"question_id": "1", "text": "No.", "question": "?"},
+                {"question_id": "2", "text": "boy"},
+            ],
+        ),
     ],
 )
 def test_a_file_of_answers_takes_its_questions_from_the_dataset(command, tmp_path, name, rows):
@@ -144,34 +185,50 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
     options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
     code, said, _ = command("vqa", tmp_path / "a.json", *options)
-    assert code == 0 and "PARTIAL: 1 of the 2 questions of the question file have no answer: 2" in said
+    assert (
+        code == 0 and "PARTIAL: 1 of the 2 questions of the question file have no answer: 2" in said
+    )
     assert "1 of 2 unscored: 50.0 to 100.0" in said and (command.out / "partial_a_acc.csv").exists()
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
     code, _, complaint = command("vqa", tmp_path / "a.json", *options)
     assert code == 2 and "index 3 is none of the question file's" in complaint
-    (tmp_path / "a.json").write_text(json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()}))
+    (tmp_path / "a.json").write_text(
+        json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()})
+    )
     code, _, complaint = command("vqa", tmp_path / "a.json", *options)
-    assert code == 2 and "expected a column prediction with text" in complaint, "the dataset's own answers score nobody"
+    assert code == 2 and "expected a column prediction with text" in complaint, (
+        "the dataset's own answers score nobody"
+    )
     (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
     assert command("vqa", tmp_path / "a.csv", *options)[0] == 0
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path, count):
-    with (data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").open(newline="", encoding="utf-8") as file:
+    with (data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").open(
+        newline="", encoding="utf-8"
+    ) as file:
         rows = list(csv.DictReader(file))
     file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:count], list(rows[0]))
     with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
         words = ("vqa", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
         code, said, _ = command(*words)
-        assert code == 0 and f"{count:,} of {count:,} answers for the judge" in said and "mean mark" in said
+        assert (
+            code == 0
+            and f"{count:,} of {count:,} answers for the judge" in said
+            and "mean mark" in said
+        )
         (marked,) = command.table("_acc.csv")
         items = [json.loads(line) for line in command.text("-audit.jsonl").splitlines()]
         assert marked["marked"] == str(count) and float(marked["Overall"]) > 50
         assert float(marked["mean mark"]) == sum(item["mark"] for item in items) / count > 2.0
-        assert items[0]["mark"] == 4.0 and items[0]["exact"] is True and items[0]["replies"] == ["4"]
+        assert (
+            items[0]["mark"] == 4.0 and items[0]["exact"] is True and items[0]["replies"] == ["4"]
+        )
         calls = judge.counts.calls
-        assert "0 calls to test-judge" in command(*words)[1] and judge.counts.calls <= calls + 7, "it is tried out anew"
+        assert "0 calls to test-judge" in command(*words)[1] and judge.counts.calls <= calls + 7, (
+            "it is tried out anew"
+        )
 
 
 # A judge for what rules leave open
@@ -199,7 +256,11 @@ def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
     file = unsure(tmp_path / "m.tsv")
     with OpenAIServer(lambda body, sample: "A") as judge:
         words = ("mmbench", file, "--judge", "test-judge", "--base-url", judge.address)
-        assert command(*words, answer="n\n").code == 3 and judge.counts.calls == 0 and not command.out.exists()
+        assert (
+            command(*words, answer="n\n").code == 3
+            and judge.counts.calls == 0
+            and not command.out.exists()
+        )
         code, said, _ = command(*words, "--yes")
         assert code == 0 and "6 of 8 answers for the judge, strict protocol" in said
         asked = [body for body in judge.counts.bodies if "cat or the dog" in str(body)]
@@ -207,8 +268,14 @@ def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
     items = command.items()
     assert {items[index]["rule"] for index in range(1, 7)} == {"judge"}
     assert items[1]["letter"] == "A" and items[1]["replies"] == ["A"] and items[1]["judge"]
-    assert items[1]["trail"][0]["rule"] == "no rule" and items[7]["letter"] == "C" and items[7]["replies"] == []
-    assert items[8]["letter"] is None and items[8]["rule"] == "the model's API failed", "nobody is asked what it means"
+    assert (
+        items[1]["trail"][0]["rule"] == "no rule"
+        and items[7]["letter"] == "C"
+        and items[7]["replies"] == []
+    )
+    assert items[8]["letter"] is None and items[8]["rule"] == "the model's API failed", (
+        "nobody is asked what it means"
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,9 +286,19 @@ def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
         ("mmt-paper", "Z", "none assigned", 0.0),
     ],
 )
-def test_a_judge_that_gives_no_letter_leaves_what_the_protocol_says(command, tmp_path, protocol, letter, rule, mean):
+def test_a_judge_that_gives_no_letter_leaves_what_the_protocol_says(
+    command, tmp_path, protocol, letter, rule, mean
+):
     with OpenAIServer(lambda body, sample: "I am not sure") as judge:
-        words = ("--protocol", protocol, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = (
+            "--protocol",
+            protocol,
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+            "--yes",
+        )
         code, said, _ = command("mmbench", unsure(tmp_path / "m.tsv"), *words)
         assert code == 0
         assert {item["rule"] for index, item in command.items().items() if index < 7} == {rule}
@@ -234,7 +311,8 @@ def test_a_judge_that_gives_no_letter_leaves_what_the_protocol_says(command, tmp
 
 def test_a_failing_judge_is_an_error_to_resume_from_and_never_a_letter(command, tmp_path):
     file = table_file(
-        tmp_path / "m.tsv", [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)]
+        tmp_path / "m.tsv",
+        [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)],
     )
 
     def letter(body, sample):
@@ -249,12 +327,18 @@ def test_a_failing_judge_is_an_error_to_resume_from_and_never_a_letter(command, 
             path.unlink()
         table_file(file, [row(1, "Cat or dog? I see a few of them.")])
         code, _, complaint = command(*words, judge.address)
-        assert code == 4 and "give the same command again" in complaint and not list(command.out.iterdir())
+        assert (
+            code == 4
+            and "give the same command again" in complaint
+            and not list(command.out.iterdir())
+        )
         judge.faults = Faults()
         assert command(*words, judge.address)[0] == 0 and command.items()[1]["rule"] == "judge"
         for path in command.out.iterdir():
             path.unlink()
-    table_file(file, [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)])
+    table_file(
+        file, [row(number, f"Cat or dog? I see {number} of them.") for number in range(1, 21)]
+    )
     with OpenAIServer(letter, faults=Faults(rate=0.3, seed=5, kinds=SOON)) as troubled:
         assert command(*words, troubled.address)[0] == 0
     assert {path.name: path.read_bytes() for path in command.out.iterdir()} == quiet
@@ -270,19 +354,34 @@ def test_rows_that_people_hold(command, tmp_path):
         row("3", "B", D="nan"),
         row("1e3", "2", A="1", B="2", C="3", D="4"),
         row("5", "cat", split="test", answer=""),
-        row("6", 'The answer is "cat",\nand nothing\telse.', category="an_ability_of_mine", **{"l2-category": ""}),
+        row(
+            "6",
+            'The answer is "cat",\nand nothing\telse.',
+            category="an_ability_of_mine",
+            **{"l2-category": ""},
+        ),
     ]
     code, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows))
     assert code == 0
     problems = {line["index"]: line["problem"] for line in command.table("-problems.csv")}
     assert "the answer 'E' is none of the options" in problems["2"]
-    whole = " ".join(line["problem"] for line in command.table("-problems.csv") if not line["index"])
-    assert "the splits dev, test" in whole and "'an_ability_of_mine' is no ability" in whole and '"nan"' in whole
+    whole = " ".join(
+        line["problem"] for line in command.table("-problems.csv") if not line["index"]
+    )
+    assert (
+        "the splits dev, test" in whole
+        and "'an_ability_of_mine' is no ability" in whole
+        and '"nan"' in whole
+    )
     assert all(problem in said for problem in problems.values())
     items = command.items()
-    assert {index: item["letter"] for index, item in items.items()} == dict.fromkeys((1, 2, 3, 1000, 5, 6), "B")
+    assert {index: item["letter"] for index, item in items.items()} == dict.fromkeys(
+        (1, 2, 3, 1000, 5, 6), "B"
+    )
     assert items[2]["right"] is None and items[5]["right"] is None
-    submitted = list(csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t"))
+    submitted = list(
+        csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t")
+    )
     assert [(line["index"], line["opt"]) for line in submitted] == [("5", "B")]
     assert "2 answers have no right letter" in said
 
@@ -292,16 +391,26 @@ def test_rows_that_people_hold(command, tmp_path):
     [
         ([row("one")], "row 2: expected a whole number as index, found 'one'"),
         ([row(1.5)], "row 2: expected a whole number as index, found '1.5'"),
-        ([row(1, model="llava"), row(2, model="qwen")], "one model's answers, found those of llava, qwen"),
+        (
+            [row(1, model="llava"), row(2, model="qwen")],
+            "one model's answers, found those of llava, qwen",
+        ),
         ([row(1), row(1)], "rows 2, 3: index 1 stands there 2 times"),
         ([{"index": "1", "prediction": "B"}], "expected option columns A, B"),
         ([{"index": "1", "question": "What?", "A": "x", "B": "y"}], "expected a column prediction"),
     ],
 )
 def test_what_keeps_a_file_from_being_scored_is_named(command, tmp_path, rows, told):
-    file = table_file(tmp_path / "m.tsv", rows, list(dict.fromkeys(name for one in rows for name in one)))
+    file = table_file(
+        tmp_path / "m.tsv", rows, list(dict.fromkeys(name for one in rows for name in one))
+    )
     code, _, complaint = command("mmbench", file, "--no-judge")
-    assert code == 2 and complaint.startswith("m.tsv: ") and told in complaint and not command.out.exists()
+    assert (
+        code == 2
+        and complaint.startswith("m.tsv: ")
+        and told in complaint
+        and not command.out.exists()
+    )
 
 
 def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
@@ -326,21 +435,36 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
 
 @pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
 def test_a_test_split_is_extracted_and_not_scored(command, tmp_path, benchmark):
-    file = table_file(tmp_path / "m.tsv", [row(1, answer="", split="test"), row(2, "Hm?", answer="", split="test")])
+    file = table_file(
+        tmp_path / "m.tsv",
+        [row(1, answer="", split="test"), row(2, "Hm?", answer="", split="test")],
+    )
     code, said, _ = command(benchmark, file, "--no-judge")
-    assert code == 0 and "Overall" not in said and "2 answers have no right letter beside them" in said
-    submitted = csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t")
-    assert [line["opt"] for line in submitted] == ["B", "Z"] and command.items()[2]["letter"] is None
+    assert (
+        code == 0 and "Overall" not in said and "2 answers have no right letter beside them" in said
+    )
+    submitted = csv.DictReader(
+        command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t"
+    )
+    assert [line["opt"] for line in submitted] == ["B", "Z"] and command.items()[2][
+        "letter"
+    ] is None
 
 
 def test_two_models_are_compared(command, tmp_path):
     first = table_file(tmp_path / "one.tsv", [row(index, "B") for index in range(1, 11)])
-    second = table_file(tmp_path / "two.tsv", [row(index, "A" if index < 8 else "B") for index in range(1, 11)])
+    second = table_file(
+        tmp_path / "two.tsv", [row(index, "A" if index < 8 else "B") for index in range(1, 11)]
+    )
     code, said, _ = command("mmbench", first, "--against", second)
     assert code == 0 and "one against two, base rows" in said
     found = {line["name"]: line for line in command.table("one-against-two.csv")}
     assert list(found) == ["Overall", "perception", "CP", "image_topic"]
-    assert (found["Overall"]["both"], found["Overall"]["first only"], found["Overall"]["second only"]) == (
+    assert (
+        found["Overall"]["both"],
+        found["Overall"]["first only"],
+        found["Overall"]["second only"],
+    ) == (
         "3",
         "7",
         "0",
@@ -352,14 +476,18 @@ def test_two_models_are_compared(command, tmp_path):
 
 
 @pytest.mark.parametrize("cells", [{"question": "What else is it?"}, {"C": "a zebra"}])
-def test_two_files_of_different_questions_are_not_compared_by_their_indices(command, tmp_path, cells):
+def test_two_files_of_different_questions_are_not_compared_by_their_indices(
+    command, tmp_path, cells
+):
     rows = [row(index, "B") for index in range(1, 5)]
     first = table_file(tmp_path / "one.tsv", rows)
     second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
     code, _, complaint = command("mmbench", first, "--against", second)
     assert code == 2 and "index 3 and 1 more ask another question in each file" in complaint
     assert not command.out.exists(), "refused before a judge is asked"
-    spaced = table_file(second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows])
+    spaced = table_file(
+        second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows]
+    )
     assert command("mmbench", first, "--against", spaced)[0] == 0
     chinese = table_file(second, [{**one, "question": "这是什么？"} for one in rows])
     assert command("mmbench", first, "--against", chinese)[0] == 0, "a model in another language"
@@ -370,8 +498,12 @@ def test_what_is_no_such_file_is_said(command, tmp_path, data):
     assert code == 2 and "expected the columns question, answer and prediction" in complaint
     code, _, complaint = command("mmbench", tmp_path / "nothing.tsv", "--no-judge")
     assert code == 2 and "nothing.tsv" in complaint
-    code, _, complaint = command("mmbench", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge")
-    assert code == 2 and "rows 2, 3, 4, 5, 6 and 995 more: expected option columns A, B" in complaint
+    code, _, complaint = command(
+        "mmbench", data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv", "--no-judge"
+    )
+    assert (
+        code == 2 and "rows 2, 3, 4, 5, 6 and 995 more: expected option columns A, B" in complaint
+    )
 
 
 # As large as MMT-Bench's ALL
@@ -389,8 +521,16 @@ def whole_file(path: Path) -> dict[str, Fraction]:
             options = {letter: f'the "{letter * 2}"\nof them' for letter in letters}
             said = right if place < hits else wrong
             rows.append(
-                {"question": 'Which\t"one"?\nLook.', "answer": right, "category": subtask.key, "split": "ALL"}
-                | {"l2-category": subtask.meta_task, "prediction": coin.choice((said, f"{said}. {options[said]}"))}
+                {
+                    "question": 'Which\t"one"?\nLook.',
+                    "answer": right,
+                    "category": subtask.key,
+                    "split": "ALL",
+                }
+                | {
+                    "l2-category": subtask.meta_task,
+                    "prediction": coin.choice((said, f"{said}. {options[said]}")),
+                }
                 | options
             )
     coin.shuffle(rows)
@@ -414,8 +554,12 @@ def test_chosen_accuracies_of_31325_rows_come_back_exactly(tmp_path):
     assert Fraction(accuracies["Overall"]).limit_denominator(40_000) == samples
     overall = tabulated(report).splits[-1].overall
     assert overall.samples.mean == pytest.approx(float(100 * samples), rel=1e-14)
-    assert overall.subtasks.mean == pytest.approx(float(100 * sum(chosen.values()) / 162), rel=1e-14)
-    outside = [share for key, share in chosen.items() if subtasks()[key].meta_task != VISUAL_RECOGNITION]
+    assert overall.subtasks.mean == pytest.approx(
+        float(100 * sum(chosen.values()) / 162), rel=1e-14
+    )
+    outside = [
+        share for key, share in chosen.items() if subtasks()[key].meta_task != VISUAL_RECOGNITION
+    ]
     assert len(outside) == 127
     assert overall.star.mean == pytest.approx(float(100 * sum(outside) / 127), rel=1e-14)
 
@@ -435,13 +579,18 @@ def test_700_mb_with_pictures_take_less_than_300_mb_of_memory(tmp_path):
     small, large = tmp_path / "small.tsv", tmp_path / "large.tsv"
     whole_file(small)
     picture = "iVBORw0KGgo" * 2060
-    with small.open(newline="", encoding="utf-8") as source, large.open("w", newline="", encoding="utf-8") as file:
+    with (
+        small.open(newline="", encoding="utf-8") as source,
+        large.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
         for number, cells in enumerate(csv.reader(source, delimiter="\t")):
             writer.writerow([*cells, picture if number else "image"])
     assert large.stat().st_size > 700_000_000
     words = ["mmt-bench", str(large), "--no-judge", "--out", str(tmp_path / "out")]
     settings = {**os.environ, "DATA_DIR": str(tmp_path / "data")}
-    told = subprocess.check_output([sys.executable, "-c", TELLS_MEMORY, *words], cwd=ROOT, env=settings, text=True)
+    told = subprocess.check_output(
+        [sys.executable, "-c", TELLS_MEMORY, *words], cwd=ROOT, env=settings, text=True
+    )
     assert len((tmp_path / "out" / "large-audit.jsonl").read_text().splitlines()) == 31_325
     assert int(told.split()[-1]) < 300_000, "kilobytes"

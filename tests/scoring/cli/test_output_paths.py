@@ -26,22 +26,32 @@ def grades(data, tmp_path, monkeypatch) -> Path:
     real = data / "mm-vet" / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json"
     entries = json.loads(real.read_text("utf-8"))
     path = tmp_path / real.name.replace("gpt-4-0613", "test-judge")
-    path.write_text(json.dumps({id: {**entry, "model": ["test-judge"]} for id, entry in entries.items()}))
+    path.write_text(
+        json.dumps({id: {**entry, "model": ["test-judge"]} for id, entry in entries.items()})
+    )
     return path
 
 
 def refused(command: Command, read: Path, *words: object) -> None:
     before, files = read.read_bytes(), sorted(command.folder.glob("*.*"))
     done = command.run(*words)
-    assert done.code == 2 and f"{read} is read by this command, and would be written over" in done.err, done
-    assert read.read_bytes() == before and sorted(command.folder.glob("*.*")) == files, "nothing is written"
+    assert (
+        done.code == 2 and f"{read} is read by this command, and would be written over" in done.err
+    ), done
+    assert read.read_bytes() == before and sorted(command.folder.glob("*.*")) == files, (
+        "nothing is written"
+    )
 
 
 @pytest.mark.parametrize("given", ["labels", "outputs", "proposals"])
 def test_doubted_questions_go_over_no_file_of_the_same_command(given, command, tmp_path):
-    outputs = write_csv(tmp_path / "outputs.csv", [{**row, "prediction": "D"} for row in mmbench_rows()])
+    outputs = write_csv(
+        tmp_path / "outputs.csv", [{**row, "prediction": "D"} for row in mmbench_rows()]
+    )
     labels = write_csv(tmp_path / "labels.csv", [{"item": "1", "main": "reasoning"}])
-    proposals = write_csv(tmp_path / "proposals.csv", [{"item": "1", "main": "reasoning", "proposed_by": "rules"}])
+    proposals = write_csv(
+        tmp_path / "proposals.csv", [{"item": "1", "main": "reasoning", "proposed_by": "rules"}]
+    )
     words = ("errors", "shares", labels, outputs, "--proposals", proposals)
     refused(command, tmp_path / f"{given}.csv", *words, "--doubted", tmp_path / f"{given}.csv")
 
@@ -55,10 +65,14 @@ def test_a_table_goes_over_neither_marks_nor_an_audit(command, tmp_path):
     other = tmp_path / "same.csv"
     other.hardlink_to(marks)
     done = command.run("calibrate", audit, "--marks", marks, "--out", other)
-    assert done.code == 2 and "would be written over" in done.err, "under another name it is the same file"
+    assert done.code == 2 and "would be written over" in done.err, (
+        "under another name it is the same file"
+    )
 
 
-def test_a_grade_file_stays_as_it_is_where_it_lies_in_the_folder_of_results(command, grades, tmp_path):
+def test_a_grade_file_stays_as_it_is_where_it_lies_in_the_folder_of_results(
+    command, grades, tmp_path
+):
     refused(command, grades, "mm-vet", grades, "--out", tmp_path)
     assert command.run("mm-vet", grades, "--out", tmp_path / "results").code == 0
 
@@ -66,13 +80,26 @@ def test_a_grade_file_stays_as_it_is_where_it_lies_in_the_folder_of_results(comm
 def test_grades_to_compare_with_stay_and_nothing_is_asked_before(command, grades, data, tmp_path):
     outputs = shutil.copy(data / "mm-vet" / "llava-v1.5-7b.json", tmp_path)
     with OpenAIServer() as judge:
-        words = ("--judge", "test-judge", "--base-url", judge.address, "--runs", "1", "--yes", "--against", grades)
+        words = (
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+            "--runs",
+            "1",
+            "--yes",
+            "--against",
+            grades,
+        )
         refused(command, grades, "mm-vet", outputs, *words, "--out", tmp_path)
         assert judge.counts.calls <= TRIALS, "no answer was judged"
 
 
 def test_tables_of_agreement_and_of_a_board_go_over_no_file_that_was_given(command, tmp_path):
-    for name, words in {"measures.csv": ("agreement", "votes.csv", "--scores"), "board.tsv": ("visit-board",)}.items():
+    for name, words in {
+        "measures.csv": ("agreement", "votes.csv", "--scores"),
+        "board.tsv": ("visit-board",),
+    }.items():
         read = write_csv(tmp_path / name, [{"item": "1"}])
         refused(command, read, *words, read, "--out", tmp_path)
 
@@ -88,12 +115,23 @@ def test_a_map_goes_over_no_distances_that_it_is_set_beside(command, tmp_path):
         (("score", "o.csv", "--no-judge", "--out", "o.csv"), "o.csv is a file; name a folder"),
         (("agreement", "o.csv", "--out", "o.csv/results"), "o.csv is a file; name a folder"),
         (("errors", "draw", "o.csv", "--out", "."), ". is a folder; name a file in it"),
-        (("errors", "draw", "o.csv", "--out", "none/d.csv"), "none is no folder; make it, or choose another place"),
-        (("calibrate", "o.csv", "--out", "none/d.csv"), "none is no folder; make it, or choose another place"),
-        (("answer", "mm-vet", "--model", "m", "--out", "none/d.json"), "none is no folder; make it, or choose another"),
+        (
+            ("errors", "draw", "o.csv", "--out", "none/d.csv"),
+            "none is no folder; make it, or choose another place",
+        ),
+        (
+            ("calibrate", "o.csv", "--out", "none/d.csv"),
+            "none is no folder; make it, or choose another place",
+        ),
+        (
+            ("answer", "mm-vet", "--model", "m", "--out", "none/d.json"),
+            "none is no folder; make it, or choose another",
+        ),
     ],
 )
-def test_a_place_where_nothing_can_be_written_is_told_before_the_work(words, told, tmp_path, monkeypatch):
+def test_a_place_where_nothing_can_be_written_is_told_before_the_work(
+    words, told, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     write_csv(Path("o.csv"), mmbench_rows())
     done = run("scoring", *words)

@@ -16,10 +16,19 @@ def say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = mmbench_rows()
     write_csv(Path("choices.csv"), rows)
-    write_csv(Path("hidden.csv"), [{name: cell for name, cell in row.items() if name != "answer"} for row in rows])
+    write_csv(
+        Path("hidden.csv"),
+        [{name: cell for name, cell in row.items() if name != "answer"} for row in rows],
+    )
     write_csv(Path("own.csv"), [{"index": "1", "question": "q", "answer": "a", "prediction": "a"}])
     write_csv(Path("bare.csv"), [{"index": "1", "question": "q"}])
-    toolkit = {"index": "0", "question": "q", "answer": "x <AND> y", "prediction": "x", "category": "ocr,math"}
+    toolkit = {
+        "index": "0",
+        "question": "q",
+        "answer": "x <AND> y",
+        "prediction": "x",
+        "category": "ocr,math",
+    }
     write_csv(Path("toolkit.csv"), [toolkit])
     write_csv(Path("v2.csv"), [{**toolkit, "index": "v2_0", "category": "ocr,seq"}])
     write_csv(Path("labels.csv"), [{"item": "1", "main": ""}])
@@ -68,15 +77,30 @@ def say(tmp_path, monkeypatch):
             "score toolkit.csv --no-judge --out o",
             "toolkit.csv: found a table of MM-Vet; score it with python -m scorin",
         ),
-        ("vqa toolkit.csv --no-judge --out o", "found a table of MM-Vet; score it with python -m scoring mm-vet"),
-        ("vqa v2.csv --no-judge --out o", "found a table of MM-Vet; score it with python -m scoring mm-vet-v2"),
+        (
+            "vqa toolkit.csv --no-judge --out o",
+            "found a table of MM-Vet; score it with python -m scoring mm-vet",
+        ),
+        (
+            "vqa v2.csv --no-judge --out o",
+            "found a table of MM-Vet; score it with python -m scoring mm-vet-v2",
+        ),
         ("mm-vet-v2 v2.json --sample --judge j --out o", "score it with python -m scoring mm-vet"),
         ("mm-vet . --sample --out o", "'.' is a directory"),
         ("score . --no-judge --out o", ".: is a folder; choose a file in it"),
         ("agreement . --out o", ".: is a folder; choose a file in it"),
-        ("mmbench choices.csv --questions . --no-judge --out o", ".: is a folder; choose a file in it"),
-        ("mm-vet v1.json --questions none --judge j --out o", "none is not there; correct --questions, or set MM_VET"),
-        ("mm-vet-v2 v1.json --questions . --judge j --out o", "mm-vet-v2.json is not there; correct --questions, or"),
+        (
+            "mmbench choices.csv --questions . --no-judge --out o",
+            ".: is a folder; choose a file in it",
+        ),
+        (
+            "mm-vet v1.json --questions none --judge j --out o",
+            "none is not there; correct --questions, or set MM_VET",
+        ),
+        (
+            "mm-vet-v2 v1.json --questions . --judge j --out o",
+            "mm-vet-v2.json is not there; correct --questions, or",
+        ),
         (
             "mm-vet-v2 v2.json --questions v1.json --judge j --out o",
             "v1.json: holds questions of the other edition (ids v1_...); give it to mm-vet",
@@ -85,11 +109,26 @@ def say(tmp_path, monkeypatch):
             "mm-vet v1.json --questions v2.json --judge j --out o",
             "v2.json: holds questions of the other edition (ids v2_...); give it to mm-vet-v2",
         ),
-        ("mm-vet v1.json --sample --questions v1.json --judge j --out o", "--sample has questions of its own"),
-        ("errors shares labels.csv choices.csv", "labels.csv: expected a kind in the column main of one row or more"),
-        ("errors compare labels.csv choices.csv labels.csv choices.csv", "labels.csv: expected a kind in the column"),
-        ("errors draw hidden.csv --out d.csv", "hidden.csv: has no answer that could be scored; give one with right"),
-        ("errors shares labels.csv hidden.csv", "hidden.csv: has no answer that could be scored; give one with right"),
+        (
+            "mm-vet v1.json --sample --questions v1.json --judge j --out o",
+            "--sample has questions of its own",
+        ),
+        (
+            "errors shares labels.csv choices.csv",
+            "labels.csv: expected a kind in the column main of one row or more",
+        ),
+        (
+            "errors compare labels.csv choices.csv labels.csv choices.csv",
+            "labels.csv: expected a kind in the column",
+        ),
+        (
+            "errors draw hidden.csv --out d.csv",
+            "hidden.csv: has no answer that could be scored; give one with right",
+        ),
+        (
+            "errors shares labels.csv hidden.csv",
+            "hidden.csv: has no answer that could be scored; give one with right",
+        ),
     ],
 )
 def test_a_refusal_names_the_file_what_was_expected_and_the_mend(say, words, told):
@@ -99,11 +138,17 @@ def test_a_refusal_names_the_file_what_was_expected_and_the_mend(say, words, tol
 
 
 def test_letters_stand_beside_right_ones_only_where_these_are_known(say):
-    known, hidden = (say("mmbench", f"{name}.csv", "--no-judge", "--out", name).out for name in ("choices", "hidden"))
+    known, hidden = (
+        say("mmbench", f"{name}.csv", "--no-judge", "--out", name).out
+        for name in ("choices", "hidden")
+    )
     assert "Letters predicted (right): A " in known and "%)" in known
     assert "Letters predicted: A 25.5%, B " in hidden and "(0.0%)" not in hidden
 
 
 def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told(say):
     done = say("mm-vet", "few-grade-1runs.json", "--sample", "--missing", "unscored", "--out", "o")
-    assert done.code == 0 and "PARTIAL: 1 of 16 questions have no prediction: own_0; they are unscored" in done.out
+    assert (
+        done.code == 0
+        and "PARTIAL: 1 of 16 questions have no prediction: own_0; they are unscored" in done.out
+    )

@@ -75,7 +75,10 @@ def test_a_stopped_run_makes_what_is_missing_alone(planted, base):
     words = ("task-vectors", "--base", base, "--questions", questions, "--out", out)
     done = command.run(*words, *LEARNING)
     assert "11 of 12 tasks are there already." in done.out and "task_7: 2 samples" in done.out
-    assert "task_6:" not in done.out and (out / "task_0" / "adapter_model.safetensors").stat().st_mtime_ns == kept
+    assert (
+        "task_6:" not in done.out
+        and (out / "task_0" / "adapter_model.safetensors").stat().st_mtime_ns == kept
+    )
     assert (out / "task_7" / "adapter_model.safetensors").read_bytes() == before
     other = command.run(*words, *LEARNING, "--seed", "1")
     assert other.code == 2 and "another seed" in other.err
@@ -93,7 +96,9 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
     )
     print(done.out)
     assert (
-        first.code == done.code == 0 and "Mantel r" in done.out and "adjusted Rand index of both cuts: 1.00" in done.out
+        first.code == done.code == 0
+        and "Mantel r" in done.out
+        and "adjusted Rand index of both cuts: 1.00" in done.out
     )
 
 
@@ -107,12 +112,24 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
             marks=pytest.mark.soak,
         ),
         pytest.param(("--layers", "first"), "expected numbers from 0", marks=pytest.mark.soak),
-        pytest.param(("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'", marks=pytest.mark.soak),
+        pytest.param(
+            ("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'", marks=pytest.mark.soak
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_said(planted, base, tmp_path, words, told):
     command, questions, _, _ = planted
-    given = ("task-vectors", "--base", base, "--questions", questions, "--out", tmp_path / "new", "--device", "cpu")
+    given = (
+        "task-vectors",
+        "--base",
+        base,
+        "--questions",
+        questions,
+        "--out",
+        tmp_path / "new",
+        "--device",
+        "cpu",
+    )
     done = command.run(*given, *words)
     assert done.code == 2 and told in done.err
 
@@ -123,11 +140,18 @@ def test_a_map_of_mmt_bench_names_what_is_left_out_and_has_tau(tmp_path):
     write_adapters(root, {key: random_factors(place) for place, key in enumerate(keys)})
     write_adapter(root / "strange", random_factors(1), base_model_name_or_path="toys/other")
     list_tasks(root, [*keys, "strange"])
-    done = command.run("task-map", root, "--out", tmp_path / "map", "--vector", "stacked", "--linkage", "ward")
+    done = command.run(
+        "task-map", root, "--out", tmp_path / "map", "--vector", "stacked", "--linkage", "ward"
+    )
     assert done.code == 0, done.err
     assert "1 of 21 adapters are left out. strange: base toys/other@main" in done.out
-    assert "tau at delta 1/8" in done.out and "adjusted Rand index with the paper's clusters" in done.out
+    assert (
+        "tau at delta 1/8" in done.out
+        and "adjusted Rand index with the paper's clusters" in done.out
+    )
     page = (tmp_path / "map" / "task-map.html").read_text()
     assert "strange" in page and 'href="distances.csv"' in page and "Circular" not in page
     absent = command.run("task-map", tmp_path, "--out", tmp_path / "none")
-    assert absent.code == 2 and "expected tasks.csv" in absent.err and not (tmp_path / "none").exists()
+    assert (
+        absent.code == 2 and "expected tasks.csv" in absent.err and not (tmp_path / "none").exists()
+    )

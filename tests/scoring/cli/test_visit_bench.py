@@ -53,7 +53,10 @@ def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     command, said = quiet
     assert "63 answers to VisIT-Bench, 4 opponents, 231 pairs x 2 orders = 462 verdicts" in said
     assert "On the board as 'Newcomer-7B', variant 1 of this submitter: 231 new matches." in said
-    assert "the same winner in both orders: " in said and "verdicts for the response shown first: " in said
+    assert (
+        "the same winner in both orders: " in said
+        and "verdicts for the response shown first: " in said
+    )
     board = (command.out / "board.tsv").read_text("utf-8").splitlines()
     assert board[0] == "Category\tModel\tElo\t# Matches\tWin vs. Reference (w/ # ratings)"
     assert {line.split("\t")[1] for line in board[1:]} >= {*MODELS, NEW, REFERENCE}
@@ -67,9 +70,15 @@ def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
     calls = command.server.counts.calls
     first = (command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes()
     done = command.compare(str(command.folder / "predictions.csv"), "--yes")
-    assert "0 calls to test-judge" in done.out and "variant 1 of this submitter: 0 new matches" in done.out
+    assert (
+        "0 calls to test-judge" in done.out
+        and "variant 1 of this submitter: 0 new matches" in done.out
+    )
     assert command.server.counts.calls <= calls + 7, "only what the judge takes is asked again"
-    assert first == ((command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes())
+    assert first == (
+        (command.out / "battles.jsonl").read_bytes(),
+        (command.out / "board.tsv").read_bytes(),
+    )
 
 
 def test_its_battles_come_back_to_the_same_board(quiet):
@@ -78,14 +87,17 @@ def test_its_battles_come_back_to_the_same_board(quiet):
     back = VisitBench(command.folder / "back", command.server)
     done = back("visit-board", str(command.out / "battles.jsonl"))
     assert done.code == 0 and (back.out / "board.tsv").read_text("utf-8") == board
-    steady = next(line for line in said.splitlines() if line.startswith("the same winner in both orders: "))
+    steady = next(
+        line for line in said.splitlines() if line.startswith("the same winner in both orders: ")
+    )
     assert steady in done.out.splitlines(), "a judge's board always says how steady it was"
     rated = run("arena", "rate", command.out / "battles.jsonl", "--out", back.out)
     assert rated.code == 0 and "format: visit-battles" in rated.out
 
 
 @pytest.mark.parametrize(
-    ("opponents", "kills"), [("reference", (1,)), pytest.param("all", (1, 3), marks=pytest.mark.soak)]
+    ("opponents", "kills"),
+    [("reference", (1,)), pytest.param("all", (1, 3), marks=pytest.mark.soak)],
 )
 def test_faults_and_kills_change_no_verdict(command, tmp_path, data, opponents, kills):
     """30% of the calls fail on their way, and the command is killed; then it is given once more."""
@@ -123,15 +135,22 @@ def test_the_cost_is_asked_first(command, data):
 
 def test_a_partial_submission_or_another_address_gives_a_private_report(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
-    done = command.compare(file, "--opponents", "1", "--protocol", "paper", "--reference", "backed", "--yes")
-    assert "Private: a partial submission." in done.out and "60; a partial submission gets a report" in done.out
+    done = command.compare(
+        file, "--opponents", "1", "--protocol", "paper", "--reference", "backed", "--yes"
+    )
+    assert (
+        "Private: a partial submission." in done.out
+        and "60; a partial submission gets a report" in done.out
+    )
     whole = str(predictions(command.folder / "predictions.csv", instances(data)))
     import_summary = command.server.address.replace("127.0.0.1", "localhost")
     done = command.compare(whole, "--opponents", "reference", "--yes", "--base-url", import_summary)
     assert done.code == 0 and "Private: judged elsewhere" in done.out, done.err
     assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
-    rows = [json.loads(line) for line in (command.out / "battles.jsonl").read_text("ascii").splitlines()]
+    rows = [
+        json.loads(line) for line in (command.out / "battles.jsonl").read_text("ascii").splitlines()
+    ]
     assert len(rows) == 63 and {row["B_model"] for row in rows} == {REFERENCE}
 
 
@@ -148,7 +167,9 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     done = command.run("visit-withdraw", NEW)
     assert done.code == 0 and f"The texts of '{NEW}' are gone" in done.out, done.err
     store = SubmissionStore(database := Database(command.database))
-    assert store.answers("VisIT-Bench") == {} and [one.withdrawn for one in store.submissions()] == [True]
+    assert store.answers("VisIT-Bench") == {} and [
+        one.withdrawn for one in store.submissions()
+    ] == [True]
     assert sum(board_key.matches for board_key in store.board_keys()) == 63
     database.close()
 
@@ -186,4 +207,7 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
     path = command.folder / "battles.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = command("visit-board", str(path))
-    assert done.code == 2 and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.err
+    assert (
+        done.code == 2
+        and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.err
+    )

@@ -22,7 +22,10 @@ def test_alpha_is_krippendorffs():
 
 
 def test_bowker_mcnemar_and_holm_are_those_of_statsmodels():
-    sides = [[Label(str(place), "g", "p", pair[side]) for place, pair in enumerate(PEERS["pairs"])] for side in (0, 1)]
+    sides = [
+        [Label(str(place), "g", "p", pair[side]) for place, pair in enumerate(PEERS["pairs"])]
+        for side in (0, 1)
+    ]
     found = compare_errors(*sides)
     assert found.items == len(PEERS["pairs"]) and found.table.sum() == found.items
     assert found.symmetry == pytest.approx(PEERS["bowker"], abs=1e-10)
@@ -39,7 +42,11 @@ def label(item: str, who: str, main: str, *further: str, round: int = 1, note: s
 
 
 def test_people_agree_by_their_last_word_and_with_themselves_over_rounds():
-    labels = [label(str(n), who, "perception" if n % 3 else "reasoning") for n in range(12) for who in "ab"]
+    labels = [
+        label(str(n), who, "perception" if n % 3 else "reasoning")
+        for n in range(12)
+        for who in "ab"
+    ]
     labels += [label(str(n), "a", "knowledge", round=2) for n in range(4)]
     found = label_agreement({"m": labels})
     assert found.answers == 12 and found.main.value is not None and 0 < found.main.value < 1
@@ -49,13 +56,22 @@ def test_people_agree_by_their_last_word_and_with_themselves_over_rounds():
 
 def test_questions_that_two_people_or_two_models_doubt_are_told():
     labels = {
-        "m1": [label("1", "a", "annotation", note="no"), label("1", "b", "right"), label("2", "a", "perception")],
+        "m1": [
+            label("1", "a", "annotation", note="no"),
+            label("1", "b", "right"),
+            label("2", "a", "perception"),
+        ],
         "m2": [label("2", "a", "annotation"), label("3", "a", "perception", "annotation")],
         "m3": [label("3", "b", "right"), label("4", "a", "annotation")],
     }
     found = {one.item: one for one in doubted_questions(labels)}
     assert set(found) == {"1", "3"}
-    assert (found["1"].people, found["1"].models, found["1"].annotation, found["1"].right) == (2, 1, 1, 1)
+    assert (found["1"].people, found["1"].models, found["1"].annotation, found["1"].right) == (
+        2,
+        1,
+        1,
+        1,
+    )
     assert found["1"].notes == ("no",) and found["3"].models == 2
 
 
@@ -67,12 +83,19 @@ def test_an_interval_of_many_labels_costs_no_more_than_their_different_pairs():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000
-    assert found.low is not None and found.high is not None and -0.06 < found.low < 0 < found.high < 0.06
+    assert (
+        found.low is not None
+        and found.high is not None
+        and -0.06 < found.low < 0 < found.high < 0.06
+    )
 
 
 def test_alpha_has_an_interval_from_enough_answers():
     coin = np.random.default_rng(1)
-    units = [["a", "a"] if coin.random() < 0.4 else ["b", "ba"[int(coin.random() < 0.3)]] for _ in range(80)]
+    units = [
+        ["a", "a"] if coin.random() < 0.4 else ["b", "ba"[int(coin.random() < 0.3)]]
+        for _ in range(80)
+    ]
     found = alpha(units)
     assert found.low is not None and found.value is not None and found.high is not None
     assert found.low < found.value < found.high

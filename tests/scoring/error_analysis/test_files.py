@@ -13,12 +13,21 @@ from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.report import answer_digest
 
 KINDS: tuple[ErrorKey, ...] = tuple(ERROR_KINDS)
-ERRORS = {str(at): (ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}") for at in range(9)}
+ERRORS = {
+    str(at): (ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}")
+    for at in range(9)
+}
 DIGESTS = {item: answer_digest(answer.answer) for item, (answer, _) in ERRORS.items()}
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=9)
 LABELS = st.builds(
     lambda at, who, main, further, note, number: Label(
-        str(at), f"g{at % 2}", who, main, tuple(key for key in KINDS if key in further and key != main), note, number
+        str(at),
+        f"g{at % 2}",
+        who,
+        main,
+        tuple(key for key in KINDS if key in further and key != main),
+        note,
+        number,
     ),
     st.integers(0, 8),
     WORDS,
@@ -29,7 +38,11 @@ LABELS = st.builds(
 )
 
 
-@given(st.lists(LABELS, min_size=1, max_size=9, unique_by=lambda one: (one.item, one.labeller, one.round)))
+@given(
+    st.lists(
+        LABELS, min_size=1, max_size=9, unique_by=lambda one: (one.item, one.labeller, one.round)
+    )
+)
 def test_what_goes_out_comes_in(tmp_path_factory, labels):
     path = tmp_path_factory.mktemp("labels") / "labels.csv"
     path.write_text(labels_csv(labels, DIGESTS), "utf-8")
@@ -46,7 +59,13 @@ def test_no_spreadsheet_runs_a_note_and_its_apostrophe_is_no_part_of_a_name(tmp_
 
 
 def test_jsonl_may_list_further_kinds(tmp_path):
-    row = dict(zip(COLUMNS, ("1", "g1", DIGESTS["1"], "anna", 1, "right", ["reasoning", "refuse"], ""), strict=True))
+    row = dict(
+        zip(
+            COLUMNS,
+            ("1", "g1", DIGESTS["1"], "anna", 1, "right", ["reasoning", "refuse"], ""),
+            strict=True,
+        )
+    )
     (tmp_path / "labels.jsonl").write_text(json.dumps(row) + "\n")
     assert read_labels(tmp_path / "labels.jsonl", ERRORS).labels == (
         Label("1", "g1", "anna", "right", ("reasoning", "refuse")),

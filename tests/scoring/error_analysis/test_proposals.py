@@ -50,12 +50,16 @@ def replied(*texts: str):
 
 
 def test_a_judge_is_shown_pictures_and_fenced_texts_and_asked_once_more():
-    good = json.dumps({"main": "knowledge", "further": ["knowledge", "refuse"], "evidence": "It says Antwerp."})
+    good = json.dumps(
+        {"main": "knowledge", "further": ["knowledge", "refuse"], "evidence": "It says Antwerp."}
+    )
     found, asks = replied("no idea", f"```json\n{good}\n```")
     assert found.label == Label("1", "g", SPEC.model, "knowledge", ("refuse",), "It says Antwerp.")
     assert len(asks) == 2 and all(ask.messages[-1].pictures for ask in asks)
     begin, *parts, end = asks[0].messages[-1].text.splitlines()
-    assert begin.split()[1] == end.split()[1] and len(parts) == 3, "each text stands on a line of its own"
+    assert begin.split()[1] == end.split()[1] and len(parts) == 3, (
+        "each text stands on a line of its own"
+    )
     assert parts[0] == "Question: How many? A. 1 B. 2" and "perception" not in begin
     assert "instruction: Fail to follow the instruction." in asks[0].messages[0].text
     for main, further in (
@@ -97,12 +101,26 @@ def test_shares_corrected_by_labels_cover_and_gain_by_a_good_judge(skill, draws)
     real = {kind: count / len(truth) for kind, count in Counter(truth.values()).items()}
     covered, widths = [], []
     for seed in range(draws):
-        labels = [Label(one.answer.id, one.group, "a", truth[one.answer.id]) for one in draw(known, seed=seed)]
+        labels = [
+            Label(one.answer.id, one.group, "a", truth[one.answer.id])
+            for one in draw(known, seed=seed)
+        ]
         found, alone = corrected_shares(labels, proposals), error_shares(labels, known)
-        covered.append([found[kind].corrected.low <= real[kind] <= found[kind].corrected.high for kind in KINDS])
+        covered.append(
+            [
+                found[kind].corrected.low <= real[kind] <= found[kind].corrected.high
+                for kind in KINDS
+            ]
+        )
         here = [found[kind].corrected.half_width for kind in KINDS]
         widths.append(
-            [here, [(alone.kinds[kind].weighted.high - alone.kinds[kind].weighted.low) / 2 for kind in KINDS]]
+            [
+                here,
+                [
+                    (alone.kinds[kind].weighted.high - alone.kinds[kind].weighted.low) / 2
+                    for kind in KINDS
+                ],
+            ]
         )
     judge = np.mean([one.main == "perception" for one in proposals.values()])
     assert judge - real["perception"] > 0.03, "the judge alone is wrong"

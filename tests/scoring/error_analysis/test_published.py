@@ -11,7 +11,9 @@ from scoring.error_analysis.types import NO_ERRORS
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers.json").read_text())
 COUNTS = {
-    "GPT-4V": Counter(perception=12, capability=4, knowledge=3, reasoning=2, refuse=2, instruction=1),
+    "GPT-4V": Counter(
+        perception=12, capability=4, knowledge=3, reasoning=2, refuse=2, instruction=1
+    ),
     "GeminiProVision": Counter(perception=14, reasoning=3, knowledge=1, instruction=1),
     "InternVL-Chat": Counter(perception=17, instruction=4, reasoning=1, knowledge=1),
 }
@@ -20,7 +22,9 @@ COUNTS = {
 
 def test_table_a11_has_its_96_labels():
     cases = error_cases()
-    assert len(cases) == 96 and {figure for figure, _ in cases} == {f"A{number}" for number in range(5, 37)}
+    assert len(cases) == 96 and {figure for figure, _ in cases} == {
+        f"A{number}" for number in range(5, 37)
+    }
     for model in CASE_MODELS:
         kinds = Counter(kind for (_, who), kind in cases.items() if who == model)
         assert kinds.pop(None) == 32 - COUNTS[model].total() and kinds == COUNTS[model]
@@ -40,5 +44,8 @@ def test_the_exam_counts_what_is_not_answered_as_wrong():
 
 def test_kappa_is_scikit_learns():
     truth = {case: kind for case, kind in error_cases().items() if kind}
-    given = {case: "reasoning" if place % 4 == 0 else kind for place, (case, kind) in enumerate(truth.items())}
+    given = {
+        case: "reasoning" if place % 4 == 0 else kind
+        for place, (case, kind) in enumerate(truth.items())
+    }
     assert exam(given).kappa == pytest.approx(PEERS["kappa"], abs=1e-12)

@@ -10,7 +10,13 @@ from scipy.stats import t
 from arena.ratings.shares import wilson
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.error_analysis.sample import KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import KEYS, LabelsError, error_shares, merged, without_annotation_errors
+from scoring.error_analysis.shares import (
+    KEYS,
+    LabelsError,
+    error_shares,
+    merged,
+    without_annotation_errors,
+)
 from scoring.error_analysis.types import ErrorKey, Label
 
 KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
@@ -36,16 +42,23 @@ def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
     truth = {kind: count / len(kinds) for kind, count in Counter(kinds.values()).items()}
     values, covered, plain = [], [], []
     for seed in range(draws):
-        labels = [Label(one.answer.id, one.group, "a", kinds[one.answer.id]) for one in draw(known, seed=seed)]
+        labels = [
+            Label(one.answer.id, one.group, "a", kinds[one.answer.id])
+            for one in draw(known, seed=seed)
+        ]
         found = error_shares(labels, known)
         values.append([found.kinds[kind].weighted.value for kind in KINDS])
-        covered.append([found.kinds[k].weighted.low <= truth[k] <= found.kinds[k].weighted.high for k in KINDS])
+        covered.append(
+            [found.kinds[k].weighted.low <= truth[k] <= found.kinds[k].weighted.high for k in KINDS]
+        )
         plain.append(found.kinds["reasoning"].sample.value)
     error = np.std(values, axis=0) / draws**0.5
     assert (np.abs(np.mean(values, axis=0) - [truth[kind] for kind in KINDS]) < 4 * error).all()
     slack = 0.02 if draws < 1000 else 0.01
     assert 0.93 - slack <= np.mean(covered) <= 0.97 + slack, np.mean(covered, axis=0)
-    assert abs(np.mean(plain) - truth["reasoning"]) > 0.03, "the sample's own share is another thing here"
+    assert abs(np.mean(plain) - truth["reasoning"]) > 0.03, (
+        "the sample's own share is another thing here"
+    )
 
 
 PAPER = np.array([0.51, 0.0994, 0.08, 0.19, 0.0611, 0.0299, 0.015, 0.015])
@@ -58,8 +71,12 @@ class Population:
     def __init__(self, seed: int) -> None:
         coin = np.random.default_rng(seed)
         sizes = (1 + coin.geometric(0.1, 162)).tolist()
-        names = [(f"{group}/{at}", str(group)) for group, size in enumerate(sizes) for at in range(size)]
-        self.known = known_errors(ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names)
+        names = [
+            (f"{group}/{at}", str(group)) for group, size in enumerate(sizes) for at in range(size)
+        ]
+        self.known = known_errors(
+            ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names
+        )
         self.kind: dict[str, ErrorKey] = {}
         for wrong in self.known.by_group.values():
             mix = PAPER + [0, len(wrong) / 40, 0, 0, 0, 0, 0, 0]
@@ -70,7 +87,10 @@ class Population:
         self.truth = self.errors / self.errors.sum()
 
     def labels(self, seed: int) -> list[Label]:
-        return [Label(one.answer.id, one.group, "a", self.kind[one.answer.id]) for one in draw(self.known, seed=seed)]
+        return [
+            Label(one.answer.id, one.group, "a", self.kind[one.answer.id])
+            for one in draw(self.known, seed=seed)
+        ]
 
 
 @pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.soak)])
@@ -92,14 +112,23 @@ def test_the_interval_of_one_group_is_wilsons_for_a_finite_group_by_students_qua
     """8 of 12 errors labelled, 3 of them perception, and one more that is spread evenly."""
     known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(12)])
     labels = [Label(str(n), "g", "a", "perception" if n < 3 else "refuse") for n in range(8)]
-    size = 8 / (1 - 8 / 12) / (3 / 4 * 8 / 7 + 1 / 4) * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
+    size = (
+        8
+        / (1 - 8 / 12)
+        / (3 / 4 * 8 / 7 + 1 / 4)
+        * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
+    )
     low, high = wilson(np.array([3 / 8 * size]), np.array([size]))
-    assert error_shares(labels, known).kinds["perception"].weighted == pytest.approx((3 / 8, low[0], high[0]))
+    assert error_shares(labels, known).kinds["perception"].weighted == pytest.approx(
+        (3 / 8, low[0], high[0])
+    )
 
 
 def test_one_label_of_each_group_has_an_interval_too():
     names = [(f"{group}/{at}", str(group)) for group in range(30) for at in range(10)]
-    known = known_errors([ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names])
+    known = known_errors(
+        [ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names]
+    )
     labels = [Label(f"{group}/0", str(group), "a", KEYS[group % 2]) for group in range(30)]
     value, low, high = error_shares(labels, known).kinds["perception"].weighted
     assert value == pytest.approx(0.5) and 0.3 < low < 0.36 and 0.64 < high < 0.7
@@ -113,13 +142,16 @@ def test_where_every_error_is_labelled_nothing_is_left_to_chance():
 
 def test_labels_of_more_than_a_groups_errors_are_refused():
     known = known_errors([ScoredAnswer("1", "Q", "T", "a", "", 0.0, ("g",))])
-    with pytest.raises(LabelsError, match="2 answers of the group 'g' are labelled, and 1 of its answers are wrong"):
+    with pytest.raises(
+        LabelsError, match="2 answers of the group 'g' are labelled, and 1 of its answers are wrong"
+    ):
         error_shares([Label("1", "g", "a", "refuse"), Label("2", "g", "a", "refuse")], known)
 
 
 def test_several_people_make_one_label():
     three = [
-        Label("1", "g", who, kind) for who, kind in zip("abc", ("refuse", "perception", "perception"), strict=True)
+        Label("1", "g", who, kind)
+        for who, kind in zip("abc", ("refuse", "perception", "perception"), strict=True)
     ]
     assert merged(three)[0].main == "perception"
     assert merged(three[:2])[0].main == "perception", "of two, the last word"
@@ -138,7 +170,9 @@ def test_wrong_questions_bound_the_score():
 
 
 def test_what_is_known_of_labelled_groups_is_not_said_of_others():
-    answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 80), ("ab"[n % 2],)) for n in range(100)]
+    answers = [
+        ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 80), ("ab"[n % 2],)) for n in range(100)
+    ]
     known = known_errors(answers)
     labels = [Label(str(n), "a", "a", "annotation") for n in range(0, 80, 2)]
     bounds = without_annotation_errors(error_shares(labels, known), known)

@@ -36,7 +36,11 @@ def test_a_quote_tells_the_calls_before_and_none_after(cache):
         scored(server, cache, report)
         after = quote(report, SPEC, None, cache)
         assert (before.grades, before.calls, before.cached) == (CALLS, server.counts.calls, 0)
-        told = sum(len(message["content"]) // 4 + 8 for body in server.counts.bodies for message in body["messages"])
+        told = sum(
+            len(message["content"]) // 4 + 8
+            for body in server.counts.bodies
+            for message in body["messages"]
+        )
     assert abs(before.prompt_tokens - told) < 0.2 * told
     assert (after.calls, after.cached, after.dollars, after.most_dollars) == (0, CALLS, 0.0, 0.0)
     assert before.dollars and before.most_dollars and 0 < before.dollars < before.most_dollars
@@ -68,7 +72,9 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_w
 
 def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache, short_waits):
     with OpenAIServer(latency=0.01) as server:
-        with pytest.raises(BudgetError, match=r"This run may cost \$0.03, of which \$0.0\d are spent"):
+        with pytest.raises(
+            BudgetError, match=r"This run may cost \$0.03, of which \$0.0\d are spent"
+        ):
             scored(server, cache, job_budget=RunBudget(30_000))
         assert 0 < server.counts.calls < CALLS
 
@@ -109,12 +115,18 @@ def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
     ends: list[str] = []
 
     async def job(number: int, server: OpenAIServer, report: Report) -> None:
-        rows = tuple(replace(row, prediction=f"{row.prediction} {number}") for row in report.rows[:4])
+        rows = tuple(
+            replace(row, prediction=f"{row.prediction} {number}") for row in report.rows[:4]
+        )
         job_budget = budget.for_job(f"job {number}", f"person {number}")
         pace = replace(HASTY, concurrency=2, timeout=30.0)
-        async with Judge(SPEC, Endpoint(server.address, Secret("sk-test")), pace, job_budget) as judge:
+        async with Judge(
+            SPEC, Endpoint(server.address, Secret("sk-test")), pace, job_budget
+        ) as judge:
             try:
-                await score(replace(report, rows=rows), judge, cache, lambda progress: None, asyncio.Event())
+                await score(
+                    replace(report, rows=rows), judge, cache, lambda progress: None, asyncio.Event()
+                )
                 ends.append("done")
             except BudgetError as error:
                 assert "JUDGE_TOTAL_BUDGET" in str(error)
@@ -127,7 +139,8 @@ def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
     with OpenAIServer(faults=Faults(0.3, seed=3, kinds=quick)) as server:
         asyncio.run(jobs(server))
         each = [
-            sum(2 * (len(part["content"]) // 4 + 8) for part in body["messages"]) + 16 for body in server.counts.bodies
+            sum(2 * (len(part["content"]) // 4 + 8) for part in body["messages"]) + 16
+            for body in server.counts.bodies
         ]
         billed = server.counts.paid * sum(each) / len(each)
     assert len(ends) == count and 0 < ends.count("refused") < count

@@ -59,7 +59,14 @@ class Visit:
 
         return asyncio.run(self.upload_store.receive(owner, file.name, chunks(), network)).token
 
-    def scores(self, file: Path, owner: str = OWNER, network: str | None = None, protocol="strict", title="") -> str:
+    def scores(
+        self,
+        file: Path,
+        owner: str = OWNER,
+        network: str | None = None,
+        protocol="strict",
+        title="",
+    ) -> str:
         """Upload a file, have rules read it and return the report's link."""
         token = self.brings(file, owner, network)
         return self.service.extract(owner, token, "mmbench", protocol, title).link
@@ -100,7 +107,11 @@ def test_of_many_presses_at_once_one_report_comes(visit, database, tmp_path):
     found = open_upload(answers(tmp_path), name="model.tsv")
     assert found is not None
     with ThreadPoolExecutor(8) as pool:
-        links = set(pool.map(lambda _: visit.jobs.add_done(OWNER, found.report("strict", "")).link, range(16)))
+        links = set(
+            pool.map(
+                lambda _: visit.jobs.add_done(OWNER, found.report("strict", "")).link, range(16)
+            )
+        )
     assert len(links) == 1 == rows(database, JOB)
     assert visit.jobs.since(OWNER) and visit.jobs.since("nobody") is None
 
@@ -126,7 +137,9 @@ def test_a_network_has_so_many_reports_a_day(visit, database, tmp_path, monkeypa
         visit.scores(file, owner="one more", network="one")
     assert rows(database, JOB) == 3
     assert visit.scores(file, owner="person 0", network="one") == first
-    assert visit.scores(file, owner="one more", network="another") and visit.scores(file, owner="at home")
+    assert visit.scores(file, owner="one more", network="another") and visit.scores(
+        file, owner="at home"
+    )
 
 
 def test_a_free_report_goes_by_age_and_what_a_judge_was_asked_for_stays(visit, database, tmp_path):
@@ -178,7 +191,9 @@ def test_another_file_that_waits_outlives_a_report(visit, tmp_path):
     assert visit.upload_store.find(OWNER, waiting).path.is_file()
 
 
-def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_image(database, tmp_path):
+def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_image(
+    database, tmp_path
+):
     visit, full = Visit(database, tmp_path), Visit(database, tmp_path, votes_room=10**18)
     token = visit.brings(answers(tmp_path))
     with pytest.raises(UploadStoreError, match="are kept for votes"):

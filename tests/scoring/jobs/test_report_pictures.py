@@ -15,7 +15,13 @@ from sqlalchemy import func, select
 from arena.database import Database
 from arena.io.scaled_pictures import scaled_picture
 from scoring.benchmarks.article import wrong_answers
-from scoring.jobs.report_pictures import MOST_OF_QUESTION, REPORT_PICTURE, WIDTH, ReportPictures, file_pictures
+from scoring.jobs.report_pictures import (
+    MOST_OF_QUESTION,
+    REPORT_PICTURE,
+    WIDTH,
+    ReportPictures,
+    file_pictures,
+)
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.registry import BENCHMARKS, open_upload
@@ -34,7 +40,9 @@ def picture(colour: tuple[int, int, int], side: int = 40, kind: str = "PNG") -> 
 
 def written(path: Path, rows: Sequence[dict[str, str]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer = csv.DictWriter(
+            file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ","
+        )
         writer.writeheader()
         writer.writerows(rows)
     return path
@@ -53,7 +61,9 @@ def found_in(path: Path) -> dict[str, list[tuple[int, int, int]]]:
     for question, picture in file_pictures(path, path.name, answers, wrong_answers(answers)):
         with Image.open(io.BytesIO(scaled_picture(picture.data, WIDTH))) as image:
             assert image.format == "WEBP" and image.width <= WIDTH and not image.info.get("exif")
-            found.setdefault(question, []).append(image.convert("RGB").getpixel((image.width // 2, image.height // 2)))
+            found.setdefault(question, []).append(
+                image.convert("RGB").getpixel((image.width // 2, image.height // 2))
+            )
     return found
 
 
@@ -63,9 +73,15 @@ def about(colour: tuple[int, int, int]) -> list[object]:
 
 def test_wrong_answers_have_the_pictures_of_their_rows_and_of_the_rows_that_these_name(tmp_path):
     wrong, right = ["D", *RIGHT[1:]], RIGHT
-    rows = [*passes(1, wrong, image="5"), *passes(2, wrong, image=picture(RED)), *passes(5, right, image="x")]
+    rows = [
+        *passes(1, wrong, image="5"),
+        *passes(2, wrong, image=picture(RED)),
+        *passes(5, right, image="x"),
+    ]
     for one in rows:
-        one["image"] = one["image"] if int(one["index"]) < 10 else str(int(one["index"]) % 1_000_000)
+        one["image"] = (
+            one["image"] if int(one["index"]) < 10 else str(int(one["index"]) % 1_000_000)
+        )
     rows[8]["image"] = picture(GREEN, 2000, "JPEG")
     assert found_in(written(tmp_path / "m.tsv", rows)) == {"1": about(GREEN), "2": about(RED)}
 
@@ -73,8 +89,20 @@ def test_wrong_answers_have_the_pictures_of_their_rows_and_of_the_rows_that_thes
 def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
     many = [f"data:image/png;base64,{picture(RED)}"] * (MOST_OF_QUESTION + 3)
     rows = [
-        {"index": "a/1", "question": "What?", "answer": "['dog']", "prediction": "cat", "image": json.dumps(many)},
-        {"index": "a/2", "question": "Who?", "answer": "['me']", "prediction": "me", "image": picture(BLUE)},
+        {
+            "index": "a/1",
+            "question": "What?",
+            "answer": "['dog']",
+            "prediction": "cat",
+            "image": json.dumps(many),
+        },
+        {
+            "index": "a/2",
+            "question": "Who?",
+            "answer": "['me']",
+            "prediction": "me",
+            "image": picture(BLUE),
+        },
     ]
     assert found_in(written(tmp_path / "m_GQA.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
 
@@ -85,7 +113,9 @@ def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
         "",
         "999",
         "images/somewhere/on/a/disk/whose/name/is/as/long/as/this/one/which/says/nothing.png",
-        base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'>" + b" " * 200).decode(),
+        base64.b64encode(
+            b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'>" + b" " * 200
+        ).decode(),
         base64.b64encode(b"<html><script>alert(1)</script>" + b" " * 200).decode(),
         base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 200).decode(),
         "A" * 65,
@@ -141,7 +171,10 @@ def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house,
     for _ in range(2):
         house.pictures.soon(job, answers[:12])
         kept = house.pictures.of(job.link)
-        assert shown.items() <= kept.items() and kept.keys() == {*shown, *(one.id for one in answers[:12])}
+        assert shown.items() <= kept.items() and kept.keys() == {
+            *shown,
+            *(one.id for one in answers[:12]),
+        }
         numbers = [number for several in kept.values() for number in several]
         assert sorted(numbers) == list(range(1, len(kept) + 1))
 
@@ -149,7 +182,9 @@ def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house,
 def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_path):
     rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 9)]
     first = house.report(written(tmp_path / "a.tsv", rows))
-    second = house.report(written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32)
+    second = house.report(
+        written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32
+    )
     numbers = house.pictures.of(first.link)
     report = house.jobs.report(first.link)
     shown = wrong_answers(BENCHMARKS["mmbench"].scored_answers(report))

@@ -40,8 +40,18 @@ from tests.support.openai_server import OpenAIServer
 pytestmark = pytest.mark.locks_or_dialect
 
 MARKED = [
-    {"index": "2971475", "question": "what brand?", "answer": "['dakota', 'dakota digital']", "prediction": "Dakota"},
-    {"index": "3397615", "question": "what time?", "answer": "['noon', '12']", "prediction": "at night"},
+    {
+        "index": "2971475",
+        "question": "what brand?",
+        "answer": "['dakota', 'dakota digital']",
+        "prediction": "Dakota",
+    },
+    {
+        "index": "3397615",
+        "question": "what time?",
+        "answer": "['noon', '12']",
+        "prediction": "at night",
+    },
     {"index": "3", "question": "who?", "answer": "", "prediction": "nobody"},
 ]
 
@@ -50,7 +60,12 @@ class Visit:
     """A person at the desk of a server."""
 
     def __init__(
-        self, bench: Bench, folder: Path, ceiling: float = 1000.0, owner: str = OWNER, login: bool = False
+        self,
+        bench: Bench,
+        folder: Path,
+        ceiling: float = 1000.0,
+        owner: str = OWNER,
+        login: bool = False,
     ) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
@@ -77,7 +92,9 @@ class Visit:
 
         return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
 
-    def asked_for(self, file: Path, benchmark="mmbench", protocol="strict") -> tuple[str, str, str, str]:
+    def asked_for(
+        self, file: Path, benchmark="mmbench", protocol="strict"
+    ) -> tuple[str, str, str, str]:
         return self.brings(file), benchmark, protocol, ""
 
 
@@ -99,7 +116,9 @@ ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @ON_SQLITE
 def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, data):
     marked = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
-    mmt = table_file(tmp_path / "mmt.tsv", [row(1, category="gui_general", **{"l2-category": "gui_navigation"})])
+    mmt = table_file(
+        tmp_path / "mmt.tsv", [row(1, category="gui_general", **{"l2-category": "gui_navigation"})]
+    )
     with visiting(database, tmp_path) as visit:
 
         def seen(file, benchmark=None):
@@ -107,25 +126,46 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
 
         found = seen(GOLDEN / "complete.tsv")
         assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
-        assert [problem.blocks for problem in found.problems] == ["whole"], "two questions of MMBench's dev split"
-        assert found.lines[0].startswith("MMBench: 8 answers, 2 questions with rotated passes; 8 with the right letter")
-        assert seen(data / "vlmevalkit" / "vila_8b_CCBench.xlsx").lines[0].startswith("CCBench: 2,040 answers")
+        assert [problem.blocks for problem in found.problems] == ["whole"], (
+            "two questions of MMBench's dev split"
+        )
+        assert found.lines[0].startswith(
+            "MMBench: 8 answers, 2 questions with rotated passes; 8 with the right letter"
+        )
+        assert (
+            seen(data / "vlmevalkit" / "vila_8b_CCBench.xlsx")
+            .lines[0]
+            .startswith("CCBench: 2,040 answers")
+        )
         assert seen(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").benchmark == "TextVQA"
         assert [seen(file).benchmark for file in (mmt, marked)] == ["mmt-bench", "OK-VQA"]
         capable = [{**one, "capability": "rec"} for one in MARKED]
-        assert seen(table_file(tmp_path / "vet.tsv", capable, list(capable[0]))).benchmark == "mm-vet"
+        assert (
+            seen(table_file(tmp_path / "vet.tsv", capable, list(capable[0]))).benchmark == "mm-vet"
+        )
         assert seen(SAMPLE_PREDICTIONS).benchmark == "mm-vet"
         assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
         assert seen(data / "mm-vet-v2" / "gemini-1.5-pro.json").benchmark == "mm-vet-v2"
-        with pytest.raises(JobServiceError, match="answers to MM-Vet v2, whose questions are not on this server"):
+        with pytest.raises(
+            JobServiceError, match="answers to MM-Vet v2, whose questions are not on this server"
+        ):
             visit.service.sets_of("mm-vet-v2")
         assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
-        assert seen(SAMPLE_PREDICTIONS, "mm-vet").benchmark == seen(mmt, "mm-vet").benchmark == "mm-vet"
+        assert (
+            seen(SAMPLE_PREDICTIONS, "mm-vet").benchmark
+            == seen(mmt, "mm-vet").benchmark
+            == "mm-vet"
+        )
         incomplete = seen(GOLDEN / "missing_pass.tsv")
-        assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == ["whole", "circular"]
+        assert incomplete.scorable and [problem.blocks for problem in incomplete.problems] == [
+            "whole",
+            "circular",
+        ]
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
-        with pytest.raises(ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"):
+        with pytest.raises(
+            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"
+        ):
             seen(mmt, "../../etc")
         with pytest.raises(UploadStoreError):
             visit.service.recognise("somebody else", visit.brings(mmt))
@@ -148,7 +188,12 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
 def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_path, unsure):
     with visiting(database, tmp_path) as visit:
         first = visit.service.extract(OWNER, *visit.asked_for(unsure))
-        assert (first.state, first.benchmark, first.protocol, first.model) == ("done", "mmbench", "strict", "")
+        assert (first.state, first.benchmark, first.protocol, first.model) == (
+            "done",
+            "mmbench",
+            "strict",
+            "",
+        )
         assert first.quote.dollars is None and visit.bench.jobs.find(first.link) == first
         by_rules = visit.bench.jobs.report(first.link)
         assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
@@ -156,7 +201,12 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
             with pytest.raises(JobServiceError, match="no such report of yours"):
                 visit.service.quote(owner, visit.service.rest(owner, link), None)
         second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
-        assert (second.state, second.quote.calls, second.total, second.model) == ("quoted", 4, 4, "test-judge")
+        assert (second.state, second.quote.calls, second.total, second.model) == (
+            "quoted",
+            4,
+            4,
+            "test-judge",
+        )
         visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
             assert ended(visit.bench, second.link).state == "done"
@@ -165,7 +215,9 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         assert [one.decision.letter for one in report.rows] == ["A", "A", "A", "A", "B"]
         assert {one.decision.rule for one in report.rows[:4]} == {Rule.JUDGE}
         assert report.judge and report.judge.versions == ("test-judge-2026-01-01",)
-        assert visit.bench.jobs.report(first.link) == by_rules, "the report by rules stays as it was"
+        assert visit.bench.jobs.report(first.link) == by_rules, (
+            "the report by rules stays as it was"
+        )
         with pytest.raises(JobServiceError, match="Nothing in 'model' is left"):
             visit.service.quote(OWNER, visit.service.rest(OWNER, second.link), None)
 
@@ -192,9 +244,14 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
     with visiting(database, tmp_path, ceiling=0.0001) as visit:
         with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
             visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
-        with pytest.raises(ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"):
+        with pytest.raises(
+            ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"
+        ):
             visit.service.extract(
-                OWNER, *visit.asked_for(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper")
+                OWNER,
+                *visit.asked_for(
+                    table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper"
+                ),
             )
         for forged in ("mm-vet", "no such"):
             with pytest.raises(ChoicesError, match="Choose a benchmark"):
@@ -202,7 +259,10 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         with pytest.raises(ChoicesError, match="none of the protocols"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
-        for ask in (visit.service.graded, lambda owner, token: visit.service.look(owner, token, "mm-vet")):
+        for ask in (
+            visit.service.graded,
+            lambda owner, token: visit.service.look(owner, token, "mm-vet"),
+        ):
             with pytest.raises(RowsError, match=r"^mine\.json"):
                 ask(OWNER, visit.brings(broken))
         link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
@@ -228,7 +288,9 @@ TEXT = st.text(st.characters(), max_size=20)
 )
 def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
     (one,) = open_upload(GOLDEN / "base_rows_only.tsv").report("strict").rows[:1]
-    decision = Decision(letter, (Clue(Rule.CUT, None, said), Clue(rule, letter, said)), tuple(replies), said)
+    decision = Decision(
+        letter, (Clue(Rule.CUT, None, said), Clue(rule, letter, said)), tuple(replies), said
+    )
     report = replace(
         open_upload(GOLDEN / "missing_pass.tsv").report("strict"),
         protocol=protocol,
@@ -237,7 +299,10 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
     )
     benchmark = BENCHMARKS["mmbench"]
     assert read_record(benchmark.report, record_json(report)) == report
-    items = [json.loads(line) for line in benchmark.files(report)["partial_missing_pass-audit.jsonl"].splitlines()]
+    items = [
+        json.loads(line)
+        for line in benchmark.files(report)["partial_missing_pass-audit.jsonl"].splitlines()
+    ]
     assert items[0]["prediction"] == said and items[0]["replies"] == replies
 
 
@@ -260,12 +325,16 @@ def test_shuffling_the_rows_of_a_file_changes_nothing(tmp_path):
 
 
 def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_again(unsure):
-    report = BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1")
+    report = BENCHMARKS["mmbench"].stamped(
+        open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1"
+    )
     benchmark = BENCHMARKS["mmbench"]
     tasks: list[Task] = list(benchmark.tasks(report, SPEC))
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
     assert len(tasks) == 4 and not graded.left and not benchmark.tasks(graded, SPEC)
-    assert {(one.decision.letter, one.decision.rule) for one in graded.rows[:4]} == {(None, Rule.DECLINED)}
+    assert {(one.decision.letter, one.decision.rule) for one in graded.rows[:4]} == {
+        (None, Rule.DECLINED)
+    }
     assert graded.rows[0].decision.span == "content filter"
 
 
@@ -274,14 +343,19 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
     benchmark = BENCHMARKS["OK-VQA"]
     tasks = benchmark.tasks(report, SPEC)
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
-    assert graded.grades == (Grade("2971475", 0, None, "content filter"), Grade("3397615", 0, None, "content filter"))
+    assert graded.grades == (
+        Grade("2971475", 0, None, "content filter"),
+        Grade("3397615", 0, None, "content filter"),
+    )
     assert read_record(benchmark.report, record_json(graded)) == graded and not graded.left
     assert benchmark.files(graded)["v_acc.csv"].splitlines()[1].endswith(b'"0"')
 
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
     spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
-    english = BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
+    english = (
+        BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
+    )
     assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
     chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])
     both = BENCHMARKS["mmbench"].stamped(open_upload(chinese).report("strict"), spec, "there").judge
@@ -297,7 +371,10 @@ def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
             report, open_upload(table_file(tmp_path / "o.tsv", [row(99)])).report("strict")
         )
     whole = open_upload(GOLDEN / "complete.tsv").report("strict")
-    assert [one.over for one in BENCHMARKS["mmbench"].comparisons(whole, whole)] == ["base rows", "whole questions"]
+    assert [one.over for one in BENCHMARKS["mmbench"].comparisons(whole, whole)] == [
+        "base rows",
+        "whole questions",
+    ]
 
 
 def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, unsure):

@@ -28,7 +28,11 @@ FRESH = Progress(1, CALLS, 1)
 def test_a_quoted_job_is_kept_whole(database):
     bench = Bench(database, NOWHERE)
     job = bench.quoted()
-    assert (job.state, job.title, job.file) == ("quoted", "a model", "mm_vet_sample_predictions.json")
+    assert (job.state, job.title, job.file) == (
+        "quoted",
+        "a model",
+        "mm_vet_sample_predictions.json",
+    )
     assert (job.done, job.total, job.model, job.address) == (0, CALLS, "test-judge", NOWHERE)
     assert job.quote.calls == CALLS and job.quote.price == SPEC.price
     assert bench.jobs.find(job.link) == job and bench.jobs.of_owner(OWNER) == (job,)
@@ -99,7 +103,11 @@ def test_only_its_owner_starts_cancels_and_deletes_a_job(database):
     bench = Bench(database, NOWHERE)
     job = bench.begun()
     for link in (job.link, "no such link"):
-        for call in (bench.jobs.cancel, bench.jobs.delete, lambda owner, link: bench.jobs.start(owner, link, None)):
+        for call in (
+            bench.jobs.cancel,
+            bench.jobs.delete,
+            lambda owner, link: bench.jobs.start(owner, link, None),
+        ):
             with pytest.raises(JobError, match="There is no such job of yours"):
                 call("eve", link)
     assert state(bench, job.link) == "waiting"
@@ -140,7 +148,9 @@ def test_of_jobs_started_at_once_one_gets_through(database):
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(start, links)) == 1
-    assert sorted(job.state for job in bench.jobs.of_owner(OWNER)) == ["cancelled"] * 7 + ["waiting"]
+    assert sorted(job.state for job in bench.jobs.of_owner(OWNER)) == ["cancelled"] * 7 + [
+        "waiting"
+    ]
 
 
 def test_a_judge_without_a_price_is_not_lent(database):
@@ -157,7 +167,9 @@ def test_what_was_found_out_about_a_judge_is_remembered(database):
     probed = replace(SPEC, seed=False)
     bench.quoted(spec=probed, own=True)
     assert bench.jobs.spec(NOWHERE, SPEC.model, OWNER) == probed
-    assert bench.jobs.spec(NOWHERE, SPEC.model, "bob") is None, "another person's word for the same address"
+    assert bench.jobs.spec(NOWHERE, SPEC.model, "bob") is None, (
+        "another person's word for the same address"
+    )
     assert bench.jobs.spec(NOWHERE, SPEC.model, None) is None
     assert bench.jobs.spec("http://other/v1", SPEC.model, OWNER) is None
 
@@ -182,7 +194,9 @@ def test_of_servers_that_take_at_once_each_gets_another_job(database):
     for number in range(6):
         bench.begun(owner=f"person {number}")
     with ThreadPoolExecutor(12) as pool:
-        claims = list(pool.map(lambda name: bench.jobs.take(name, frozenset(), frozenset()), "abcdefghijkl"))
+        claims = list(
+            pool.map(lambda name: bench.jobs.take(name, frozenset(), frozenset()), "abcdefghijkl")
+        )
     links = [claim.job.link for claim in claims if claim]
     assert len(links) == len(set(links)) == 6
 
@@ -227,7 +241,9 @@ def test_a_cancelled_job_is_let_go(database):
     assert bench.jobs.keep("server", frozenset({job.link})) == frozenset()
     assert not bench.jobs.finish("server", job.link, claim.draft)
     bench.jobs.start(OWNER, job.link, None)
-    assert bench.jobs.take("server", frozenset(), frozenset({job.link})) is None, "it is not at its end here"
+    assert bench.jobs.take("server", frozenset(), frozenset({job.link})) is None, (
+        "it is not at its end here"
+    )
     assert bench.jobs.take("server", frozenset(), frozenset())
 
 
@@ -249,7 +265,10 @@ def test_only_who_has_its_key_judges_a_job(database):
 def test_a_network_has_one_own_key_job_judged_at_a_time(database):
     bench = Bench(database, NOWHERE)
     places = {"ada": "one", "bob": "one", "cid": "two", "dan": None, "eve": None}
-    links = {owner: bench.quoted(owner=owner, own=True, network=network).link for owner, network in places.items()}
+    links = {
+        owner: bench.quoted(owner=owner, own=True, network=network).link
+        for owner, network in places.items()
+    }
     for owner, link in links.items():
         bench.jobs.start(owner, link, "server")
     busy: list[str] = []
@@ -282,7 +301,9 @@ def test_a_job_whose_key_is_lost_waits_for_it(database, taken, end):
         bench.jobs.recover()
     else:
         bench.jobs.recover()
-        assert state(bench, own.link) == ("judging" if taken else "waiting"), "of several servers others may live"
+        assert state(bench, own.link) == ("judging" if taken else "waiting"), (
+            "of several servers others may live"
+        )
         return
     assert state(bench, own.link) == "needs_key"
     assert state(bench, lent.link) == ("judging" if taken and end == "lapse" else "waiting")
@@ -292,12 +313,17 @@ def test_what_its_owner_takes_away_is_in_no_file_of_a_server_that_rests(tmp_path
     """A report, a note on one of its answers, and the texts of a submission: also not in SQLite's log."""
     words = ("a planted title", "a planted note", "a planted text")
     with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
-        submissions, one = SubmissionStore(database), MarkedReport.on(database, mm_vet_report(title=words[0]))
+        submissions, one = (
+            SubmissionStore(database),
+            MarkedReport.on(database, mm_vet_report(title=words[0])),
+        )
         seat = one.seat()
         (shown, _) = one.marking.draw(seat)
         one.marking.store.say(seat, shown.token, Said("5", note=words[1]))
         with database.write() as connection:
-            values = {name: OWNER for name in ("owner", "source", "title", "name", "digest", "file")}
+            values = {
+                name: OWNER for name in ("owner", "source", "title", "name", "digest", "file")
+            }
             connection.execute(SUBMISSION.insert().values(**values, id=1, number=1, created=now()))
             connection.execute(SUBMITTED.insert().values(submission_id=1, item="x", text=words[2]))
 

@@ -44,11 +44,15 @@ from tests.support.servers import new_postgresql_database
 JUDGE, ADDRESS = "test-judge", "https://judge.example.org/v1"
 
 
-def drafts(items: int = 6, captions: bool = True, reference: bool = True, start: int = 0) -> list[ItemDraft]:
+def drafts(
+    items: int = 6, captions: bool = True, reference: bool = True, start: int = 0
+) -> list[ItemDraft]:
     """Return items of one or two pictures, answered by m1 to m3."""
     return [
         ItemDraft(
-            instruction="What is the same here?" if number % 3 == 2 else f"What is in picture {number}?",
+            instruction="What is the same here?"
+            if number % 3 == 2
+            else f"What is in picture {number}?",
             family=("Counting", "Color", "Directions")[number % 3],
             images=tuple(
                 ImageDraft(
@@ -89,7 +93,9 @@ def submissions(database) -> Submissions:
 def pictured() -> list[ItemDraft]:
     """Return the same items with their pictures kept."""
     return [
-        replace(draft, images=tuple(replace(one, sha256="b" * 64, suffix="png") for one in draft.images))
+        replace(
+            draft, images=tuple(replace(one, sha256="b" * 64, suffix="png") for one in draft.images)
+        )
         for draft in drafts()
     ]
 
@@ -116,7 +122,11 @@ def submit(submissions, tmp_path):
         texts = texts or {key: f"{model} says {place}" for place, key in enumerate(keys())}
         rows = [{"item": key, f"{model} prediction": text} for key, text in texts.items()]
         return submissions.draft(
-            owner, put(tmp_path / "new.jsonl", rows), asked_for or SubmissionRequest(), JUDGE, ADDRESS
+            owner,
+            put(tmp_path / "new.jsonl", rows),
+            asked_for or SubmissionRequest(),
+            JUDGE,
+            ADDRESS,
         )
 
     return draft
@@ -128,8 +138,12 @@ def judged(report: MatchReport, seed: int = 0) -> MatchReport:
     outcomes = []
     for _ in report.matches:
         winner = coin.choice(["a", "b"])
-        outcomes += coin.choice([[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]])
-    return VISIT_BENCH.graded(report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes])
+        outcomes += coin.choice(
+            [[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]]
+        )
+    return VISIT_BENCH.graded(
+        report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes]
+    )
 
 
 # What comes in.
@@ -146,11 +160,24 @@ def test_the_authors_predictions_csv_is_joined_by_instruction_and_images(submiss
     assert (file.model, len(file.entries), file.problems) == ("LLaVA 13B", 2, ())
     drafted = submissions.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS)
     left_out = "answers to instances that are not in the item bank, left out: 1 (row 4: 'What is the same here?')"
-    assert left_out in drafted.lines and not drafted.report.complete and len(drafted.report.instances) == 1
-    path.write_text(path.read_text().replace('"[""2/0.png"", ""elsewhere/0.png""]"', "https://example.org/2/0.png"))
-    report = submissions.draft("ada", read_submission(path), SubmissionRequest(), JUDGE, ADDRESS).report
+    assert (
+        left_out in drafted.lines
+        and not drafted.report.complete
+        and len(drafted.report.instances) == 1
+    )
+    path.write_text(
+        path.read_text().replace(
+            '"[""2/0.png"", ""elsewhere/0.png""]"', "https://example.org/2/0.png"
+        )
+    )
+    report = submissions.draft(
+        "ada", read_submission(path), SubmissionRequest(), JUDGE, ADDRESS
+    ).report
     mine = [response for response in report.responses if response.model == "LLaVA 13B"]
-    assert {response.item: response.text for response in mine} == {keys()[1]: 'One, "two"\n three', keys()[2]: "x"}
+    assert {response.item: response.text for response in mine} == {
+        keys()[1]: 'One, "two"\n three',
+        keys()[2]: "x",
+    }
     assert report.title == "LLaVA 13B" and not report.complete
 
 
@@ -166,7 +193,11 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
     ]
     with pytest.raises(UploadError) as caught:
         submissions.draft(
-            "ada", put(tmp_path / "new.jsonl", rows), SubmissionRequest(reference="backed"), JUDGE, ADDRESS
+            "ada",
+            put(tmp_path / "new.jsonl", rows),
+            SubmissionRequest(reference="backed"),
+            JUDGE,
+            ADDRESS,
         )
     told = "\n".join(caught.value.problems)
     for wanted in (
@@ -182,15 +213,21 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
     assert len(caught.value.problems) == 7
 
 
-def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(submissions, submit, tmp_path):
+def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
+    submissions, submit, tmp_path
+):
     lacking = drafts(2, captions=False, reference=False, start=10)
     Ingest(submissions._database).add_items("bare", "visit", lacking)
     texts = dict.fromkeys(keys(lacking), "x")
     with pytest.raises(UploadError) as caught:
         submit(texts, SubmissionRequest(reference="backed"))
     first, second = caught.value.problems
-    assert "instances without a reference: 2" in first and "instances without a caption: 2" in second
-    with pytest.raises(UploadError, match=r"whose images are not kept: 2 .*import them again with their images"):
+    assert (
+        "instances without a reference: 2" in first and "instances without a caption: 2" in second
+    )
+    with pytest.raises(
+        UploadError, match=r"whose images are not kept: 2 .*import them again with their images"
+    ):
         submit(texts, SubmissionRequest(context="images"))
     with pytest.raises(UploadError, match="cannot judge it"):
         submit(None, SubmissionRequest(reference="backed", opponents="reference"))
@@ -209,7 +246,9 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
     with pytest.raises(UploadError, match="the model has no name"):
         submissions.draft("ada", nameless, SubmissionRequest(), JUDGE, ADDRESS)
     assert (
-        submissions.draft("ada", nameless, SubmissionRequest(title=" My  model "), JUDGE, ADDRESS).report.title
+        submissions.draft(
+            "ada", nameless, SubmissionRequest(title=" My  model "), JUDGE, ADDRESS
+        ).report.title
         == "My model"
     )
     with pytest.raises(UploadError, match="shorten it"):
@@ -224,7 +263,9 @@ def test_empty_answers_are_kept_and_told(submit):
 
 
 # Whom it meets.
-def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions(submissions, submit):
+def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions(
+    submissions, submit
+):
     report = submit().report
     assert {model for match in report.matches for model in (match.a, match.b)} == {
         "m1",
@@ -237,20 +278,28 @@ def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions
     assert "24 pairs x 2 orders = 48 verdicts" in submit().lines[0]
     submissions.store.enter("ada", judged(report))
     others = submit(owner="bob", model="Rival").report
-    assert "Newcomer" in {response.model for response in others.responses} and len(others.matches) == 30
+    assert (
+        "Newcomer" in {response.model for response in others.responses}
+        and len(others.matches) == 30
+    )
     again = submit({key: "changed" for key in keys()}).report
     assert len(again.matches) == 24, "an earlier variant of one's own is no opponent"
 
 
 def test_the_reference_alone_or_a_sample_may_be_met(submit):
-    assert {match.b for match in submit(asked_for=SubmissionRequest("reference")).report.matches} == {REFERENCE}
+    assert {
+        match.b for match in submit(asked_for=SubmissionRequest("reference")).report.matches
+    } == {REFERENCE}
     some = submit(asked_for=SubmissionRequest(2)).report
     assert len(some.matches) == 12
     drawn = [{match.a, match.b} - {"Newcomer"} for match in some.matches]
     assert len(set(map(frozenset, drawn))) > 2, "drawn anew for each item"
     assert submit(asked_for=SubmissionRequest(2)).report.matches == some.matches
     backed = submit(asked_for=SubmissionRequest("all", reference="backed")).report
-    assert REFERENCE not in {response.model for response in backed.responses} and len(backed.matches) == 18
+    assert (
+        REFERENCE not in {response.model for response in backed.responses}
+        and len(backed.matches) == 18
+    )
 
 
 def test_stored_answers_can_be_submitted(submissions):
@@ -278,7 +327,9 @@ def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
     submissions.store.enter("ada", judged(report))
     submissions.store.enter("ada", judged(submit().report))
     assert len({board_key.judging.id for board_key in submissions.store.board_keys()}) == 2
-    assert any("with the images" in str(board_key.judging) for board_key in submissions.store.board_keys())
+    assert any(
+        "with the images" in str(board_key.judging) for board_key in submissions.store.board_keys()
+    )
 
 
 # What stays.
@@ -286,11 +337,17 @@ def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):
 def test_a_submission_has_a_number_and_entering_it_twice_changes_nothing(submissions, submit):
     report = judged(submit().report)
     assert submissions.store.enter("ada", report) == ("Newcomer", 1, 24)
-    assert submissions.store.enter("ada", replace(report, created="2027-01-01T00:00:00+00:00")) == ("Newcomer", 1, 0)
+    assert submissions.store.enter("ada", replace(report, created="2027-01-01T00:00:00+00:00")) == (
+        "Newcomer",
+        1,
+        0,
+    )
     changed = judged(submit({key: "changed" for key in keys()}).report)
     assert submissions.store.enter("ada", changed)[:2] == ("Newcomer (variant 2)", 2)
     renamed = judged(submit(model="Another").report)
-    assert submissions.store.enter("ada", renamed)[:2] == ("Another", 3), "a new name is no new start"
+    assert submissions.store.enter("ada", renamed)[:2] == ("Another", 3), (
+        "a new name is no new start"
+    )
     with pytest.raises(UploadError, match="on the board already"):
         submit(owner="bob", model="newcomer")
     assert submissions.store.enter("bob", report)[:2] == ("Newcomer (variant 1)", 1), (
@@ -308,7 +365,9 @@ def test_a_partial_submission_stays_private(submissions, submit):
     assert submit(single).report.complete, "all single images are one board"
 
 
-def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(submissions, submit, database):
+def test_only_what_the_operators_judge_judged_whole_comes_onto_a_board(
+    submissions, submit, database
+):
     """As the server's runner tells of it; told twice, it is there once."""
     report, free = judged(submit().report), Quote(0, 0, 0, 0, 0, 0, None)
     jobs = Jobs(database)
@@ -340,7 +399,9 @@ def test_texts_can_be_withdrawn_and_results_stay(submissions, submit):
         for match in store.matches(board_key)
         for verdict in match.verdicts
     )
-    assert "Newcomer" not in {response.model for response in submit(owner="bob", model="Rival").report.responses}
+    assert "Newcomer" not in {
+        response.model for response in submit(owner="bob", model="Rival").report.responses
+    }
     store.enter("bob", met)
     assert all(
         not verdict.replies
@@ -362,36 +423,60 @@ def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submi
     for asked_for in requests:
         submissions.store.enter("ada", judged(submit(asked_for=asked_for).report))
     other = submit().report
-    submissions.store.enter("ada", judged(replace(other, judge=replace(other.judge, model="another"))))
+    submissions.store.enter(
+        "ada", judged(replace(other, judge=replace(other.judge, model="another")))
+    )
     board_keys = submissions.store.board_keys()
-    assert len(board_keys) == 10 and len({(board_key.judging, board_key.multi) for board_key in board_keys}) == 10
-    assert {submissions.store.standings(board_key).board.multi for board_key in board_keys} == {True, False}
-    items = [{match.item for match in submissions.store.matches(board_key)} for board_key in board_keys]
+    assert (
+        len(board_keys) == 10
+        and len({(board_key.judging, board_key.multi) for board_key in board_keys}) == 10
+    )
+    assert {submissions.store.standings(board_key).board.multi for board_key in board_keys} == {
+        True,
+        False,
+    }
+    items = [
+        {match.item for match in submissions.store.matches(board_key)} for board_key in board_keys
+    ]
     assert all(len(found) == 3 for found in items)
     judgings = [board_key.judging for board_key in board_keys]
     assert len(set(labels(judgings).values())) == 5
     moved = labels(replace(one, id=one.id + 10 * place, address=f"http://10.0.0.{place}:8000/v1")
                    for one in judgings for place in range(2))  # fmt: skip
     assert len(set(moved.values())) == 10 and not any("10.0.0" in label for label in moved.values())
-    assert [one.number for one in submissions.store.submissions()] == [1], "judged by several, submitted once"
+    assert [one.number for one in submissions.store.submissions()] == [1], (
+        "judged by several, submitted once"
+    )
 
 
-def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(submissions, submit):
-    texts = dict(list(zip(keys(), "abcdef", strict=True))[1:])  # two items of one picture, three of two
+def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(
+    submissions, submit
+):
+    texts = dict(
+        list(zip(keys(), "abcdef", strict=True))[1:]
+    )  # two items of one picture, three of two
     report = judged(submit(texts).report)
     assert VISIT_BENCH.edition(report) == "VisIT-Bench, multiple images"
-    single, multiple = ({line.row.model: line.row.elo_median for line in board.lines} for board in boards(report))
+    single, multiple = (
+        {line.row.model: line.row.elo_median for line in board.lines} for board in boards(report)
+    )
     assert single["Newcomer"] != multiple["Newcomer"]
     table = VISIT_BENCH.published(report)
     assert table and table.own["Elo"] == multiple["Newcomer"]
     assert table.own["Win rate"] == VISIT_BENCH.headline(report).mean
-    assert {row.model for row in table.rows} == {one.model for one in published() if one.category == "multiple"}
+    assert {row.model for row in table.rows} == {
+        one.model for one in published() if one.category == "multiple"
+    }
 
 
 def test_a_family_without_a_decided_match_has_no_bar_in_a_shared_links_picture(submit):
     report = submit(asked_for=SubmissionRequest(reference="backed")).report
-    is_color = [report.by_item[match.item].family == "Color" for match in report.matches for _ in "12"]
-    report = VISIT_BENCH.graded(report, [Verdict("tie" if of else "a", "", ("Said.",), "j") for of in is_color])
+    is_color = [
+        report.by_item[match.item].family == "Color" for match in report.matches for _ in "12"
+    ]
+    report = VISIT_BENCH.graded(
+        report, [Verdict("tie" if of else "a", "", ("Said.",), "j") for of in is_color]
+    )
     assert VISIT_BENCH.published(report) is None
     assert {line.name for line in VISIT_BENCH.groups(report) if line.mean is None} == {"Color"}
     texts = {mark.text for mark in preview_drawing(report).marks if isinstance(mark, TextMark)}
@@ -421,7 +506,9 @@ def test_verdicts_are_votes_of_judges(submissions, submit):
     verdicts = submissions.store.verdicts("test")
     assert {verdict.judge for verdict in verdicts} == {"test-judge, reference-free, hardened"}
     board_keys = submissions.store.board_keys()
-    assert len(verdicts) == sum(submissions.store.standings(board_key).board.matches for board_key in board_keys)
+    assert len(verdicts) == sum(
+        submissions.store.standings(board_key).board.matches for board_key in board_keys
+    )
 
 
 # The board.
@@ -442,12 +529,19 @@ def test_planted_votes_print_the_papers_table_3(tmp_path):
     for model, (wins, n, _) in TABLE_3.items():
         for number in range(n):
             won, left = number < wins, number % 2 == 0
-            sides = (model, "human_verified_reference") if left else ("human_verified_reference", model)
-            lines.append(f"https://e.org/{number}.png,What?,x,y,{sides[0]},{sides[1]},{won == left},{won != left}")
+            sides = (
+                (model, "human_verified_reference") if left else ("human_verified_reference", model)
+            )
+            lines.append(
+                f"https://e.org/{number}.png,What?,x,y,{sides[0]},{sides[1]},{won == left},{won != left}"
+            )
     path.write_text("\n".join(lines) + "\n")
     board = automatic_board(played_of(read(path)), multi=False)
     printed = dict(line.split("\t")[1::3] for line in table([board]).splitlines()[1:])
-    assert printed == {**{model: shown for model, (_, _, shown) in TABLE_3.items()}, "human_verified_reference": "-"}
+    assert printed == {
+        **{model: shown for model, (_, _, shown) in TABLE_3.items()},
+        "human_verified_reference": "-",
+    }
     reference = next(line for line in board.lines if line.row.model == "human_verified_reference")
     assert (reference.row.battles, board.matches) == (1439, 1439)
     assert reference.row.rank == 1
@@ -473,14 +567,23 @@ MATCHES = st.lists(
 def test_neither_order_nor_sides_of_the_matches_matter(matches, seed):
     coin = random.Random(seed)
     swapped = {"a": "b", "b": "a", "tie": "tie"}
-    other = [match._replace(a=match.b, b=match.a, winner=swapped[match.winner]) for match in matches]
+    other = [
+        match._replace(a=match.b, b=match.a, winner=swapped[match.winner]) for match in matches
+    ]
     mixed = [coin.choice(pair) for pair in zip(matches, other, strict=True)]
     coin.shuffle(mixed)
-    assert automatic_board(other, False) == automatic_board(matches, False) == automatic_board(mixed, False)
+    assert (
+        automatic_board(other, False)
+        == automatic_board(matches, False)
+        == automatic_board(mixed, False)
+    )
 
 
 def test_ties_stay_out_of_the_win_rate_and_are_counted():
-    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, winner) for n, winner in enumerate("aab")]
+    played = [
+        PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, winner)
+        for n, winner in enumerate("aab")
+    ]
     played += [PlayedMatch(f"t{n}", "Count", False, REFERENCE, "m", "tie") for n in range(4)]
     played += [PlayedMatch(f"u{n}", "Count", False, REFERENCE, "m", None) for n in range(2)]
     board = automatic_board(played, False)
@@ -499,12 +602,18 @@ def test_single_and_multiple_images_are_apart():
 
 
 def test_rank_correlation_is_spearmans():
-    assert rank_correlation([1, 2], [1, 2]) is None and rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    assert (
+        rank_correlation([1, 2], [1, 2]) is None and rank_correlation([1, 1, 1], [1, 2, 3]) is None
+    )
     found = rank_correlation([7, 6, 5, 4, 3, 2, 1], [70, 60, 50, 40, 30, 20, 10])
     assert found and (found.rho, found.n) == (pytest.approx(1.0), 7)
-    assert found.p == pytest.approx(2 / 5040), "the paper's p < .01: this order and its reverse, of 7!"
+    assert found.p == pytest.approx(2 / 5040), (
+        "the paper's p < .01: this order and its reverse, of 7!"
+    )
     tied = rank_correlation([1, 2, 2, 3, 5], [2, 1, 3, 3, 9])
-    assert tied and tied.rho == pytest.approx(0.7631578947, abs=1e-9), "by hand: ranks 1 2.5 2.5 4 5 and 2 1 3.5 3.5 5"
+    assert tied and tied.rho == pytest.approx(0.7631578947, abs=1e-9), (
+        "by hand: ranks 1 2.5 2.5 4 5 and 2 1 3.5 3.5 5"
+    )
     many = rank_correlation(range(30), [number + (number % 5) for number in range(30)])
     assert many and many.p < 0.001 and many.rho > 0.9
 
@@ -532,57 +641,93 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
     submissions.store.enter("ada", VISIT_BENCH.graded(report, swayed))
     board_key = submissions.store.board_keys()[0]
-    html = board_html(board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3})
+    html = board_html(
+        board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3}
+    )
     assert "12 matches" in html and "read the pictures' captions" in unescape(html)
     assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
     assert "Ties</dt><dd>100.0% <small>12 of 12</small>" in html
     assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
     assert "variant 3" in html and "Too few of these models" in html
-    assert "&lt;b&gt;" in VISIT.submissions([replace(submissions.store.submissions()[0], name="<b>")])
+    assert "&lt;b&gt;" in VISIT.submissions(
+        [replace(submissions.store.submissions()[0], name="<b>")]
+    )
 
 
 def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
-    wins = [PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 20 else "b") for n in range(200)]
+    wins = [
+        PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 20 else "b") for n in range(200)
+    ]
     board = automatic_board(wins, False)
     assert board_sentence(board) == "m leads; n comes second."
-    even = [PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 2 else "b") for n in range(40)]
+    even = [
+        PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 2 else "b") for n in range(40)
+    ]
     assert board_sentence(automatic_board(even, False)).endswith(
         "share the first place: the matches cannot tell them apart."
     )
     drawing = board_chart(board)
-    assert drawing is not None and {"m", "n"} <= {mark.text for mark in drawing.marks if isinstance(mark, TextMark)}
+    assert drawing is not None and {"m", "n"} <= {
+        mark.text for mark in drawing.marks if isinstance(mark, TextMark)
+    }
     none = automatic_board([], False)
     assert board_chart(none) is None and "No two models have a rank yet" in board_sentence(none)
-    apart = automatic_board([*wins, *(one._replace(a="x", b="y", item=f"{one.item}x") for one in even)], False)
+    apart = automatic_board(
+        [*wins, *(one._replace(a="x", b="y", item=f"{one.item}x") for one in even)], False
+    )
     assert board_sentence(apart).startswith("In one of 2 groups that never met, ")
 
 
 def test_intervals_of_peoples_votes_allow_for_voters_who_judge_alike(tmp_path):
     """Eight voters, each of one mind on twenty items: eight cases, not 160."""
     choices = [(item, item % 8) for item in range(160)]
-    told = {"model_a": "m", "model_b": REFERENCE, "category": "Color", "origin": None, "origin_row": None}
-    rows = [{**told, "item": f"i{n}", "voter": f"v{who}", "winner": "a" if who < 5 else "b"} for n, who in choices]
+    told = {
+        "model_a": "m",
+        "model_b": REFERENCE,
+        "category": "Color",
+        "origin": None,
+        "origin_row": None,
+    }
+    rows = [
+        {**told, "item": f"i{n}", "voter": f"v{who}", "winner": "a" if who < 5 else "b"}
+        for n, who in choices
+    ]
     path = tmp_path / "votes.jsonl"
-    path.write_text("\n".join(map(json.dumps, [*rows, {**rows[0], "model_b": "m"}])), encoding="utf-8")
+    path.write_text(
+        "\n".join(map(json.dumps, [*rows, {**rows[0], "model_b": "m"}])), encoding="utf-8"
+    )
     played = list(played_of(read(path)))
     people = automatic_board(played, False)
     judge = automatic_board([match._replace(voter="") for match in played], False)
     assert people.matches == 160, "a model against itself is no match"
     (low, high), rate = wilson(np.array([5]), np.array([8])), people.families["Color"]["m"]
-    assert (rate.wins, rate.n, rate.low, rate.high) == (100, 160, pytest.approx(low[0]), pytest.approx(high[0]))
-    wide, narrow = (board.lines[0].row.bt_high - board.lines[0].row.bt_low for board in (people, judge))
+    assert (rate.wins, rate.n, rate.low, rate.high) == (
+        100,
+        160,
+        pytest.approx(low[0]),
+        pytest.approx(high[0]),
+    )
+    wide, narrow = (
+        board.lines[0].row.bt_high - board.lines[0].row.bt_low for board in (people, judge)
+    )
     assert wide > 2 * narrow
     by_judge = judge.families["Color"]["m"]
     assert by_judge.high - by_judge.low < 0.16, "a judge's matches are on an item each"
 
 
 def test_figure_8_has_every_family_with_a_decided_match():
-    played = [PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(20)]
+    played = [
+        PlayedMatch(f"i{n}", "Color", False, "m", REFERENCE, "a" if n else "b") for n in range(20)
+    ]
     played += [PlayedMatch("j", "Count", False, "m", REFERENCE, "tie")]
     played += [PlayedMatch("j", "Color", False, "<n>", REFERENCE, "a")]
     plot = family_plot(automatic_board(played, False))
-    assert plot and [row[0] for row in plot.table.rows] == ["Color"] and "2 comparisons" in plot.note
-    cells = {mark.title.partition(",")[0]: mark for mark in plot.drawing.marks if mark.kind == "cell"}
+    assert (
+        plot and [row[0] for row in plot.table.rows] == ["Color"] and "2 comparisons" in plot.note
+    )
+    cells = {
+        mark.title.partition(",")[0]: mark for mark in plot.drawing.marks if mark.kind == "cell"
+    }
     assert {model: cell.text for model, cell in cells.items()} == {"m": "95%", "<n>": "100%"}
     # Half of the depth, which is twice the distance of the interval's nearer end from one half.
     nearer = wilson(np.array([19]), np.array([20])).low[0] - 0.5
@@ -594,7 +739,11 @@ def test_people_stand_beside_the_judge_under_the_models_names(submissions, datab
     bank = submissions._bank()
     single = [place for place, item in enumerate(bank.values(), 1) if not item.instance.multi]
     order = ["m1", "m2", "m3", REFERENCE]
-    votes = [Planted(item, one, other) for item in single for one, other in itertools.combinations(order, 2)] * 3
+    votes = [
+        Planted(item, one, other)
+        for item in single
+        for one, other in itertools.combinations(order, 2)
+    ] * 3
     Ingest(database).add_items("test", "visit", pictured())
     Ingest(database).rename("m1", "Model One")
     plant(database, votes)

@@ -44,7 +44,13 @@ def test_a_file_arrives_as_it_is_and_is_found_by_its_owner_only(upload_store, tm
     assert arrived.path.read_bytes() == b'{"a": "b"}'
     assert arrived.path.parent == tmp_path / "uploads" and "outputs" not in arrived.path.name
     assert upload_store.find("me", arrived.token) == arrived
-    for owner, token in (("you", arrived.token), ("me", "forged"), ("me", ""), ("me", "../x"), ("me", "a\0b")):
+    for owner, token in (
+        ("you", arrived.token),
+        ("me", "forged"),
+        ("me", ""),
+        ("me", "../x"),
+        ("me", "a\0b"),
+    ):
         with pytest.raises(UploadStoreError, match="no longer here"):
             upload_store.find(owner, token)
 
@@ -110,7 +116,9 @@ def test_a_metadata_file_that_a_kill_tore_is_no_file(upload_store, tmp_path):
         upload_store.find("me", arrived.token)
 
 
-def bring(upload_store: UploadStore, owner: str, network: str | None, content: bytes = b"{}") -> StoredUpload:
+def bring(
+    upload_store: UploadStore, owner: str, network: str | None, content: bytes = b"{}"
+) -> StoredUpload:
     return asyncio.run(upload_store.receive(owner, "out.json", parts(content), network))
 
 
@@ -125,7 +133,10 @@ def test_a_network_cannot_fill_the_upload_store(tmp_path):
         bring(upload_store, f"invented {number}", "another", b"")
     with pytest.raises(UploadStoreError, match="waiting"):
         bring(upload_store, "invented 4", "another", b"")
-    assert bring(upload_store, "me", "elsewhere").path.exists() and bring(upload_store, "you", None).path.exists()
+    assert (
+        bring(upload_store, "me", "elsewhere").path.exists()
+        and bring(upload_store, "you", None).path.exists()
+    )
 
 
 def test_small_files_of_many_networks_close_it_for_nobody(tmp_path):
@@ -163,6 +174,9 @@ def test_many_waiting_files_keep_nobody_waiting(tmp_path):
 
 
 def test_a_disk_that_takes_no_file_is_told_in_a_sentence(upload_store, tmp_path):
-    with files_end_at(1000), pytest.raises(UploadStoreError, match="disk takes no file at the moment"):
+    with (
+        files_end_at(1000),
+        pytest.raises(UploadStoreError, match="disk takes no file at the moment"),
+    ):
         receive(upload_store, "me", "out.json", b"x" * 5000)
     assert held(upload_store, tmp_path) == 0, "the part that was written is gone"

@@ -30,7 +30,19 @@ from scoring.report import Report
 from tests.support import judging_process
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
-from tests.support.judging_process import CALLS, HASTY, LEASE, OWNER, Bench, Own, drafted, scores, set_job, state, tls
+from tests.support.judging_process import (
+    CALLS,
+    HASTY,
+    LEASE,
+    OWNER,
+    Bench,
+    Own,
+    drafted,
+    scores,
+    set_job,
+    state,
+    tls,
+)
 from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
 from tests.support.servers import ROOT
 
@@ -54,7 +66,11 @@ def test_a_job_is_judged_to_its_report(database):
         assert server.counts.calls == CALLS and server.counts.keys == {"sk-test"}
     assert (done.state, done.done, done.problem) == ("done", CALLS, "")
     assert done.finished and done.started and done.started < done.finished
-    assert report and report.trusted and None not in {grade.score for row in report.rows for grade in row.grades}
+    assert (
+        report
+        and report.trusted
+        and None not in {grade.score for row in report.rows for grade in row.grades}
+    )
     assert report.judge.versions == ("test-judge-2026-01-01",)
     assert spent_by(bench.budget, job.link, OWNER).job > 0
 
@@ -102,11 +118,18 @@ def test_two_jobs_are_judged_at_once_and_a_third_waits(database):
     with OpenAIServer(latency=0.1) as server:
         bench = Bench(database, server.address)
         jobs = [
-            bench.begun(replace(drafted(server.address), rows=_other(server, number)), owner=f"person {number}")
+            bench.begun(
+                replace(drafted(server.address), rows=_other(server, number)),
+                owner=f"person {number}",
+            )
             for number in range(3)
         ]
         with running(bench):
-            wait_for(lambda: [state(bench, job.link) for job in jobs] == ["judging", "judging", "waiting"])
+            wait_for(
+                lambda: (
+                    [state(bench, job.link) for job in jobs] == ["judging", "judging", "waiting"]
+                )
+            )
             server.latency = 0
             assert [ended(bench, job.link).state for job in jobs] == ["done"] * 3
 
@@ -166,11 +189,17 @@ def test_what_becomes_public_of_a_job_is_of_its_owner_as_it_stands_at_its_end(da
         return steady_score(body, sample)
 
     with OpenAIServer(score) as server:
-        bench = Bench(database, server.address, judged=lambda job, report: published.append(job.owner))
+        bench = Bench(
+            database, server.address, judged=lambda job, report: published.append(job.owner)
+        )
         links.append(bench.begun().link)
         with running(bench):
             wait_for(
-                lambda: state(bench, links[0]) != "judging" and server.counts.calls == CALLS and not server.running
+                lambda: (
+                    state(bench, links[0]) != "judging"
+                    and server.counts.calls == CALLS
+                    and not server.running
+                )
             )
     assert published == (["forgotten abc"] if change == "forgotten" else [])
 
@@ -211,7 +240,13 @@ def test_another_server_takes_up_what_a_dead_one_judged(database):
         with running(bench, other):
             job = bench.quoted()
             set_job(
-                database, job.link, state="judging", queued=now(), holder="dead", until=now() + LEASE, started=now()
+                database,
+                job.link,
+                state="judging",
+                queued=now(),
+                holder="dead",
+                until=now() + LEASE,
+                started=now(),
             )
             assert ended(bench, job.link).state == "done"
         assert server.counts.calls == CALLS
@@ -224,7 +259,10 @@ def test_a_judge_that_is_no_longer_lent_says_so(database):
     for later in (Bench(database, "http://127.0.0.1:10/v1"), Bench(database, NOWHERE, lends=False)):
         with running(later):
             failed = ended(bench, job.link)
-        assert failed.state == "failed" and "at the operator's own server is no longer lent" in failed.problem
+        assert (
+            failed.state == "failed"
+            and "at the operator's own server is no longer lent" in failed.problem
+        )
         bench.jobs.start(OWNER, job.link, None)
 
 
@@ -265,7 +303,9 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
         seen = weakref.ref(address)
         with running(bench):
             with pytest.raises(JobError, match="was quoted for"):
-                bench.worker.begin(OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER))
+                bench.worker.begin(
+                    OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER)
+                )
             bench.worker.begin(OWNER, job.link, address)
             del address
             done = ended(bench, job.link)
@@ -276,16 +316,25 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
     assert not traces("sk-planted-0123456789", caplog.text.encode())
 
 
-def test_strangers_with_a_judge_that_hardly_replies_keep_no_lent_job_waiting(database, certificate, monkeypatch):
+def test_strangers_with_a_judge_that_hardly_replies_keep_no_lent_job_waiting(
+    database, certificate, monkeypatch
+):
     monkeypatch.setattr(worker, "GRACE_SECONDS", 0.1)
     with OpenAIServer(latency=30, tls=tls(certificate)) as slow, OpenAIServer() as operators:
         own = Own(slow.port, certificate)
         bench = Bench(database, operators.address, fetcher=own.fetcher)
-        theirs = [bench.quoted(drafted(own.address), owner=f"stranger {number}", own=True) for number in range(3)]
+        theirs = [
+            bench.quoted(drafted(own.address), owner=f"stranger {number}", own=True)
+            for number in range(3)
+        ]
         with running(bench):
             for job in theirs:
                 bench.worker.begin(job.owner, job.link, own.key("sk-stranger"))
-            wait_for(lambda: [state(bench, job.link) for job in theirs] == ["judging", "judging", "waiting"])
+            wait_for(
+                lambda: (
+                    [state(bench, job.link) for job in theirs] == ["judging", "judging", "waiting"]
+                )
+            )
             assert ended(bench, bench.begun().link).state == "done"
             assert [state(bench, job.link) for job in theirs] == ["judging", "judging", "waiting"]
 
@@ -400,7 +449,9 @@ def kill(process: int) -> None:
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("kills", "outputs"), [(1, 12), pytest.param(20, 218, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("kills", "outputs"), [(1, 12), pytest.param(20, 218, marks=pytest.mark.soak)]
+)
 def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, outputs):
     """Real outputs for MM-Vet in five runs: the undisturbed scores bit for bit, at most 1.6 times the calls."""
     key = "sk-planted-kill-key-42"
@@ -422,11 +473,17 @@ def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, o
         for number in range(kills):
             before = server.counts.paid
             killed.life(lambda before=before: lived(server, before, luck))
-            assert state(bench, job.link) == "judging", f"it was done after {number} kills: kill faster"
-        killed.life(lambda: wait_for(lambda: state(bench, job.link) not in ("waiting", "judging"), 120))
+            assert state(bench, job.link) == "judging", (
+                f"it was done after {number} kills: kill faster"
+            )
+        killed.life(
+            lambda: wait_for(lambda: state(bench, job.link) not in ("waiting", "judging"), 120)
+        )
         killed.end()
         report = bench.jobs.report(job.link)
-        print(f"{needed} calls needed, {server.counts.paid} paid: {server.counts.paid / needed:.2f}")
+        print(
+            f"{needed} calls needed, {server.counts.paid} paid: {server.counts.paid / needed:.2f}"
+        )
         assert report and scores(report) == scores(expected)
         assert server.counts.paid <= 1.6 * needed
         assert server.counts.keys == {key}

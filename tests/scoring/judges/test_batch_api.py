@@ -49,9 +49,15 @@ def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Repo
 
     async def work() -> Report:
         address, cache = Endpoint(server.address, Secret("sk-test")), ReplyCache(database)
-        asked = BatchJudge(SPEC, address, database, quiet=0.5, every=0.02) if batch else Judge(SPEC, address)
+        asked = (
+            BatchJudge(SPEC, address, database, quiet=0.5, every=0.02)
+            if batch
+            else Judge(SPEC, address)
+        )
         async with asked as judge:
-            return await score(drafted(server.address), judge, cache, lambda progress: None, asyncio.Event())
+            return await score(
+                drafted(server.address), judge, cache, lambda progress: None, asyncio.Event()
+            )
 
     return asyncio.run(asyncio.wait_for(work(), 60))
 
@@ -73,7 +79,10 @@ def test_a_batch_gives_the_same_scores_as_call_by_call(server, database, tmp_pat
     assert scores(judged(server, database)) == scores(one_by_one)
     assert server.counts.calls == asked, "no call is made by itself"
     assert len(server.batches.begun) == 1 and len(server.batches.lines) == CALLS
-    assert all(line["method"] == "POST" and line["url"] == "/v1/chat/completions" for line in server.batches.lines)
+    assert all(
+        line["method"] == "POST" and line["url"] == "/v1/chat/completions"
+        for line in server.batches.lines
+    )
     assert rows(database) == [], "what is done with is not kept"
     judged(server, database)
     assert len(server.batches.begun) == 1, "the second time all is in the cache"
@@ -121,7 +130,9 @@ def test_what_never_comes_ends_with_what_to_do(server, database):
 
 def test_a_refused_batch_says_why_and_the_same_command_goes_on(server, database):
     server.batches.refused = "token_limit_exceeded"
-    with pytest.raises(JudgeStopped, match=r"refused \(token_limit_exceeded: Too much is enqueued\); mend that"):
+    with pytest.raises(
+        JudgeStopped, match=r"refused \(token_limit_exceeded: Too much is enqueued\); mend that"
+    ):
         judged(server, database)
     server.batches.refused = ""
     assert judged(server, database).rows
@@ -167,7 +178,9 @@ def test_killed_runs_send_nothing_twice(server, database, kills):
     for number in range(kills):
         if number == max(kills - 2, 0):
             server.batches.looks = 1
-        with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        with subprocess.Popen(
+            line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as run:
             deadline = time.monotonic() + 120
             while run.poll() is None and not rows(database) and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -197,11 +210,21 @@ def test_the_command_tells_the_half_price_and_scores(tmp_path, monkeypatch):
     (tmp_path / "prices.csv").write_text("model,prompt,completion\ntest-judge,2000,8000\n")
     with OpenAIServer(batches=Batches(looks=1)) as judge:
         command = Command(tmp_path, JUDGE_PRICES=str(tmp_path / "prices.csv"))
-        words = ("mm-vet", "--sample", SAMPLE_PREDICTIONS, "--judge", "test-judge", "--base-url", judge.address)
+        words = (
+            "mm-vet",
+            "--sample",
+            SAMPLE_PREDICTIONS,
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+        )
         told = {}
         for more in ((), ("--batch",)):
             declined = command(*words, *more, answer="y\nn\n")
-            told[more] = float(declined.out.partition("at most $")[2].partition(" ")[0].replace(",", ""))
+            told[more] = float(
+                declined.out.partition("at most $")[2].partition(" ")[0].replace(",", "")
+            )
         assert told[("--batch",)] == pytest.approx(told[()] / 2, rel=0.01)
         done = command(*words, "--yes", "--batch")
         assert done.code == 0, done.err

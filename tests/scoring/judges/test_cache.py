@@ -12,12 +12,19 @@ from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(1.0, 2.0))
-ASK = Ask((Message("system", "Score."), Message("user", "a cat")), 0.0, 16, 1, '{"type":"object"}', 3)
+ASK = Ask(
+    (Message("system", "Score."), Message("user", "a cat")), 0.0, 16, 1, '{"type":"object"}', 3
+)
 REPLY = Reply(("0.5",), ("stop",), 12, 3, "judge-1")
 
 
 def key(
-    spec: JudgeSpec = SPEC, ask: Ask = ASK, address: str = "https://a.example/v1", owner=None, run=0, ordinal=0
+    spec: JudgeSpec = SPEC,
+    ask: Ask = ASK,
+    address: str = "https://a.example/v1",
+    owner=None,
+    run=0,
+    ordinal=0,
 ) -> str:
     return reply_key(spec, address, owner, ask, run, ordinal)
 
@@ -48,7 +55,9 @@ def test_the_first_reply_stays(database):
 def test_all_who_come_at_once_get_the_same_reply(database):
     cache = ReplyCache(database)
     with ThreadPoolExecutor(16) as pool:
-        kept = set(pool.map(lambda number: cache.put("k", replace(REPLY, texts=(str(number),))), range(64)))
+        kept = set(
+            pool.map(lambda number: cache.put("k", replace(REPLY, texts=(str(number),))), range(64))
+        )
     assert kept == {cache.get("k")}
 
 

@@ -25,12 +25,28 @@ from arena.inference.openai_client import Retries, Trouble, asked_wait, refusal
 from arena.io.fetch import Fetcher, is_public
 from arena.types import Secret
 from scoring.judges import rate_limit
-from scoring.judges.client import AskRefused, Judge, JudgeAnswer, JudgeFailed, JudgeStopped, probe, read_answer
+from scoring.judges.client import (
+    AskRefused,
+    Judge,
+    JudgeAnswer,
+    JudgeFailed,
+    JudgeStopped,
+    probe,
+    read_answer,
+)
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
 from tests.support.certificates import HOST
 from tests.support.judging_process import tls
-from tests.support.openai_server import PAID, PASSING, TEXTS, Fault, Faults, OpenAIServer, steady_score
+from tests.support.openai_server import (
+    PAID,
+    PASSING,
+    TEXTS,
+    Fault,
+    Faults,
+    OpenAIServer,
+    steady_score,
+)
 from tests.support.virtual_time import run
 
 KEY = "sk-planted-Zq7_0123456789"
@@ -94,7 +110,11 @@ def test_a_reply_arrives_whole():
     (body,) = server.counts.bodies
     assert body["seed"] == 4 and body["max_tokens"] == 3 and "n" not in body
     assert reply.texts == (steady_score(body, 0),) and reply.finish == ("stop",)
-    assert reply.model == "test-judge-2026-01-01" and reply.prompt_tokens > 0 and reply.completion_tokens > 0
+    assert (
+        reply.model == "test-judge-2026-01-01"
+        and reply.prompt_tokens > 0
+        and reply.completion_tokens > 0
+    )
     assert server.counts.keys == {KEY}
 
 
@@ -147,19 +167,25 @@ def test_a_lasting_fault_ends_after_the_last_attempt(kind):
     while len(took) < 3 and min(took, default=5.0) >= 5:
         start = time.monotonic()
         with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts; the last: "):
-            with_judge(server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3))
+            with_judge(
+                server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3)
+            )
         assert server.counts.calls == 4
         took.append(time.monotonic() - start)
     assert min(took) < 5, took
 
 
 def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
-    asks = [question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(60)]
+    asks = [
+        question(f"What is {number}? | it | a thing | ", seed=number % 5) for number in range(60)
+    ]
     pace = replace(HASTY, concurrency=16, attempts=8, timeout=4.0)
 
     def texts(faults: Faults) -> list[tuple[str, ...]]:
         with OpenAIServer(faults=faults) as server:
-            replies = with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace)
+            replies = with_judge(
+                server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace
+            )
         assert server.counts.paid <= 1.4 * len(asks)
         return [reply.texts for reply in replies]
 
@@ -167,14 +193,17 @@ def test_many_questions_with_faults_get_the_replies_of_the_undisturbed_run():
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("401", "does not accept the key"), ("insufficient_quota", "no quota or credit left")]
+    ("kind", "said"),
+    [("401", "does not accept the key"), ("insufficient_quota", "no quota or credit left")],
 )
 def test_a_hopeless_error_stops_at_once_and_for_all(kind, said):
     with failing(kind) as server:
 
         async def work(judge: Judge) -> list[object]:
             first = await asyncio.gather(judge.ask(question()), return_exceptions=True)
-            more = await asyncio.gather(*(judge.ask(question()) for _ in range(20)), return_exceptions=True)
+            more = await asyncio.gather(
+                *(judge.ask(question()) for _ in range(20)), return_exceptions=True
+            )
             return [*first, *more]
 
         errors = with_judge(server, work)
@@ -183,13 +212,19 @@ def test_a_hopeless_error_stops_at_once_and_for_all(kind, said):
 
 
 def test_an_unknown_model_stops_at_once():
-    with OpenAIServer(models=("another",)) as server, pytest.raises(JudgeStopped, match="knows no such model"):
+    with (
+        OpenAIServer(models=("another",)) as server,
+        pytest.raises(JudgeStopped, match="knows no such model"),
+    ):
         with_judge(server, lambda judge: judge.ask(question()))
     assert server.counts.calls == 1
 
 
 def test_a_field_that_the_model_refuses_stops_at_once_and_is_named():
-    with OpenAIServer(refused=("temperature",)) as server, pytest.raises(JudgeStopped, match="not take temperature"):
+    with (
+        OpenAIServer(refused=("temperature",)) as server,
+        pytest.raises(JudgeStopped, match="not take temperature"),
+    ):
         with_judge(server, lambda judge: judge.ask(question()))
     assert server.counts.calls == 1
 
@@ -197,18 +232,29 @@ def test_a_field_that_the_model_refuses_stops_at_once_and_is_named():
 def http(status: int, body: object = b"{}", *headers: str) -> bytes:
     """Return a whole HTTP answer."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(raw)}", "Content-Type: application/json", *headers]
+    head = [
+        f"HTTP/1.1 {status} Said",
+        f"Content-Length: {len(raw)}",
+        "Content-Type: application/json",
+        *headers,
+    ]
     return "\r\n".join([*head, "", ""]).encode() + raw
 
 
 def completion(text: object, **fields: object) -> dict[str, object]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
     return {"model": "m", "choices": [{**choice, **fields}]}
 
 
 def test_one_refused_prompt_leaves_the_others_alone():
     with OpenAIServer() as server:
-        server.answers.append(http(400, {"error": {"code": "content_filter", "message": "filtered"}}))
+        server.answers.append(
+            http(400, {"error": {"code": "content_filter", "message": "filtered"}})
+        )
 
         async def work(judge: Judge) -> str:
             with pytest.raises(AskRefused, match="content policy refuses this prompt"):
@@ -236,12 +282,24 @@ def test_a_filtered_and_an_empty_reply_are_replies():
 @pytest.mark.parametrize(
     ("status", "error", "kind"),
     [
-        (400, {"code": "unsupported_parameter", "param": "max_tokens", "message": "Unsupported parameter"}, "field"),
+        (
+            400,
+            {
+                "code": "unsupported_parameter",
+                "param": "max_tokens",
+                "message": "Unsupported parameter",
+            },
+            "field",
+        ),
         (400, {"code": "unsupported_value", "param": "temperature", "message": "Only 1"}, "field"),
         (422, {"message": "Extra inputs are not permitted: seed"}, "field"),
         (400, {"code": "content_policy_violation", "message": "no"}, "refused"),
         (400, {"code": "invalid_prompt", "message": "flagged as violating"}, "refused"),
-        (400, {"code": "context_length_exceeded", "message": "maximum context length is 8192"}, "too big"),
+        (
+            400,
+            {"code": "context_length_exceeded", "message": "maximum context length is 8192"},
+            "too big",
+        ),
         (413, {"message": "Request Entity"}, "too big"),
         (400, {"message": "Something else"}, "refused"),
         (400, {"message": "API key not valid"}, "hopeless"),
@@ -317,7 +375,10 @@ def test_waits_are_short_and_grow_with_jitter_or_are_what_the_server_asked():
     for attempt, most in ((1, 0.05), (2, 0.15), (3, 0.45), (7, 8.0)):
         waits = [pace.wait(attempt, None) for _ in range(100)]
         assert most / 2 <= min(waits) < max(waits) <= most
-    assert all(7.0 <= pace.wait(1, 7.0) <= 7.025 for _ in range(100)) and pace.wait(1, 86400.0) <= 120.025
+    assert (
+        all(7.0 <= pace.wait(1, 7.0) <= 7.025 for _ in range(100))
+        and pace.wait(1, 86400.0) <= 120.025
+    )
 
 
 def test_all_calls_wait_where_the_server_says_so_and_else_only_the_refused_one():
@@ -337,7 +398,10 @@ def test_all_calls_wait_where_the_server_says_so_and_else_only_the_refused_one()
                 first.cancel()
 
             with_judge(server, work, pace=replace(HASTY, backoff=120.0))
-        assert [body["messages"][0]["content"] for body in server.counts.bodies] == ["first", "second"]
+        assert [body["messages"][0]["content"] for body in server.counts.bodies] == [
+            "first",
+            "second",
+        ]
         return server.counts.times[1] - server.counts.times[0]
 
     assert gap("Retry-After: 2") >= 2.0
@@ -379,7 +443,9 @@ def test_a_call_may_take_longer_only_after_one_that_took_too_long(monkeypatch):
             monkeypatch.setattr(judge._reply_times, "_slowest", 0.0)
             await judge.ask(question())
 
-        with pytest.raises(JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 2 seconds"):
+        with pytest.raises(
+            JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 2 seconds"
+        ):
             with_judge(server, work)
 
 
@@ -388,7 +454,9 @@ def test_a_grade_takes_few_calls_under_faults():
     kinds: tuple[Fault, ...] = ("429", "429 with Retry-After", "500", "503", "reset", "truncated")
     asks = [question(f"What is {number}? | it | a thing | ") for number in range(100)]
     with OpenAIServer(faults=Faults(0.3, kinds=kinds)) as server:
-        replies = with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=RateLimits())
+        replies = with_judge(
+            server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=RateLimits()
+        )
     assert len(replies) == 100 and server.counts.faults.total() > 20
     assert server.counts.calls <= 1.6 * 100
 
@@ -397,7 +465,9 @@ def test_many_failures_in_a_row_open_the_circuit_breaker():
     with failing("500") as server:
 
         async def work(judge: Judge) -> list[object]:
-            return await asyncio.gather(*(judge.ask(question()) for _ in range(50)), return_exceptions=True)
+            return await asyncio.gather(
+                *(judge.ask(question()) for _ in range(50)), return_exceptions=True
+            )
 
         errors = with_judge(server, work, pace=replace(HASTY, concurrency=2, attempts=100))
     assert all(isinstance(error, JudgeStopped) and "resume later" in str(error) for error in errors)
@@ -418,7 +488,11 @@ def test_a_busy_server_opens_no_breaker_and_is_asked_less_often():
 def test_no_more_calls_at_one_time_than_agreed():
     with OpenAIServer(latency=0.2) as server:
         asks = [question(f"question {number}") for number in range(30)]
-        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=replace(HASTY, concurrency=5))
+        with_judge(
+            server,
+            lambda judge: asyncio.gather(*map(judge.ask, asks)),
+            pace=replace(HASTY, concurrency=5),
+        )
     assert server.counts.at_once == 5
 
 
@@ -451,13 +525,17 @@ class Noting(RateLimiter):
 
 
 @pytest.mark.parametrize(
-    "pace", [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)], ids=["requests", "tokens"]
+    "pace",
+    [RateLimits(requests_per_minute=1200), RateLimits(tokens_per_minute=1200 * 50)],
+    ids=["requests", "tokens"],
 )
 def test_calls_are_spaced_out(pace):
     asks = [question("x" * 100 + f"{number:4}", reply_tokens=50 - 33) for number in range(10)]
     meter = Noting(pace)
     with OpenAIServer(score=lambda _body, _sample: "0.5") as server:
-        with_judge(server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace, meter=meter)
+        with_judge(
+            server, lambda judge: asyncio.gather(*map(judge.ask, asks)), pace=pace, meter=meter
+        )
     meter.assert_spaced(10, 0.05)
 
 
@@ -509,7 +587,9 @@ def test_a_reply_costs_what_its_usage_says():
 
 def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
     job_budget, usage = Recorder(), {"prompt_tokens": 0, "completion_tokens": 0}
-    said = json.dumps({"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "usage": usage}).encode()
+    said = json.dumps(
+        {"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "usage": usage}
+    ).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n".encode()
     with OpenAIServer() as server:
         server.answers = [head + said]
@@ -521,10 +601,17 @@ def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
 def test_a_failed_attempt_costs_its_bound_unless_it_cannot_have_been_billed(kind):
     job_budget = Recorder()
     with failing(kind, in_a_row=1) as server:
-        with_judge(server, lambda judge: judge.ask(question()), pace=patient_with(kind), job_budget=job_budget)
+        with_judge(
+            server,
+            lambda judge: judge.ask(question()),
+            pace=patient_with(kind),
+            job_budget=job_budget,
+        )
     told = kind in ("no choices", "no finish_reason")
     expected = job_budget.settled[1] if told else job_budget.held[0] if kind in PAID else 0
-    assert job_budget.settled[0] == expected and len(job_budget.settled) == len(job_budget.held) == 2
+    assert (
+        job_budget.settled[0] == expected and len(job_budget.settled) == len(job_budget.held) == 2
+    )
 
 
 def test_a_refused_connection_costs_nothing():
@@ -606,7 +693,9 @@ def traces() -> list[str]:
     return [KEY, *(code[8:-4] for code in coded), coded[0][:-4]]
 
 
-@pytest.mark.parametrize("kind", ["401", "insufficient_quota", "500", "429", "HTML", "reset", "hang"])
+@pytest.mark.parametrize(
+    "kind", ["401", "insufficient_quota", "500", "429", "HTML", "reset", "hang"]
+)
 def test_the_key_is_in_no_error_and_no_log(kind, caplog):
     caplog.set_level(logging.DEBUG)
     with failing(kind) as server:
@@ -624,7 +713,11 @@ def test_the_key_is_in_no_error_and_no_log(kind, caplog):
     assert not any(trace in text for trace in traces() for text in (shown, caplog.text))
 
 
-@given(st.binary(max_size=9), st.binary(max_size=9), st.text("abcXYZ019-_+/.~", min_size=8, max_size=40))
+@given(
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+    st.text("abcXYZ019-_+/.~", min_size=8, max_size=40),
+)
 def test_a_key_in_base64_is_taken_out_wherever_it_stands(before, after, key):
     judged = Endpoint("https://judge.example/v1", Secret(key))
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -645,7 +738,9 @@ def test_nothing_of_the_environment_is_sent(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-operator-000")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-operator")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-operator")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Operator: yes\nAuthorization: Bearer sk-operator-000")
+    monkeypatch.setenv(
+        "OPENAI_CUSTOM_HEADERS", "X-Operator: yes\nAuthorization: Bearer sk-operator-000"
+    )
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     with OpenAIServer() as server:
@@ -694,7 +789,9 @@ def test_a_users_address_is_https_on_its_port(url):
 )  # fmt: skip
 def test_a_users_address_inside_is_never_asked(host):
     async def run() -> None:
-        async with Judge(SPEC, Endpoint(f"https://{host}/v1", Secret(KEY), owner="user"), HASTY) as judge:
+        async with Judge(
+            SPEC, Endpoint(f"https://{host}/v1", Secret(KEY), owner="user"), HASTY
+        ) as judge:
             await judge.ask(question())
 
     with pytest.raises(JudgeStopped, match="not on the public internet|was not found"):
@@ -713,7 +810,9 @@ class Names:
         return self.found.pop(0)
 
 
-def user_ask(server: OpenAIServer, names: Names, certificate: Path, allowed: Callable[[str], bool]) -> list[Any]:
+def user_ask(
+    server: OpenAIServer, names: Names, certificate: Path, allowed: Callable[[str], bool]
+) -> list[Any]:
     """Return what three questions get at a user's address that a resolver finds."""
     trust = ssl.create_default_context(cafile=str(certificate))
     fetcher = Fetcher(names.resolve, allowed, trust, server.port)
@@ -764,7 +863,11 @@ ZIPPED = gzip.compress(json.dumps(completion("0.5")).encode())
 
 @pytest.mark.parametrize(
     "answer",
-    [http(200, b" " * 2_000_001), http(500, b" " * 2_000_001), http(200, ZIPPED, "Content-Encoding: gzip")],
+    [
+        http(200, b" " * 2_000_001),
+        http(500, b" " * 2_000_001),
+        http(200, ZIPPED, "Content-Encoding: gzip"),
+    ],
     ids=["long", "long error", "compressed"],
 )
 def test_a_reply_too_long_or_compressed_is_an_error(answer):
@@ -781,7 +884,10 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["choices", "message", "content", "finish_reason", "usage", "model", "index", "x"]), inner
+            st.sampled_from(
+                ["choices", "message", "content", "finish_reason", "usage", "model", "index", "x"]
+            ),
+            inner,
         )
     ),
     max_leaves=20,
@@ -790,7 +896,12 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_json_breaks_the_reading(found):
-    for whole in (found, {"choices": found}, {"choices": [found]}, {"choices": [{"message": found}], "usage": found}):
+    for whole in (
+        found,
+        {"choices": found},
+        {"choices": [found]},
+        {"choices": [{"message": found}], "usage": found},
+    ):
         answer = read_answer(json.dumps(whole).encode())
         assert isinstance(answer, JudgeAnswer | Trouble)
         if isinstance(answer, JudgeAnswer):
@@ -828,9 +939,15 @@ def test_texts_can_be_stored():
 
 
 def test_samples_stand_in_the_order_of_their_index():
-    choices = [{"index": n, "message": {"content": str(n)}, "finish_reason": "stop"} for n in (2, 0, 1)]
+    choices = [
+        {"index": n, "message": {"content": str(n)}, "finish_reason": "stop"} for n in (2, 0, 1)
+    ]
     answer = read_answer(json.dumps({"choices": choices, "usage": {"prompt_tokens": -1}}).encode())
-    assert isinstance(answer, JudgeAnswer) and answer.texts == ("0", "1", "2") and answer.tokens is None
+    assert (
+        isinstance(answer, JudgeAnswer)
+        and answer.texts == ("0", "1", "2")
+        and answer.tokens is None
+    )
 
 
 # Probing
@@ -844,11 +961,17 @@ def test_samples_stand_in_the_order_of_their_index():
             JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, None),
         ),
         (
-            OpenAIServer(refused=("temperature", "max_tokens", "n", "seed", "logprobs"), reasoning=300),
-            JudgeSpec("test-judge", False, "max_completion_tokens", False, False, False, True, 4096, None),
+            OpenAIServer(
+                refused=("temperature", "max_tokens", "n", "seed", "logprobs"), reasoning=300
+            ),
+            JudgeSpec(
+                "test-judge", False, "max_completion_tokens", False, False, False, True, 4096, None
+            ),
         ),
         (
-            OpenAIServer(refused=("n", "response_format"), faults=Faults(0.5, kinds=("500", "429"))),
+            OpenAIServer(
+                refused=("n", "response_format"), faults=Faults(0.5, kinds=("500", "429"))
+            ),
             JudgeSpec("test-judge", True, "max_tokens", False, True, True, False, 0, None),
         ),
     ],
@@ -861,6 +984,9 @@ def test_what_a_model_allows_is_found_out(server, found):
 
 
 def test_a_model_that_is_not_there_is_not_probed_on():
-    with OpenAIServer(models=()) as server, pytest.raises(JudgeStopped, match="knows no such model"):
+    with (
+        OpenAIServer(models=()) as server,
+        pytest.raises(JudgeStopped, match="knows no such model"),
+    ):
         asyncio.run(probe(address(server), "test-judge", HASTY))
     assert server.counts.calls == 1

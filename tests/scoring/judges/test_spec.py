@@ -32,7 +32,9 @@ from scoring.judges.spec import (
 )
 
 WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
-NARROW = JudgeSpec("thinker", False, "max_completion_tokens", False, False, False, False, 4096, None)
+NARROW = JudgeSpec(
+    "thinker", False, "max_completion_tokens", False, False, False, False, 4096, None
+)
 HELLO = (Message("system", "Be short."), Message("user", "Hello"))
 
 
@@ -40,7 +42,10 @@ def test_a_request_holds_what_the_model_takes():
     ask = Ask(HELLO, 0.5, reply_tokens=3, samples=5, schema='{"type": "object"}', seed=4)
     assert request(WIDE, ask) == {
         "model": "judge",
-        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}],
+        "messages": [
+            {"role": "system", "content": "Be short."},
+            {"role": "user", "content": "Hello"},
+        ],
         "max_tokens": 3,
         "temperature": 0.5,
         "n": 5,
@@ -95,7 +100,12 @@ def test_most_cost_counts_samples_hidden_tokens_and_the_schema():
 def test_known_judges():
     known = known_judges()
     paper = known["gpt-4-0613"]
-    assert paper.temperature and paper.tokens == "max_tokens" and paper.samples and paper.price == Price(30, 60)
+    assert (
+        paper.temperature
+        and paper.tokens == "max_tokens"
+        and paper.samples
+        and paper.price == Price(30, 60)
+    )
     assert not known["gpt-5"].temperature and known["gpt-5"].tokens == "max_completion_tokens"
     for name, spec in known.items():
         assert name == spec.model
@@ -122,13 +132,18 @@ def test_known_judges():
 def test_prices_are_known_for_what_people_type(typed, listed):
     price = list_price(typed)
     assert price is not None and price == list_price(listed)
-    assert with_price(replace(NARROW, model=typed), {}).price == price, "also where the model had to be tried out"
+    assert with_price(replace(NARROW, model=typed), {}).price == price, (
+        "also where the model had to be tried out"
+    )
     assert re.fullmatch(r"20\d\d-\d\d", prices_date())
 
 
 def test_an_older_edition_has_its_own_price_and_a_stranger_none():
     assert list_price("gpt-4o-2024-05-13") == Price(5, 15) != list_price("gpt-4o")
-    assert all(list_price(one) is None for one in ("my-own-vlm", "gpt-4o-of-mine", "google/gemini-2.5-pro:free"))
+    assert all(
+        list_price(one) is None
+        for one in ("my-own-vlm", "gpt-4o-of-mine", "google/gemini-2.5-pro:free")
+    )
     assert with_price(replace(WIDE, model="gpt-4o"), {"gpt-4o": Price(1, 1)}).price == Price(1, 1)
 
 
@@ -165,7 +180,14 @@ def test_wrong_prices_are_refused_with_their_place(tmp_path, text, said):
 
 def test_a_secret_shows_nowhere_but_where_it_is_revealed():
     secret = Secret("sk-planted-0123456789")
-    shown = [repr(secret), str(secret), f"{secret}", f"{secret!s:>40}", repr([secret]), "%s" % secret]  # noqa: UP031
+    shown = [
+        repr(secret),
+        str(secret),
+        f"{secret}",
+        f"{secret!s:>40}",
+        repr([secret]),
+        "%s" % secret,
+    ]  # noqa: UP031
     assert not any("planted" in text for text in shown)
     assert secret.reveal() == "sk-planted-0123456789" and secret == Secret("sk-planted-0123456789")
     assert secret and not Secret("")

@@ -28,7 +28,9 @@ def test_at_any_moment_the_strata_have_their_shares(n):
 
 
 def test_within_a_stratum_every_answer_is_as_likely():
-    times = Counter(one.item for seed in range(600) for one in mark_plan(ANSWERS[:20], str(seed))[:5])
+    times = Counter(
+        one.item for seed in range(600) for one in mark_plan(ANSWERS[:20], str(seed))[:5]
+    )
     assert len(times) == 20 and all(abs(count - 150) < 45 for count in times.values()), times
 
 

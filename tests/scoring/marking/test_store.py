@@ -16,7 +16,15 @@ from scoring.marking import store
 from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
-from scoring.marking.store import LONGEST_NOTE, MARK, MARK_VALUE, MOST_MARKERS, MOST_VALUES, MarkError, Said
+from scoring.marking.store import (
+    LONGEST_NOTE,
+    MARK,
+    MARK_VALUE,
+    MOST_MARKERS,
+    MOST_VALUES,
+    MarkError,
+    Said,
+)
 from scoring.marking.work import shown_answers
 from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
@@ -43,7 +51,11 @@ def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_ba
     marked.marking.store.say(seat, first[0].token, Said("3"))
     assert [mark.score for mark in marked.marks()] == [0.3]
     with marked.database.read() as connection:
-        told = connection.execute(select(MARK_VALUE.c.value).order_by(MARK_VALUE.c.number)).scalars().all()
+        told = (
+            connection.execute(select(MARK_VALUE.c.value).order_by(MARK_VALUE.c.number))
+            .scalars()
+            .all()
+        )
     assert told == ["7", "", "3"], "what was said before stays in the table"
 
 
@@ -69,7 +81,9 @@ def test_racing_pages_of_one_person_and_of_many_share_no_answer_by_chance(marked
     seats = [marked.seat(f"helper-{number}") for number in range(4)]
     with ThreadPoolExecutor(8) as pool:
         drawn = list(pool.map(lambda number: marked.marking.draw(seats[number % 4])[0], range(32)))
-    assert {number: len({one.token for one in drawn[number::4]}) for number in range(4)} == dict.fromkeys(range(4), 1)
+    assert {
+        number: len({one.token for one in drawn[number::4]}) for number in range(4)
+    } == dict.fromkeys(range(4), 1)
     plan = {one.key: one for one in marked.marking.material("marks", marked.job.link).plan}
     answers = [one.answer for one in {one.token: one for one in drawn}.values()]
     assert all(answers.count(one) <= 1 + plan[one].is_shared for one in answers)
@@ -85,15 +99,21 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
 
 
 @pytest.mark.parametrize("named", [store.MOST_NAMED, 0])
-def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(marked, monkeypatch, named):
+def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(
+    marked, monkeypatch, named
+):
     monkeypatch.setattr(store, "MOST_NAMED", named)
     marked.mark(marked.seat(), "6", 5)
     again = mm_vet_report(0.3)
     jobs = Jobs(marked.database)
     same, other = jobs.add_done(OWNER, again), jobs.add_done("eve", again)
     assert mark_results(marked.marking, same, again).marked == 5
-    assert mark_results(marked.marking, other, again).marked == 0, "another owner's marks are the other's"
-    changed = replace(again, rows=tuple(replace(row, prediction=f"{row.prediction}!") for row in again.rows))
+    assert mark_results(marked.marking, other, again).marked == 0, (
+        "another owner's marks are the other's"
+    )
+    changed = replace(
+        again, rows=tuple(replace(row, prediction=f"{row.prediction}!") for row in again.rows)
+    )
     assert mark_results(marked.marking, jobs.add_done(OWNER, changed), changed).marked == 0
 
 
@@ -116,7 +136,9 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
 
 
 def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
-    monkeypatch.setattr("scoring.marking.plan.SECOND", 0.5)  # a fifth of forty drawn by lot may be one or none
+    monkeypatch.setattr(
+        "scoring.marking.plan.SECOND", 0.5
+    )  # a fifth of forty drawn by lot may be one or none
     marked = MarkedReport.on(database, mm_vet_report(0.1))
 
     def label_all(person: str, first: str = "perception") -> list[str]:
@@ -124,7 +146,9 @@ def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
         seat, shown = marked.seat(person, "labels"), []
         while drawn := marked.marking.draw(seat):
             shown.append(drawn[0].answer)
-            marked.marking.store.say(seat, drawn[0].token, Said(first if shown[0] == shown[-1] else "perception"))
+            marked.marking.store.say(
+                seat, drawn[0].token, Said(first if shown[0] == shown[-1] else "perception")
+            )
         return list(dict.fromkeys(shown))
 
     label_all("helper-1")
@@ -142,7 +166,10 @@ def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked)
         marked.mark(seat, "5", 2)
         seats.note(seat, end)
     marked.marking.drop(OWNER, marked.job.link)
-    assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [None, "withdrew"]
+    assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [
+        None,
+        "withdrew",
+    ]
     marked.mark(marked.seat(), "6", 2)
     assert [mark.score for mark in marked.marks()] == [0.6, 0.6]
 
@@ -164,9 +191,14 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     job = Jobs(marked.database).add_done("eve", report)
     count, problems = bring_marks(marked.marking, job, report, path)
     assert count == 12 and problems == ("left out, it could not be judged: row 14",)
-    assert bring_marks(marked.marking, job, report, path)[0] == 0, "the same file twice adds nothing"
+    assert bring_marks(marked.marking, job, report, path)[0] == 0, (
+        "the same file twice adds nothing"
+    )
     results = mark_results(marked.marking, job, report)
-    assert results.marked == len({row["item"] for row in rows if row["score"] == "0.7"}) and not results.is_random
+    assert (
+        results.marked == len({row["item"] for row in rows if row["score"] == "0.7"})
+        and not results.is_random
+    )
 
 
 def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
@@ -196,19 +228,32 @@ def test_a_person_whose_name_a_spreadsheet_would_run_stays_one_person(marked, tm
 
 def test_what_people_noted_of_their_marks_comes_back_too(marked, tmp_path):
     path, report = tmp_path / "marks.csv", mm_vet_report()
-    path.write_text(f"item,marker,score,note\nv1_1,ann,0.5,-2 for the units\nv1_2,ann,0.4,{'x' * 300}\n", "utf-8")
+    path.write_text(
+        f"item,marker,score,note\nv1_1,ann,0.5,-2 for the units\nv1_2,ann,0.4,{'x' * 300}\n",
+        "utf-8",
+    )
     bring_marks(marked.marking, marked.job, report, path)
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
     assert [mark.said.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
 
 
-def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(marked, tmp_path):
+def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(
+    marked, tmp_path
+):
     path = tmp_path / "marks.jsonl"
-    rows = [{"round": 2.0, "marker": "a"}, {"round": "third", "marker": "a"}, {"round": 2, "marker": None}]
-    path.write_text("\n".join(json.dumps({"item": "v1_1", "score": 0.5, **row}) for row in rows), "utf-8")
+    rows = [
+        {"round": 2.0, "marker": "a"},
+        {"round": "third", "marker": "a"},
+        {"round": 2, "marker": None},
+    ]
+    path.write_text(
+        "\n".join(json.dumps({"item": "v1_1", "score": 0.5, **row}) for row in rows), "utf-8"
+    )
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
-    assert problems == ("left out, a round is 1, or 2 for the same person's second mark: rows 1, 2",)
+    assert problems == (
+        "left out, a round is 1, or 2 for the same person's second mark: rows 1, 2",
+    )
     assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
 
 
@@ -218,7 +263,11 @@ def test_marks_calibrate_the_judge(marked):
         seat = marked.seat(name)
         while (drawn := marked.marking.draw(seat)) is not None:
             shown, answer = drawn
-            value = max(0, round(10 * answer.score) - 1) if name == "owner" else round(10 * answer.score)
+            value = (
+                max(0, round(10 * answer.score) - 1)
+                if name == "owner"
+                else round(10 * answer.score)
+            )
             marked.marking.store.say(seat, shown.token, Said(str(value)))
     found = mark_results(marked.marking, marked.job, report)
     assert found.marked == 60 and found.is_random and found.calibration
@@ -228,7 +277,9 @@ def test_marks_calibrate_the_judge(marked):
     again = sum(mark.round == 2 for mark in marked.marks())
     assert (again < 3) == (found.calibration.repeated is None)
     assert found.calibration.repeated is None or found.calibration.repeated.delta.value == 0
-    assert judge.mean and judge.mean.corrected.half_width == 0, "every answer is marked: nothing is left to chance"
+    assert judge.mean and judge.mean.corrected.half_width == 0, (
+        "every answer is marked: nothing is left to chance"
+    )
 
 
 def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
@@ -243,7 +294,9 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
     job = Jobs(marked.database).add_done("eve", report)
     count, problems = bring_labels(marked.marking, job, report, path)
-    assert count == 3 and problems == ("left out, it is none of the wrong answers of this file: row 5",)
+    assert count == 3 and problems == (
+        "left out, it is none of the wrong answers of this file: row 5",
+    )
     again = label_results(marked.marking, job, report)
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
 
@@ -251,7 +304,9 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
 def test_two_models_differ_by_what_people_would_give(marked):
     rows = tuple(replace(row, prediction=f"{row.prediction}!") for row in mm_vet_report().rows)
     better = mm_vet_report(title="Better", rows=rows)
-    other = MarkedReport(marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, better))
+    other = MarkedReport(
+        marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, better)
+    )
     for one, value in ((marked, "4"), (other, "7")):
         seat = one.seat()
         while one.marking.draw(seat) is not None:
@@ -287,7 +342,9 @@ def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
 def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, tmp_path):
     marked.mark(marked.seat(), "5", 30)
     report = mm_vet_report(0.3)
-    again = MarkedReport(marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, report))
+    again = MarkedReport(
+        marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, report)
+    )
     path = tmp_path / "marks.csv"
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     bring_marks(marked.marking, again.job, report, path)
@@ -302,26 +359,38 @@ def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path
     path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
     assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
     path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
-    with pytest.raises(MarkError, match="51 people would stand under this report, and 50 is the most"):
+    with pytest.raises(
+        MarkError, match="51 people would stand under this report, and 50 is the most"
+    ):
         bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
     with pytest.raises(MarkError, match="at most 100 characters"):
         bring_marks(marked.marking, marked.job, mm_vet_report(), path)
 
 
-def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(marked, tmp_path, monkeypatch):
+def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
+    marked, tmp_path, monkeypatch
+):
     path = tmp_path / "marks.csv"
 
     def bring(job, person: str) -> int:
-        path.write_text("\n".join(["item,marker,score", *(f"v1_{item},{person},1" for item in range(60))]), "utf-8")
+        path.write_text(
+            "\n".join(["item,marker,score", *(f"v1_{item},{person},1" for item in range(60))]),
+            "utf-8",
+        )
         return bring_marks(marked.marking, job, mm_vet_report(), path)[0]
 
     monkeypatch.setattr(store, "MOST_BROUGHT", 119)
     assert bring(marked.job, "a") == 60
-    with pytest.raises(MarkError, match="would have brought 120 marks under this report, and 119 is the most"):
+    with pytest.raises(
+        MarkError, match="would have brought 120 marks under this report, and 119 is the most"
+    ):
         bring(marked.job, "b")
     assert bring(marked.job, "a") == 0 and len(marked.marks()) == 60
     other = marked.marking.jobs.add_done(OWNER, mm_vet_report(title="Another"))
     monkeypatch.setattr(store, "MOST_OF_OWNER", 119)
-    with pytest.raises(MarkError, match="would have brought 120 marks under all of your reports, and 119 is the most"):
+    with pytest.raises(
+        MarkError,
+        match="would have brought 120 marks under all of your reports, and 119 is the most",
+    ):
         bring(other, "a")

@@ -17,7 +17,9 @@ TASKS = {f"task{number}": random_factors(number) for number in range(6)}
 
 
 def dense(factors) -> np.ndarray:
-    return np.concatenate([(b.astype(float) @ a.astype(float)).ravel() for a, b in factors.values()])
+    return np.concatenate(
+        [(b.astype(float) @ a.astype(float)).ravel() for a, b in factors.values()]
+    )
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> float:
@@ -37,7 +39,10 @@ def test_products_do_not_depend_on_the_basis_of_the_factors_and_stacked_factors_
     turned = {}
     for task, factors in TASKS.items():
         basis = {name: draw.normal(size=(4, 4)) + 2 * np.eye(4) for name in factors}
-        turned[task] = {name: (np.linalg.solve(basis[name], a), b @ basis[name]) for name, (a, b) in factors.items()}
+        turned[task] = {
+            name: (np.linalg.solve(basis[name], a), b @ basis[name])
+            for name, (a, b) in factors.items()
+        }
     here, there = (read_adapters(write_adapters(tmp_path / name, them)).chosen for name, them in
                    (("here", TASKS), ("there", turned)))  # fmt: skip
     assert np.abs(cosines(product_gram(here)) - cosines(product_gram(there))).max() < 1e-6
@@ -48,9 +53,14 @@ def test_products_do_not_depend_on_the_basis_of_the_factors_and_stacked_factors_
 def test_stacked_factors_are_the_flat_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("scoring.task_map.vectors.CHUNK", 50)
     found = read_adapters(write_adapters(tmp_path / "them", TASKS))
-    flat = [np.concatenate([np.concatenate([a.ravel(), b.ravel()]) for a, b in one.values()]) for one in TASKS.values()]
+    flat = [
+        np.concatenate([np.concatenate([a.ravel(), b.ravel()]) for a, b in one.values()])
+        for one in TASKS.values()
+    ]
     gram = cosines(stacked_gram(found.chosen, ("a", "b")))
-    assert gram[1, 4] == pytest.approx(cosine(flat[1].astype(float), flat[4].astype(float)), abs=1e-6)
+    assert gram[1, 4] == pytest.approx(
+        cosine(flat[1].astype(float), flat[4].astype(float)), abs=1e-6
+    )
 
 
 def test_tiles_of_a_few_adapters_give_what_one_gives(tmp_path, monkeypatch):
@@ -68,7 +78,10 @@ def as_bfloat16(folder) -> None:
     header, body = json.loads(raw[8 : 8 + length]), raw[8 + length :]
     halved = (np.frombuffer(body, "<u4") >> 16).astype("<u2").tobytes()
     for about in header.values():
-        about |= {"dtype": "BF16", "data_offsets": [offset // 2 for offset in about["data_offsets"]]}
+        about |= {
+            "dtype": "BF16",
+            "data_offsets": [offset // 2 for offset in about["data_offsets"]],
+        }
     text = json.dumps(header).encode()
     file.write_bytes(struct.pack("<Q", len(text)) + text + halved)
 
@@ -105,7 +118,17 @@ def test_what_cannot_be_compared_is_left_out_by_name(tmp_path):
     write_adapter(root / "cut", TASKS["task0"])
     weights = root / "cut" / "adapter_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
-    names = ["zero", "nan", "infinite", "other base", "other rank", "fewer", "dora", "cut", "absent"]
+    names = [
+        "zero",
+        "nan",
+        "infinite",
+        "other base",
+        "other rank",
+        "fewer",
+        "dora",
+        "cut",
+        "absent",
+    ]
     list_tasks(root, [*TASKS, *names])
     found = vector_map(root)
     assert found.tasks == tuple(TASKS) and sorted(found.left_out) == sorted(names)
@@ -143,7 +166,13 @@ def test_an_adapter_outside_the_folder_is_not_opened(tmp_path):
 
 @pytest.mark.parametrize(
     "header",
-    [b"", b"\xff" * 8, struct.pack("<Q", 2) + b"[]", struct.pack("<Q", 9) + b'{"a":{}}x', struct.pack("<Q", 2) + b"{}"],
+    [
+        b"",
+        b"\xff" * 8,
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 9) + b'{"a":{}}x',
+        struct.pack("<Q", 2) + b"{}",
+    ],
 )
 def test_a_file_that_is_no_safetensors_is_left_out(tmp_path, header):
     root = write_adapters(tmp_path / "them", TASKS)
@@ -162,7 +191,10 @@ def test_a_folder_without_a_list_or_with_too_few_is_told_so(tmp_path):
 def test_stacked_factors_of_another_seed_are_told(tmp_path):
     root = write_adapters(tmp_path / "them", {**TASKS, "stranger": random_factors(9, start=1)})
     told = " ".join(vector_map(root, "stacked").notices)
-    assert "No training.json says which seed" in told and "1 adapters did not start from the seed" in told
+    assert (
+        "No training.json says which seed" in told
+        and "1 adapters did not start from the seed" in told
+    )
     assert told.endswith("stranger")
     (root / "training.json").write_text('{"seed": 0}')
     assert "training.json" not in " ".join(vector_map(root, "stacked").notices)
@@ -176,13 +208,16 @@ def planted(seed: int, noise: float):
     for number in range(12):
         factors = groups[number % 3]
         tasks[f"t{number}"] = {
-            name: (a, (b + noise * draw.normal(size=b.shape)).astype(np.float32)) for name, (a, b) in factors.items()
+            name: (a, (b + noise * draw.normal(size=b.shape)).astype(np.float32))
+            for name, (a, b) in factors.items()
         }
     return tasks
 
 
 def test_planted_groups_are_found_and_two_runs_agree(tmp_path):
-    first, second = (vector_map(write_adapters(tmp_path / str(seed), planted(seed, 1.0))) for seed in (1, 2))
+    first, second = (
+        vector_map(write_adapters(tmp_path / str(seed), planted(seed, 1.0))) for seed in (1, 2)
+    )
     truth = [[f"t{number}" for number in range(12) if number % 3 == group] for group in range(3)]
     assert adjusted_rand(task_tree(first).groups(3), truth) == 1
     assert mantel(first, second).r > 0.7

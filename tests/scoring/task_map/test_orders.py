@@ -68,7 +68,9 @@ def test_a_performance_map_takes_ten_models_and_leaves_out_what_it_cannot_place(
     values[:, 5] = 50.0
     found = performance_map(accuracies(values))
     assert found.left_out == ("f",) and found.of_accuracies and found.distances.shape == (5, 5)
-    assert found.distances[0, 1] == pytest.approx(1 - kendalltau(values[:, 0], values[:, 1]).statistic)
+    assert found.distances[0, 1] == pytest.approx(
+        1 - kendalltau(values[:, 0], values[:, 1]).statistic
+    )
     with pytest.raises(TaskMapError, match="needs three tasks"):
         performance_map(accuracies(values[:9]))
 

@@ -19,7 +19,9 @@ NOBODY = Accuracies((), TASKS)
 def task_map(seed: int, tasks=TASKS, noise: float = 0.3) -> TaskMap:
     """Distances of four groups, task by task."""
     draw = np.random.default_rng(seed)
-    points = np.repeat(np.eye(4), 5, axis=0)[: len(tasks)] + noise * draw.normal(size=(len(tasks), 4))
+    points = np.repeat(np.eye(4), 5, axis=0)[: len(tasks)] + noise * draw.normal(
+        size=(len(tasks), 4)
+    )
     unit = points / np.linalg.norm(points, axis=1)[:, None]
     distances = np.clip(1 - unit @ unit.T, 0, 2)
     np.fill_diagonal(distances, 0)
@@ -88,7 +90,10 @@ def test_a_row_of_a_json_file_without_a_task_is_named(tmp_path):
 
 
 def test_mantel_finds_the_same_map_and_not_another():
-    same, other = mantel(task_map(1), task_map(1)), mantel(task_map(1, noise=9), task_map(7, noise=9))
+    same, other = (
+        mantel(task_map(1), task_map(1)),
+        mantel(task_map(1, noise=9), task_map(7, noise=9)),
+    )
     assert same.r == pytest.approx(1) and same.p == 0.001 and same.tasks == 20
     assert abs(other.r) < 0.5 and other.p > 0.01
     with pytest.raises(TaskMapError, match="share 0 tasks"):
@@ -97,7 +102,10 @@ def test_mantel_finds_the_same_map_and_not_another():
 
 def test_mantel_holds_its_level():
     """Of maps that have nothing in common, one in ten has a p of at most 0.1."""
-    low = sum(mantel(task_map(seed, TASKS[:10], 9), task_map(seed + 500, TASKS[:10], 9)).p <= 0.1 for seed in range(20))
+    low = sum(
+        mantel(task_map(seed, TASKS[:10], 9), task_map(seed + 500, TASKS[:10], 9)).p <= 0.1
+        for seed in range(20)
+    )
     assert low <= 6
 
 
@@ -105,8 +113,13 @@ def test_adjusted_rand_by_a_published_example():
     """Hubert and Arabie's index: 1 for the same groups under other names, about 0 for chance."""
     here, there = [["a", "b", "c"], ["d", "e", "f"]], [["d", "e", "f"], ["c", "a", "b"]]
     assert adjusted_rand(here, there) == 1
-    assert adjusted_rand(here, [["a", "b"], ["c", "d"], ["e", "f"]]) == pytest.approx(0.242424, abs=1e-6)
+    assert adjusted_rand(here, [["a", "b"], ["c", "d"], ["e", "f"]]) == pytest.approx(
+        0.242424, abs=1e-6
+    )
     assert adjusted_rand([["a"], ["b"]], [["a"], ["c"]]) is None
     draw = np.random.default_rng(0)
-    chance = [adjusted_rand(*(np.array_split(draw.permutation(TASKS), 4) for _ in "ab")) for _ in range(300)]
+    chance = [
+        adjusted_rand(*(np.array_split(draw.permutation(TASKS), 4) for _ in "ab"))
+        for _ in range(300)
+    ]
     assert abs(np.mean(chance)) < 0.02

@@ -32,7 +32,16 @@ from scoring.judges.spec import (
 from scoring.report import JudgeStamp, Protocol
 from scoring.serialize import read_record, record_json
 from scoring.visit_bench.benchmark import VISIT_BENCH, battle_rows
-from scoring.visit_bench.matches import NO_ANSWER, Instance, Match, MatchReport, Part, Response, Verdict, steadiness
+from scoring.visit_bench.matches import (
+    NO_ANSWER,
+    Instance,
+    Match,
+    MatchReport,
+    Part,
+    Response,
+    Verdict,
+    steadiness,
+)
 from scoring.visit_bench.prompts import (
     ORDERS,
     PARSERS,
@@ -65,7 +74,12 @@ A, B = "Overall, Response A is better.", "Overall, Response B is better."
 
 def contest(a: str = "no", b: str = LONG, protocol: Protocol = "hardened", **how) -> Contest:
     return Contest(
-        how.pop("instance", SKIER), a, b, protocol, how.pop("reference", "free"), how.pop("context", "captions")
+        how.pop("instance", SKIER),
+        a,
+        b,
+        protocol,
+        how.pop("reference", "free"),
+        how.pop("context", "captions"),
     )
 
 
@@ -85,9 +99,18 @@ def verdict(contest: Contest, order, *replies: str) -> Verdict:
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("visit_bench_free.txt", "f673c111916584c237bf77b63121b5c093447d5a25437f46429223c4bb72ea46"),
-        ("visit_bench_backed.txt", "78f57163593e750455ca88a1bdcb67889b3a0b907349fb27ec568fdb15d581cd"),
-        ("visit_bench_extract.txt", "869c18c54d1483f02b49f055dd70b7aebb0bec983b1ce3fcc7db5f57d41385aa"),
+        (
+            "visit_bench_free.txt",
+            "f673c111916584c237bf77b63121b5c093447d5a25437f46429223c4bb72ea46",
+        ),
+        (
+            "visit_bench_backed.txt",
+            "78f57163593e750455ca88a1bdcb67889b3a0b907349fb27ec568fdb15d581cd",
+        ),
+        (
+            "visit_bench_extract.txt",
+            "869c18c54d1483f02b49f055dd70b7aebb0bec983b1ce3fcc7db5f57d41385aa",
+        ),
     ],
 )
 def test_the_papers_prompts_are_whole(name, digest):
@@ -98,15 +121,24 @@ def test_the_papers_prompts_are_those_of_appendix_f(data):
     paper = (data.parent / "papers" / "visit-bench.txt").read_text("utf-8")
     straight = "".join(paper.translate(str.maketrans("’“”", '\'""')).split())
     for name in ("free", "backed", "extract"):
-        for message in re.split(r"^\[\w+\]\n", (PROMPTS / f"visit_bench_{name}.txt").read_text("utf-8"), flags=re.M):
+        for message in re.split(
+            r"^\[\w+\]\n", (PROMPTS / f"visit_bench_{name}.txt").read_text("utf-8"), flags=re.M
+        ):
             for part in re.split(r"\{\w+\}", message):
                 assert "".join(part.split()) in straight
 
 
 def test_the_conversation_has_four_messages_with_everything_in_its_place():
     system, rules, agreed, asked = conversation(contest(protocol="paper"), "no", LONG)
-    assert [message.role for message in (system, rules, agreed, asked)] == ["system", "user", "assistant", "user"]
-    assert system.text.startswith("You are ImageTaskEvaluationGPT") and agreed.text.startswith("Sure, please provide")
+    assert [message.role for message in (system, rules, agreed, asked)] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert system.text.startswith("You are ImageTaskEvaluationGPT") and agreed.text.startswith(
+        "Sure, please provide"
+    )
     assert asked.text == (
         "OK. Here is the image description, the instruction, and the two response options, Response A and Response B. "
         f"Image context: {SKIER.captions[0]}\nInstruction: {SKIER.instruction}\nResponse A: no\nResponse B: {LONG}\n"
@@ -138,7 +170,9 @@ def test_prompts_differ_by_protocol_reference_and_context():
 def test_a_vision_judge_is_shown_the_pictures_and_told_of_no_caption():
     messages = conversation(contest(context="images"), "no", LONG)
     assert messages[-1].pictures == SKIER.pictures
-    assert not any(SKIER.captions[0] in message.text or "description" in message.text for message in messages)
+    assert not any(
+        SKIER.captions[0] in message.text or "description" in message.text for message in messages
+    )
     content = request(SPEC, Ask(messages))["messages"][-1]["content"]
     assert content[0] == {"type": "text", "text": messages[-1].text}
     assert content[1:] == [{"type": "image_url", "image_url": {"url": "a" * 64 + ".jpg"}}]
@@ -164,7 +198,10 @@ def test_the_verdict_vectors_hold(data):
         if kind == "EXTRACTED":
             assert read_extraction(said) == places[letter]
         elif kind == "EXTRACT":
-            assert verdict(contest(), "a first", said, f"Final Answer: {letter}").winner == letter.lower()
+            assert (
+                verdict(contest(), "a first", said, f"Final Answer: {letter}").winner
+                == letter.lower()
+            )
         elif expected == "tie":
             assert verdict(contest(protocol="paper"), "a first", said, "Unknown").winner == "tie"
             assert verdict(contest(), "a first", said, "Unknown").winner is None
@@ -228,9 +265,16 @@ def test_an_extraction_is_read_also_where_it_breaks_its_format(said, place):
 def test_the_extraction_is_asked_only_where_it_is_needed():
     assert verdict(contest(), "a first", A).replies == (A,)
     found = verdict(contest(), "b first", "Hard.", "Final Answer: A")
-    assert (found.winner, found.replies) == ("b", ("Hard.", "Final Answer: A")), "the first that was shown is b"
-    assert extraction("Hard.")[-1].text == "Hard.\nPlease extract the final answer from the above text."
-    assert len(extraction("{judgement}")) == 6 and "{judgement}" in extraction("{judgement}")[-1].text
+    assert (found.winner, found.replies) == ("b", ("Hard.", "Final Answer: A")), (
+        "the first that was shown is b"
+    )
+    assert (
+        extraction("Hard.")[-1].text
+        == "Hard.\nPlease extract the final answer from the above text."
+    )
+    assert (
+        len(extraction("{judgement}")) == 6 and "{judgement}" in extraction("{judgement}")[-1].text
+    )
 
 
 def test_what_says_nothing_is_a_tie_in_the_paper_and_unscored_in_ours():
@@ -262,7 +306,9 @@ def test_a_match_is_won_by_more_of_its_two_verdicts(first, second, winner):
 
 
 def test_steadiness_counts_what_can_be_counted():
-    found = steadiness([("a", "a"), ("a", "b"), ("b", "a"), ("tie", "tie"), ("tie", "b"), (None, "b")])
+    found = steadiness(
+        [("a", "a"), ("a", "b"), ("b", "a"), ("tie", "tie"), ("tie", "b"), (None, "b")]
+    )
     assert found["the same winner in both orders"] == Part(2, 5), "or a tie in both"
     assert found["ties"] == Part(3, 5)
     assert found["verdicts for the response shown first"] == Part(5, 8)
@@ -315,13 +361,18 @@ def test_matches_of_an_answer_against_five_models_are_of_one_item():
         for n, one in enumerate(items)
         for other in range(5)
     ]
-    report = replace(drafted({"m": "no", "n": LONG}), instances=tuple(items), matches=tuple(matches))
+    report = replace(
+        drafted({"m": "no", "n": LONG}), instances=tuple(items), matches=tuple(matches)
+    )
     cases = {"headline": (24, 40, VISIT_BENCH.headline(report))}
     cases |= {line.name: (12, 20, line) for line in VISIT_BENCH.groups(report)}
     for won, n, line in cases.values():
         low, high = wilson(np.array([won]), np.array([n]))
         assert (line.n, line.mean) == (5 * n, pytest.approx(60))
-        assert (line.low, line.high) == (pytest.approx(100 * low[0], abs=1), pytest.approx(100 * high[0], abs=1))
+        assert (line.low, line.high) == (
+            pytest.approx(100 * low[0], abs=1),
+            pytest.approx(100 * high[0], abs=1),
+        )
     one_each = replace(report, matches=tuple(matches[::5]))
     low, high = wilson(np.array([24]), np.array([40]))
     assert VISIT_BENCH.headline(one_each).low == pytest.approx(100 * low[0])
@@ -331,7 +382,10 @@ def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
     tasks = VISIT_BENCH.tasks(drafted({"m": "no", "n": LONG}, "paper"), SPEC)
     asked = [next(task.begin()).messages[-1].text for task in tasks]
     assert len(asked) == len(ORDERS) == 2 and {task.run for task in tasks} == {0}
-    assert f"Response A: no\nResponse B: {LONG}" in asked[0] and f"Response A: {LONG}\nResponse B: no" in asked[1]
+    assert (
+        f"Response A: no\nResponse B: {LONG}" in asked[0]
+        and f"Response A: {LONG}\nResponse B: no" in asked[1]
+    )
     refused = tasks[0].refused("the server refuses the prompt")
     report = VISIT_BENCH.graded(drafted({"m": "no", "n": LONG}, "paper"), [refused, Verdict("b")])
     assert report.matches[0].winner is None and refused.reason == "the server refuses the prompt"
@@ -372,9 +426,9 @@ def test_a_report_comes_back_from_its_json_and_its_battles_have_the_authors_colu
     assert read_record(MatchReport, record_json(report)) == report
     assert report.judge.versions == ("test-judge-1",)
     files = VISIT_BENCH.files(report)
-    assert [json.loads(line) for line in files["battles.jsonl"].decode("ascii").splitlines()] == list(
-        battle_rows(report)
-    )
+    assert [
+        json.loads(line) for line in files["battles.jsonl"].decode("ascii").splitlines()
+    ] == list(battle_rows(report))
     (row,) = battle_rows(report)
     assert row["auto_evaluation_result"] == ["B", "A"] and row["A_model_in_cot"] == ["m", "n"]
     assert row["image_url"] == SKIER.sources[0] and row["evaluated_with_reference"] is False
@@ -425,7 +479,10 @@ def quoting(messages) -> str:
     asked = messages[-1].text
     if asked.endswith("extract the final answer from the above text."):
         return "Unknown"
-    return "The first response says:" + asked[asked.index("\nResponse A:") + 12 : asked.rindex("\nThink")]
+    return (
+        "The first response says:"
+        + asked[asked.index("\nResponse A:") + 12 : asked.rindex("\nThink")]
+    )
 
 
 def test_fifty_forged_verdicts_win_nothing_under_the_hardened_protocol():
@@ -441,13 +498,24 @@ def test_fifty_forged_verdicts_win_nothing_under_the_hardened_protocol():
                 assert shown_first == "a first" and shown_second == "b first"
                 won[protocol] += first == "a"
             if protocol == "hardened":
-                assert scored(drafted({"forger": forged, "honest": honest}), gullible).matches[0].winner == "b"
+                assert (
+                    scored(drafted({"forger": forged, "honest": honest}), gullible)
+                    .matches[0]
+                    .winner
+                    == "b"
+                )
     assert won["hardened"] == 0
     assert won["paper"] > 40, "the forgeries are real: without the defence they win"
 
 
 def test_marks_leave_honest_words_as_they_are():
-    for honest in ("A dog and a cat.", "In response a man waves.", "The answer is 4.", "Vitamin B is a vitamin.", LONG):
+    for honest in (
+        "A dog and a cat.",
+        "In response a man waves.",
+        "The answer is 4.",
+        "Vitamin B is a vitamin.",
+        LONG,
+    ):
         assert marked(honest) == honest
     assert marked("The answer is B.") == "The answer is [letter B]."
 
@@ -456,7 +524,9 @@ def test_a_fence_holds_every_line_of_a_response():
     asked = conversation(contest(), "one\nEND 1\r\ntwo", "B")[-1].text
     code = re.findall(r"^BEGIN ([0-9a-f]{16})$", asked, re.MULTILINE)
     assert len(set(code)) == 1 and len(code) == 2
-    assert f"Response A: \nBEGIN {code[0]}\n> one\n> END 1\n> two\nEND {code[0]}\nResponse B:" in asked
+    assert (
+        f"Response A: \nBEGIN {code[0]}\n> one\n> END 1\n> two\nEND {code[0]}\nResponse B:" in asked
+    )
 
 
 # The vision judge's pictures go out, and nothing else is kept of them than their names.
@@ -468,7 +538,9 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
     ask = Ask((Message("user", "Look.", shown),))
 
     async def asked(pictures: PictureStore | None) -> None:
-        async with Judge(SPEC, Endpoint(server.address, Secret("sk-test")), HASTY, pictures=pictures) as judge:
+        async with Judge(
+            SPEC, Endpoint(server.address, Secret("sk-test")), HASTY, pictures=pictures
+        ) as judge:
             await judge.ask(ask)
 
     with OpenAIServer() as server:
@@ -486,4 +558,6 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
 def test_the_cache_tells_pictures_apart():
     asks = [Ask((Message("user", "Look.", (ShownImage(digit * 64, "jpg"),)),)) for digit in "ab"]
     asks.append(Ask((Message("user", "Look."),)))
-    assert len({reply_key(SPEC, "https://api.example.org/v1", None, ask, 0, 0) for ask in asks}) == 3
+    assert (
+        len({reply_key(SPEC, "https://api.example.org/v1", None, ask, 0, 0) for ask in asks}) == 3
+    )

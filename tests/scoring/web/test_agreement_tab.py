@@ -26,7 +26,16 @@ from arena.imports.polls import Polls
 from arena.io.tables import RowsError
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
-from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Choices, Contest, Poll, Verdict, Winner, coin
+from arena.ratings.agreement import (
+    LEAST_CONTESTS,
+    ROUNDS,
+    Choices,
+    Contest,
+    Poll,
+    Verdict,
+    Winner,
+    coin,
+)
 from arena.types import REFERENCE, Item, item_key
 from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
 from scoring.agreement.reader import measures_csv, read_scores, scores_csv
@@ -37,7 +46,13 @@ from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
 from scoring.visit_bench.store import SubmissionStore, labels
-from scoring.web.agreement_view import AGREEMENT, measures_html, measures_table, people_html, reproduction_plot
+from scoring.web.agreement_view import (
+    AGREEMENT,
+    measures_html,
+    measures_table,
+    people_html,
+    reproduction_plot,
+)
 from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
 from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
@@ -82,7 +97,12 @@ def test_votes_from_elsewhere_are_a_source_and_a_judges_stand_beside_all(bank, t
     """The preferences of unknown voters, and a judge's battles on the same items and on one of the bank's."""
     (item, *_) = ItemBank(bank).bank().items.values()
     plant(bank, votes_on(item.id, "m1", "m2", 2, 1))
-    asked = {"instruction": "What?", "image_url": "https://images.test/1.jpg", "A": "one two", "B": "one"}
+    asked = {
+        "instruction": "What?",
+        "image_url": "https://images.test/1.jpg",
+        "A": "one two",
+        "B": "one",
+    }
     models = {"A_model": "owl prediction", "B_model": "human_verified_reference"}
     row = {**asked, **models, "model_selection.A": "True", "model_selection.B": "False"}
     with (tmp_path / "people.csv").open("w", newline="") as file:
@@ -92,14 +112,21 @@ def test_votes_from_elsewhere_are_a_source_and_a_judges_stand_beside_all(bank, t
     verdict = Vote("m2", "m1", "a", item=item.key, voter="gpt-4", judge=True)
     key = item_key("What?", [asked["image_url"]])
     beside = Vote("owl", "m2", "tie", item=key, voter="gpt-4", judge=True)
-    judged = Battles("stereoscope", *columns_of([verdict, beside]), rows=tuple(map(STEREOSCOPE.row, (verdict, beside))))
+    judged = Battles(
+        "stereoscope",
+        *columns_of([verdict, beside]),
+        rows=tuple(map(STEREOSCOPE.row, (verdict, beside))),
+    )
     VoteImporter(bank).add(read(tmp_path / "people.csv"), ImportRequest("elsewhere"))
     VoteImporter(bank).add(judged, ImportRequest("battles"))
     polls = Polls(bank)
     assert polls.sources() == ("elsewhere (imported)", "test")
     mine, theirs = polls.poll("test"), polls.poll("elsewhere (imported)")
     assert mine.verdicts == (Verdict(item.key, "m2", "m1", "a", "gpt-4 (battles)"),)
-    assert theirs.choices == {Contest(key, REFERENCE, "owl"): Choices(0, 2), Contest(key, "m2", "owl"): Choices(0, 1)}
+    assert theirs.choices == {
+        Contest(key, REFERENCE, "owl"): Choices(0, 2),
+        Contest(key, "m2", "owl"): Choices(0, 1),
+    }
     assert theirs.answers == {(key, "owl"): "one two", (key, REFERENCE): "one", (key, "m2"): "one"}
     assert theirs.verdicts == (Verdict(key, "owl", "m2", "tie", "gpt-4 (battles)"),)
 
@@ -125,7 +152,9 @@ class Counted:
 def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b")) -> Poll:
     contests = [Contest(f"i{place}", "m1", "m2") for place in range(len(chosen))]
     answers = {
-        (contest.item, model): text for contest in contests for model, text in zip(("m1", "m2"), texts, strict=True)
+        (contest.item, model): text
+        for contest in contests
+        for model, text in zip(("m1", "m2"), texts, strict=True)
     }
     return Poll(dict(zip(contests, (Choices(*votes) for votes in chosen), strict=True)), answers)
 
@@ -152,13 +181,23 @@ async def chunks(path: Path) -> AsyncIterator[bytes]:
 def test_other_metrics_stand_beside_the_kept_ones_for_who_asks(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1), (1, 4)))
     kept = AgreementService(polls, polls, UploadStore(tmp_path))
-    scores = {("i0", "m1"): 2.0, ("i0", "m2"): 1.0, ("i1", "m1"): 0.0, ("i1", "m2"): 1.0, ("i2", "m1"): 0.5}
+    scores = {
+        ("i0", "m1"): 2.0,
+        ("i0", "m2"): 1.0,
+        ("i1", "m1"): 0.0,
+        ("i1", "m2"): 1.0,
+        ("i2", "m1"): 0.5,
+    }
     found = kept.of("one", {"mine": scores})
     assert found == people_agreement(polls.poll_now, {"mine": scores})
     (mine,) = (one for one in found.reproductions if one.measure == "mine")
     assert (mine.overall.hits, mine.overall.n, mine.missing) == (1, 2, 1)
-    assert "mine" not in {one.measure for one in kept.of("one").reproductions}, "they are kept for nobody"
-    assert kept.answers("one") == [(f"i{place}", model) for place in range(3) for model in ("m1", "m2")]
+    assert "mine" not in {one.measure for one in kept.of("one").reproductions}, (
+        "they are kept for nobody"
+    )
+    assert kept.answers("one") == [
+        (f"i{place}", model) for place in range(3) for model in ("m1", "m2")
+    ]
 
 
 def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
@@ -167,7 +206,9 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     service = AgreementService(polls, polls, upload_store)
 
     def arrived(*rows: tuple[object, ...]) -> str:
-        return asyncio.run(upload_store.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))).token
+        return asyncio.run(
+            upload_store.receive("ada", "mine.csv", chunks(scores_file(tmp_path, *rows)))
+        ).token
 
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
     found, own = service.beside("one", "ada", token)
@@ -179,9 +220,15 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
             service.beside("one", owner, other)
-    with pytest.raises(RowsError, match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'"):
+    with pytest.raises(
+        RowsError,
+        match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'",
+    ):
         service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
-    assert scores_csv(service.answers("one")).splitlines()[:2] == ["item,model,metric,score", "i0,m1,,"]
+    assert scores_csv(service.answers("one")).splitlines()[:2] == [
+        "item,model,metric,score",
+        "i0,m1,,",
+    ]
 
 
 def test_a_file_of_scores_holds_few_metrics_of_short_names(tmp_path):
@@ -191,7 +238,10 @@ def test_a_file_of_scores_holds_few_metrics_of_short_names(tmp_path):
     many = scores_file(tmp_path, *(("i0", "m1", f"metric {number}", 1) for number in range(60)))
     with pytest.raises(RowsError, match="row 52, column 'metric': expected at most 50 metrics"):
         read_scores(many, ())
-    with pytest.raises(RowsError, match="row 2, column 'metric': expected a name of at most 100 characters, found 101"):
+    with pytest.raises(
+        RowsError,
+        match="row 2, column 'metric': expected a name of at most 100 characters, found 101",
+    ):
         read_scores(scores_file(tmp_path, ("i0", "m1", "x" * 101, 1)), ())
 
 
@@ -199,14 +249,30 @@ def judged_by(address: str, items: Sequence[Item], prompt: str = "0" * 64) -> Ma
     """A stored model's matches, judged in both orders: for m1, for m2, a tie, and one that is unscored."""
     orders: list[list[Winner | None]] = [["a", "a"], ["b", "b"], ["a", "b"], ["a", None]]
     matches = [
-        Match(item.key, "m1", "m2", tuple(InOneOrder(winner, replies=("...",)) for winner in winners))
+        Match(
+            item.key, "m1", "m2", tuple(InOneOrder(winner, replies=("...",)) for winner in winners)
+        )
         for item, winners in zip(items, orders, strict=True)
     ]
     return MatchReport(
-        **{"benchmark": "visit-bench", "protocol": "hardened", "title": "m1", "file": "", "created": "2026-01-31"},
+        **{
+            "benchmark": "visit-bench",
+            "protocol": "hardened",
+            "title": "m1",
+            "file": "",
+            "created": "2026-01-31",
+        },
         judge=JudgeStamp("gpt-4", (), address, prompt, "last"),
-        **{"reference": "free", "context": "captions", "source": "test", "complete": True, "stored": True},
-        instances=tuple(Instance(item.key, item.family, "", ("a caption",), (), (), None) for item in items),
+        **{
+            "reference": "free",
+            "context": "captions",
+            "source": "test",
+            "complete": True,
+            "stored": True,
+        },
+        instances=tuple(
+            Instance(item.key, item.family, "", ("a caption",), (), (), None) for item in items
+        ),
         responses=(),
         matches=tuple(matches),
     )
@@ -235,12 +301,18 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
     shown = [str(labels(key.judging for key in boards)), page_of_found(service.of("test"))]
-    shown += [board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards]
+    shown += [
+        board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards
+    ]
     app = FastAPI()
     app.include_router(board_routes(submissions))
     app.include_router(agreement_routes(service))
     client = TestClient(app)
-    files = [("automatic", name, {"board": key.key}) for key in boards for name in (*BOARDS, "battles.jsonl")]
+    files = [
+        ("automatic", name, {"board": key.key})
+        for key in boards
+        for name in (*BOARDS, "battles.jsonl")
+    ]
     files += [("agreement", name, {"source": "test"}) for name in (*FIGURES, "scores.csv")]
     for folder, name, query in files:
         answer = client.get(f"/{folder}/{name}", params=query)
@@ -248,7 +320,9 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         shown.append(answer.content.decode("latin-1"))
     assert len(boards) == 2 and any("the operator's own server" in unescape(text) for text in shown)
     inner = urlsplit(address)
-    assert [text[:200] for text in shown if inner.netloc in text or str(inner.hostname) in text] == []
+    assert [
+        text[:200] for text in shown if inner.netloc in text or str(inner.hostname) in text
+    ] == []
 
 
 # The page.
@@ -270,17 +344,22 @@ def page_of_found(found: PeopleAgreement) -> str:
 def test_the_page_has_the_hand_computed_figures():
     """Eight pairs with five votes each: alpha 0.556, AC1 0.55 (see the command's test)."""
     poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
-    verdicts = [Verdict(f"i{place}", "m2", "m1", "b" if place < 6 else "tie", HOSTILE) for place in range(7)]
+    verdicts = [
+        Verdict(f"i{place}", "m2", "m1", "b" if place < 6 else "tie", HOSTILE) for place in range(7)
+    ]
     text = page_of(poll, verdicts)
     assert "<b>8 pairs</b> of models' answers have votes of several people." in text
     assert "These are too few for an interval" in text
     assert "<dd>0.556 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
     assert "<dd>0.550 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
     assert re.search(r"5/5 chose the same</th><td>4</td><td>50\.0% <small>22–78%</small>", text)
-    assert re.search(r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text)
+    assert re.search(
+        r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text
+    )
     right = 5 + (coin(Contest("i6", "m1", "m2")) == "second")
     assert re.search(
-        rf"free</th><td>{right / 7:.1%} <small>\d+–\d+%</small> <small>n = 7</small>.*?<td>1</td></tr>", text
+        rf"free</th><td>{right / 7:.1%} <small>\d+–\d+%</small> <small>n = 7</small>.*?<td>1</td></tr>",
+        text,
     )
     assert "<img" not in text, "a judge's name is text"
     assert "overlaps those of" in text
@@ -290,7 +369,10 @@ def test_the_page_has_the_hand_computed_figures():
 def test_votes_that_all_agree_are_agreement():
     text = page_of(poll_of(*[(5, 0)] * 12))
     for name in ("Krippendorff's alpha", "Gwet's AC1"):
-        assert f"<dt>{name}</dt><dd>1.000 <small>no interval</small> <small>n = 12 pairs, 60 votes</small></dd>" in text
+        assert (
+            f"<dt>{name}</dt><dd>1.000 <small>no interval</small> <small>n = 12 pairs, 60 votes</small></dd>"
+            in text
+        )
 
 
 @pytest.mark.parametrize(
@@ -323,7 +405,10 @@ def test_the_best_measure_is_named_only_where_its_interval_is_above():
     verdicts = [Verdict(f"i{place}", "m1", "m2", "a", "judge") for place in range(200)]
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random",))
     text = AGREEMENT.tells(found, LEAST_CONTESTS)
-    assert "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others." in text
+    assert (
+        "<b>judge</b> reproduces the most majorities (100.0%): its interval lies above all others."
+        in text
+    )
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)), metrics=("random", "length"))
     text = AGREEMENT.tells(found, LEAST_CONTESTS)
     assert "its interval overlaps another's" in text
@@ -341,7 +426,9 @@ def test_figure_9_shows_what_the_table_has():
     shown = [one for one in found.reproductions if one.overall.n]
     numbers = [f"{one.overall.value:.1%} ({100 * one.overall.low:.0f}–" for one in shown]
     assert all(number in hover for number, hover in zip(numbers, hovers, strict=True))
-    assert [row[1] for row in table.rows if row[1] != "–"] == [hover.rpartition(": ")[2] for hover in hovers]
+    assert [row[1] for row in table.rows if row[1] != "–"] == [
+        hover.rpartition(": ")[2] for hover in hovers
+    ]
     assert "<img" not in svg(drawing, "agreement")
 
 
@@ -364,7 +451,9 @@ def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
     """A visitor who has just opened the tab, in the dark."""
     with fresh_page(browser, DESK, color_scheme="dark") as opened:
         opened.goto(f"{voted.address}/results#agreement")
-        expect(opened.locator("#agreement-tells")).to_contain_text("1 pair of answers has votes", timeout=15_000)
+        expect(opened.locator("#agreement-tells")).to_contain_text(
+            "1 pair of answers has votes", timeout=15_000
+        )
         yield opened
 
 
@@ -381,10 +470,14 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     rows = page.locator("#agreement-measures tbody th")
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
-    expect(page.locator("#agreement-people")).to_contain_text(re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d"))
+    expect(page.locator("#agreement-people")).to_contain_text(
+        re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d")
+    )
     expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible(timeout=15_000)
     page.get_by_text("How this is counted").click()
-    expect(page.locator("#agreement-notes")).to_contain_text("20 pairs with the reference on one side are left out")
+    expect(page.locator("#agreement-notes")).to_contain_text(
+        "20 pairs with the reference on one side are left out"
+    )
     body = page.locator("#agreement-body").inner_text()
     assert not any(model in body for model in MODELS), "the tab is about measures, not models"
     page.get_by_role("tab", name="People").click()
@@ -407,7 +500,9 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, 
     path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
     page.get_by_text("Compare a metric of your own").click()
     page.locator("#scores-file").set_input_files(path)
-    expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)", timeout=15_000)
+    expect(page.locator("#agreement-own")).to_contain_text(
+        f"{HOSTILE} (60 of 60 pairs)", timeout=15_000
+    )
     expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
     shoot(page, "own-metric", whole=True)
     address = f"{voted.address}/{links.first.get_attribute('href')}"
@@ -415,11 +510,15 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, 
         links.first.click()
     assert "img src" in Path(download.value.path()).read_text("utf-8")
     theirs = httpx.get(address)
-    assert theirs.status_code == 400 and "no longer here" in theirs.text, "another visitor's token is none"
+    assert theirs.status_code == 400 and "no longer here" in theirs.text, (
+        "another visitor's token is none"
+    )
     open_to_all = httpx.get(address.split("&own=")[0]).text
     assert open_to_all.startswith("measure,level") and "img src" not in open_to_all
     for wrong in ("measures.csv?source=nowhere", "else.csv?source=test"):
         assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
     page.locator("#scores-file").set_input_files(scores_file(tmp_path, ("i", "m", "random", 1)))
-    expect(page.locator("#agreement-own")).to_contain_text("expected a name of its own, found 'random'")
+    expect(page.locator("#agreement-own")).to_contain_text(
+        "expected a name of its own, found 'random'"
+    )
     expect(page.locator("#agreement-measures tbody th")).to_have_count(4)

@@ -59,18 +59,28 @@ def test_the_sentence_is_written_from_the_numbers():
         r"best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
     )
-    assert "above MM-ReAct-GPT-4 (44.6), the first of the paper's Table 2;" in MM_VET.sentence(mm_vet_report(0.5))
-    assert "below Transformers Agent (GPT-4) (13.4), the last of" in MM_VET.sentence(mm_vet_report(0.0))
+    assert "above MM-ReAct-GPT-4 (44.6), the first of the paper's Table 2;" in MM_VET.sentence(
+        mm_vet_report(0.5)
+    )
+    assert "below Transformers Agent (GPT-4) (13.4), the last of" in MM_VET.sentence(
+        mm_vet_report(0.0)
+    )
     strange = replace(mm_vet_report(0.2).judge, model="other", versions=())
-    assert "Table 2, which was made under other conditions;" in MM_VET.sentence(mm_vet_report(0.2, judge=strange))
+    assert "Table 2, which was made under other conditions;" in MM_VET.sentence(
+        mm_vet_report(0.2, judge=strange)
+    )
 
 
 def test_the_sentence_begins_with_what_limits_it():
     whole = mm_vet_report(0.2)
-    partial = replace(whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=())))
+    partial = replace(
+        whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=()))
+    )
     assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> reaches ")
     untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
-    assert MM_VET.sentence(untrusted).startswith("Partial, judge not trusted: A <b>model</b> reaches ")
+    assert MM_VET.sentence(untrusted).startswith(
+        "Partial, judge not trusted: A <b>model</b> reaches "
+    )
     grade = Grade("x", 0, None, "no reply", (mm_vet_tables.UNREADABLE,))
     nothing = replace(whole, rows=tuple(replace(row, grades=(grade,)) for row in whole.rows))
     assert MM_VET.sentence(nothing) == "Nothing graded: A <b>model</b> has no score on MM-Vet."
@@ -79,10 +89,12 @@ def test_the_sentence_begins_with_what_limits_it():
 def test_groups_of_few_questions_are_neither_best_nor_worst():
     head = ScoreLine("mean", 20, 0, 50.0, None, None, 50.0, 50.0)
     groups = [
-        replace(head, name=name, n=n, mean=mean) for name, n, mean in (("a", 9, 40.0), ("b", 9, 60.0), ("c", 2, 0.0))
+        replace(head, name=name, n=n, mean=mean)
+        for name, n, mean in (("a", 9, 40.0), ("b", 9, 60.0), ("c", 2, 0.0))
     ]
     assert (
-        sentence("m", "B", head, groups, None, ()) == "m reaches 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
+        sentence("m", "B", head, groups, None, ())
+        == "m reaches 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
     )
 
 
@@ -92,14 +104,21 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert board is not None
     drawing = published_drawing(board, report.title, MM_VET.headline(report))
     names = [mark.title for mark in drawing.marks if mark.kind == "text" and mark.title]
-    assert len(names) == 17 and set(names) == {report.title, *(row.model for row in mm_vet_tables.published())}
+    assert len(names) == 17 and set(names) == {
+        report.title,
+        *(row.model for row in mm_vet_tables.published()),
+    }
     scores = [float(mark.text) for mark in drawing.marks if mark.kind == "text" and not mark.title]
     assert scores == sorted(scores, reverse=True)
     (dark,) = [mark for mark in drawing.marks if mark.kind == "box" and mark.tone == "text"]
     (reach,) = [mark for mark in drawing.marks if mark.kind == "line"]
     assert reach.x < dark.x + dark.width < reach.to_x
     html = figure_html(report)
-    assert "The same conditions." in html and "A &lt;b&gt;model&lt;/b&gt;" in html and "<b>model" not in html
+    assert (
+        "The same conditions." in html
+        and "A &lt;b&gt;model&lt;/b&gt;" in html
+        and "<b>model" not in html
+    )
     assert "this report is partial" in figure_html(
         replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
     )
@@ -109,19 +128,29 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
     report = mm_vet_report(0.2)
     drawing = preview_drawing(report)
     texts = [mark.text for mark in drawing.marks if mark.kind == "text"]
-    assert {"A <b>model</b>", "32.5", "MM-Vet", "Beside the paper's Table 2"} <= {*texts} and "Partial" not in texts
+    assert {"A <b>model</b>", "32.5", "MM-Vet", "Beside the paper's Table 2"} <= {
+        *texts
+    } and "Partial" not in texts
     boxes = [mark for mark in drawing.marks if mark.kind == "box"]
     assert len(boxes) == 7 and [box.tone for box in boxes].index("text") == 3
     assert all(0 <= mark.y <= drawing.height for mark in drawing.marks)
-    partial = replace(report, rows=(*report.rows[:-1], replace(report.rows[-1], prediction=None, grades=())))
-    assert "Partial" in [mark.text for mark in preview_drawing(partial).marks if mark.kind == "text"]
+    partial = replace(
+        report, rows=(*report.rows[:-1], replace(report.rows[-1], prediction=None, grades=()))
+    )
+    assert "Partial" in [
+        mark.text for mark in preview_drawing(partial).marks if mark.kind == "text"
+    ]
     with Image.open(io.BytesIO(png(drawing, 0))) as image:
         assert image.size == (1200, 630)
 
 
 @pytest.mark.parametrize(
     ("key", "rows", "best"),
-    [("mm-vet", 16, "MM-ReAct-GPT-4"), ("mmt-bench", 34, "GPT-4o"), ("visit-bench", 17, "LLaVA-Plus (13B)")],
+    [
+        ("mm-vet", 16, "MM-ReAct-GPT-4"),
+        ("mmt-bench", 34, "GPT-4o"),
+        ("visit-bench", 17, "LLaVA-Plus (13B)"),
+    ],
 )
 def test_published_totals_are_those_of_the_papers(key, rows, best):
     modules = {"mm-vet": mm_vet_tables, "mmt-bench": mmt_bench, "visit-bench": visit_bench}
@@ -132,10 +161,15 @@ def test_published_totals_are_those_of_the_papers(key, rows, best):
 
 def test_wrong_answers_are_of_as_many_kinds_as_there_are():
     scored = [
-        ScoredAnswer(str(at), "q", "t", "a", "g", at / 100, ("x" if at < 50 else f"y{at % 3}",)) for at in range(99)
+        ScoredAnswer(str(at), "q", "t", "a", "g", at / 100, ("x" if at < 50 else f"y{at % 3}",))
+        for at in range(99)
     ]
     found = wrong_answers(
-        [*scored, ScoredAnswer("right", "q", "t", "a", "g", 1.0, ("z",)), ScoredAnswer("open", "", "", "", "", None)]
+        [
+            *scored,
+            ScoredAnswer("right", "q", "t", "a", "g", 1.0, ("z",)),
+            ScoredAnswer("open", "", "", "", "", None),
+        ]
     )
     assert [one.id for one in found] == ["0", "50", "51", "52", "1"]
 
@@ -147,38 +181,57 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
         ScoredAnswer(str(at), "q", "t", "", "", float(one), ("even" if at % 2 == 0 else "odd",))
         for at, one in enumerate(here)
     ]
-    second = [replaced._replace(score=float(one)) for replaced, one in zip(first, there, strict=True)]
+    second = [
+        replaced._replace(score=float(one)) for replaced, one in zip(first, there, strict=True)
+    ]
     second[0] = second[0]._replace(score=None)
     second[1] = second[1]._replace(truth="another question set's")
     lines = paired(first, reversed(second))
     whole = lines[0]
     moved = 100 * (there - here)[2:]
     assert (whole.difference.name, whole.difference.n) == ("All questions", 78)
-    assert whole.first == pytest.approx(100 * here[2:].mean()) and whole.second == pytest.approx(100 * there[2:].mean())
+    assert whole.first == pytest.approx(100 * here[2:].mean()) and whole.second == pytest.approx(
+        100 * there[2:].mean()
+    )
     assert whole.difference.mean == pytest.approx(moved.mean())
     by_scipy = stats.bootstrap(
         (moved,), np.mean, method="percentile", n_resamples=20_000, random_state=1
     ).confidence_interval
     assert whole.difference.low == pytest.approx(by_scipy.low, abs=0.8)
     assert whole.difference.high == pytest.approx(by_scipy.high, abs=0.8)
-    assert {line.difference.name: line.difference.n for line in lines[1:]} == {"even": 39, "odd": 39}
+    assert {line.difference.name: line.difference.n for line in lines[1:]} == {
+        "even": 39,
+        "odd": 39,
+    }
 
 
 def test_reports_that_count_different_things_are_not_compared():
     first = mm_vet_report(0.2)
     assert "A &lt;b&gt;model&lt;/b&gt;" in comparison_html(first, mm_vet_report(0.3))
     assert "+10.0" in comparison_html(first, mm_vet_report(0.3))
-    assert "mm-vet · hardened · total" in comparison_html(first, mm_vet_report(0.3, protocol="hardened"))
+    assert "mm-vet · hardened · total" in comparison_html(
+        first, mm_vet_report(0.3, protocol="hardened")
+    )
     judged = replace(first.judge, model="another judge")
-    assert "Judged apart: another judge and gpt-4-0613" in comparison_html(first, mm_vet_report(0.3, judge=judged))
+    assert "Judged apart: another judge and gpt-4-0613" in comparison_html(
+        first, mm_vet_report(0.3, judge=judged)
+    )
 
 
 def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
     report = mm_vet_report(0.2, canaries=(Grade("canary", 0, 0.9), Grade("canary", 1, 0.0)))
     lines = trust_lines(report)
     assert len(lines) <= 5 and "1 of 2 answers that deserve nothing" in " ".join(lines)
-    shown = [trust_html(report, "link"), methods_html(report), figure_html(report), *MM_VET.files(report).values()]
-    assert all("10.7.7.7" not in (one.decode("utf-8", "replace") if isinstance(one, bytes) else one) for one in shown)
+    shown = [
+        trust_html(report, "link"),
+        methods_html(report),
+        figure_html(report),
+        *MM_VET.files(report).values(),
+    ]
+    assert all(
+        "10.7.7.7" not in (one.decode("utf-8", "replace") if isinstance(one, bytes) else one)
+        for one in shown
+    )
     assert report.judge.prompt in methods_html(report) and "d1ge57" in methods_html(report)
 
 
@@ -211,7 +264,10 @@ def test_a_question_shows_its_pictures_and_says_how_many_are_not_here():
     question = replace(report.rows[0].question, image="a.png", further_images=("b.png", "c.png"))
     report = replace(report, rows=(replace(report.rows[0], question=question),))
     shown = wrong_html(report, lambda one: one.pictures[:2])
-    assert shown.count("<img") == 2 and "2 of its 3 pictures: this server does not have the others." in shown
+    assert (
+        shown.count("<img") == 2
+        and "2 of its 3 pictures: this server does not have the others." in shown
+    )
     assert 'alt="Picture of question v1_0, 2 of 3"' in shown
     assert "does not have the others" not in wrong_html(report, lambda one: one.pictures)
 
@@ -233,8 +289,13 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
         stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs))
         tab = ReportTab(jobs, *stores, ReportAccuracies(jobs), jobs.delete)
         tab.listen(page, gr.Column(), gr.Column())
-    request, silent = SimpleNamespace(headers=Headers()), (tab.on_load, tab.on_delete)  # which ask no database
-    events: list[Any] = [event for event in page.fns.values() if event.fn and event.fn not in silent]
+    request, silent = (
+        SimpleNamespace(headers=Headers()),
+        (tab.on_load, tab.on_delete),
+    )  # which ask no database
+    events: list[Any] = [
+        event for event in page.fns.values() if event.fn and event.fn not in silent
+    ]
     assert len(events) > 10
     for event in events:
         asks = [request] if "request" in signature(event.fn).parameters else []
@@ -248,8 +309,15 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
     address = f"{server.address}/report/{link}"
 
     def is_private() -> bool:
-        page, preview = httpx.get(address).text, httpx.get(f"{server.address}/preview/report/{link}.png")
-        private = "noindex" in page and "<title>Report · Stereoscope</title>" in page and "32.5" not in page
+        page, preview = (
+            httpx.get(address).text,
+            httpx.get(f"{server.address}/preview/report/{link}.png"),
+        )
+        private = (
+            "noindex" in page
+            and "<title>Report · Stereoscope</title>" in page
+            and "32.5" not in page
+        )
         assert private == (preview.status_code == 404)
         return private
 
@@ -266,7 +334,10 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
         expect(page.locator("#publication")).to_contain_text("Published.")
         assert not is_private()
         head = httpx.get(address).text
-        assert "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in head and "95% interval" in head
+        assert (
+            "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in head
+            and "95% interval" in head
+        )
         shoot(page, "article", whole=True)
         page.locator("#unpublish").click()
         expect(page.locator("#publication")).to_contain_text("Private.")
@@ -276,6 +347,8 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
 def test_an_address_without_a_report_says_what_to_do(browser, app):
     with fresh_page(browser, DESK) as page:
         page.goto(f"{app[0].address}/report/{'n' * 32}")
-        expect(page.locator("#report-head")).to_contain_text("There is no such report.", timeout=30_000)
+        expect(page.locator("#report-head")).to_contain_text(
+            "There is no such report.", timeout=30_000
+        )
         page.get_by_role("link", name="score the file again").click()
         expect(page.locator("#drop-file")).to_be_attached(timeout=30_000)

@@ -32,7 +32,9 @@ def report():
     """A judged report with pictures, an answer of two elements, and one that is hostile."""
     whole = mm_vet_report(0.2, title=TITLE)
     rows = [
-        replace(row, question=replace(row.question, image="cat-1.webp", truth="-1 <AND> -5 <OR> both"))
+        replace(
+            row, question=replace(row.question, image="cat-1.webp", truth="-1 <AND> -5 <OR> both")
+        )
         for row in whole.rows[:30]
     ]
     rows[0] = replace(rows[0], prediction=HOSTILE)
@@ -77,7 +79,9 @@ def watched(page: Page) -> list[bytes]:
     page.on("response", lambda one: wire.append(f"{one.url} {one.headers}".encode()))
     page.on(
         "requestfinished",
-        lambda one: wire.append(one.response().body() if one.response() and one.response().status == 200 else b""),
+        lambda one: wire.append(
+            one.response().body() if one.response() and one.response().status == 200 else b""
+        ),
     )
     return wire
 
@@ -116,7 +120,10 @@ def test_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(owner, 
     marks = marks_of(app)
     values = [mark.said.value for mark in marks]
     assert sorted(values) == sorted(["0", *"123456789", "10", "10", "8", "cannot"])
-    assert next(mark for mark in marks if mark.said.value == "cannot").said.note == "the picture is missing or broken"
+    assert (
+        next(mark for mark in marks if mark.said.value == "cannot").said.note
+        == "the picture is missing or broken"
+    )
     link = app[1]
     assert len(wire) > 28 and told({TITLE, JUDGE, link, "mm-vet"}, b"\n".join(wire)) == set()
     shoot(owner, "marking")
@@ -136,7 +143,9 @@ def test_a_page_shows_question_picture_truth_and_answer_alone(owner, app):
     for width in (PHONE, TABLET, DESK):
         owner.set_viewport_size({**here, "width": width})
         answer, grades = (owner.locator(part).bounding_box() for part in (".said", ".grades"))
-        assert answer["y"] + answer["height"] <= grades["y"], f"the answer is seen above its grades at {width} px"
+        assert answer["y"] + answer["height"] <= grades["y"], (
+            f"the answer is seen above its grades at {width} px"
+        )
         assert grades["y"] + grades["height"] <= here["height"]
     owner.set_viewport_size(here)
     expect(owner.locator("body")).not_to_contain_text("grade")
@@ -194,7 +203,9 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     server, link = app
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People labelled")
-    expect(owner.get_by_role("region", name="Which errors it makes")).to_contain_text("Lack of capability")
+    expect(owner.get_by_role("region", name="Which errors it makes")).to_contain_text(
+        "Lack of capability"
+    )
     shoot(owner, "people-labels", whole=True)
     text = httpx.get(f"{server.address}/report/{link}/people/labels.csv").text
     assert "reasoning,perception knowledge,It is 5 o'clock. 12" in text
@@ -211,7 +222,9 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
         press(owner, "6")
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People marked")
-    expect(owner.get_by_role("region", name="How far from people")).to_contain_text("gpt-4-0613, paper")
+    expect(owner.get_by_role("region", name="How far from people")).to_contain_text(
+        "gpt-4-0613, paper"
+    )
     shoot(owner, "people", whole=True)
     with owner.expect_download() as download:
         owner.get_by_role("link", name="marks.csv").click()
@@ -231,17 +244,31 @@ def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, 
     begin(owner, "Mark answers")
     picture = f"{owner.url}/pictures/{owner.locator('#marked').get_attribute('data-answer')}"
     marks = b"item,marker,score\nv1_5,a,1"
-    nul = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.c\0v"\r\n\r\n%s\r\n--b--' % marks
+    nul = (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.c\0v"\r\n\r\n%s\r\n--b--'
+        % marks
+    )
     with httpx.Client(base_url=server.address, cookies={COOKIE: COOKIE_OF_OWNER}) as sender:
         for kind, body in {"; boundary=b": nul, "": b"", "; boundary=x": b"{}"}.items():
             headers = {"content-type": f"multipart/form-data{kind}"}
             answer = sender.post("/marks", params={"report": link}, content=body, headers=headers)
             assert answer.status_code in (400, 409), kind
             assert re.search("[Ee]xpected a f", answer.text) and '"detail"' not in answer.text, kind
-        for name, told in {"ann's.CSV": "ann_s.csv, row 2", f"{'标' * 200}.csv": "标.csv, row 2"}.items():
-            sent = sender.post("/marks", params={"report": link}, files={"file": (name, b"item,marker\nv1_5,a\n")})
-            assert sent.status_code == 409 and f"{told}: expected the columns item, marker and score" in sent.text
-        assert sender.get("/marks", params={"report": link}).headers["location"] == f"/report/{link}/people"
+        for name, told in {
+            "ann's.CSV": "ann_s.csv, row 2",
+            f"{'标' * 200}.csv": "标.csv, row 2",
+        }.items():
+            sent = sender.post(
+                "/marks", params={"report": link}, files={"file": (name, b"item,marker\nv1_5,a\n")}
+            )
+            assert (
+                sent.status_code == 409
+                and f"{told}: expected the columns item, marker and score" in sent.text
+            )
+        assert (
+            sender.get("/marks", params={"report": link}).headers["location"]
+            == f"/report/{link}/people"
+        )
         for number in ("x", "0", "-1", "٣", "9" * 5000):
             assert sender.get(f"{picture}/{number}").text == "There is no such picture.", number
 
@@ -290,11 +317,17 @@ def test_strangers_read_and_change_nothing(app):
         for act in ("marks", "labels", "drop", "x" * 500, "\0"):
             answer = stranger.post(address, data={"act": act}, headers={"origin": server.address})
             assert answer.status_code == 409 and "For you, its owner" not in answer.text, act
-            assert "There is no such report of yours" in answer.text or "nothing to mark" in answer.text
+            assert (
+                "There is no such report of yours" in answer.text
+                or "nothing to mark" in answer.text
+            )
         file = {"file": ("m.csv", b"item,score\nv1_1,1")}
         sent = stranger.post(f"{server.address}/marks", params={"report": link}, files=file)
         assert sent.status_code == 409 and "no such report of yours" in sent.text
         assert stranger.get(f"{address}/marks.csv").status_code in (200, 404)
-        assert stranger.get(f"{server.address}/report/nope/people", follow_redirects=False).status_code == 303
+        assert (
+            stranger.get(f"{server.address}/report/nope/people", follow_redirects=False).status_code
+            == 303
+        )
         for path in ("/c/marks-0000000000000000/1.0/pictures/x/1", f"/c/{link}/x/pictures/y/1"):
             assert stranger.get(server.address + path).status_code == 404

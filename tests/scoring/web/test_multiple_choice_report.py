@@ -18,7 +18,14 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade, JudgeStamp
-from scoring.web.article import comparison_html, figure_html, methods_html, published_table, trust_html, wrong_html
+from scoring.web.article import (
+    comparison_html,
+    figure_html,
+    methods_html,
+    published_table,
+    trust_html,
+    wrong_html,
+)
 from scoring.web.benchmark_views import (
     BENCHMARK_VIEWS,
     WORST,
@@ -32,14 +39,21 @@ from scoring.web.benchmark_views import (
 from scoring.web.choice_audit import audit_html, marked_html
 from scoring.web.multiple_choice_view import choice_head_html, what_if_html
 from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html, judge_text
-from scoring.web.vqa_view import mark_counts_html, marks_audit_html, marks_head_html, marks_totals_html
+from scoring.web.vqa_view import (
+    mark_counts_html,
+    marks_audit_html,
+    marks_head_html,
+    marks_totals_html,
+)
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
 
 HOSTILE = "</dd></ol><script>alert(1)</script><img src=x onerror=alert(1)>'\"&"
 ABILITIES = [name for names in mmbench.L3.values() for name in names]
-STAMP = JudgeStamp("test-judge", ("test-judge-2026",), "https://judge.example/v1", "c0ffee" * 8, "closed letter 1")
+STAMP = JudgeStamp(
+    "test-judge", ("test-judge-2026",), "https://judge.example/v1", "c0ffee" * 8, "closed letter 1"
+)
 
 
 class Seen(HTMLParser):
@@ -59,9 +73,18 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def report(rows, benchmark="mmbench", protocol="strict", title="our model", judge=None, problems=()):
+def report(
+    rows, benchmark="mmbench", protocol="strict", title="our model", judge=None, problems=()
+):
     return ChoiceReport(
-        benchmark, protocol, title, "file.xlsx", "2026-11-21T12:00:00+00:00", judge, tuple(rows), problems
+        benchmark,
+        protocol,
+        title,
+        "file.xlsx",
+        "2026-11-21T12:00:00+00:00",
+        judge,
+        tuple(rows),
+        problems,
     )
 
 
@@ -98,10 +121,18 @@ def tables(shown, place=-1):
 def rows_of(html):
     """Return the body rows of a table as lists of texts, with their depth and whether they are hidden."""
     found = []
-    for attributes, inner in re.findall(r"<tr([^>]*)>(.*?)</tr>", html.split("<tbody>", 1)[1], re.DOTALL):
+    for attributes, inner in re.findall(
+        r"<tr([^>]*)>(.*?)</tr>", html.split("<tbody>", 1)[1], re.DOTALL
+    ):
         cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", inner, re.DOTALL)
         depth = re.search(r'data-depth="(\d)"', attributes)
-        found.append((int(depth[1]) if depth else None, " hidden" in attributes, [Seen(cell).text for cell in cells]))
+        found.append(
+            (
+                int(depth[1]) if depth else None,
+                " hidden" in attributes,
+                [Seen(cell).text for cell in cells],
+            )
+        )
     return found
 
 
@@ -113,7 +144,9 @@ def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
     assert names[:3] == ["Overall", "Perception", "Coarse perception (CP)"] and "OCR" in names
     overall = rows[0][2]
     assert overall[1] == "1,164" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
-    assert overall[4] == "1,125"  # one question is undecided, the others are missing: they stay out of the mean
+    assert (
+        overall[4] == "1,125"
+    )  # one question is undecided, the others are missing: they stay out of the mean
     assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", ""]
 
 
@@ -136,11 +169,17 @@ def test_an_incomplete_file_says_why_it_is_vanilla(circular):
 
 
 def test_splits_stand_by_themselves_and_together(circular):
-    other = [replace(row, question=replace(row.question, split="test")) for row in circular.rows[:40]]
+    other = [
+        replace(row, question=replace(row.question, split="test")) for row in circular.rows[:40]
+    ]
     shown = report([*other, *circular.rows[40:]])
     found = tabulated(shown)
     assert split_names(found) == ("test", "dev", "all")
-    assert [rows_of(tables(shown, place)[0])[0][2][1] for place in range(3)] == ["1,784", "1,164", "2,948"]
+    assert [rows_of(tables(shown, place)[0])[0][2][1] for place in range(3)] == [
+        "1,784",
+        "1,164",
+        "2,948",
+    ]
 
 
 def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
@@ -150,7 +189,9 @@ def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
         "Overall, mean over subtasks", "Overall, mean over samples", "Overall*, without Visual Recognition"
     ]  # fmt: skip
     rows = rows_of(tables(mmt)[0])
-    assert [depth for depth, _, _ in rows].count(1) == 32 and [depth for depth, _, _ in rows].count(2) == 162
+    assert [depth for depth, _, _ in rows].count(1) == 32 and [depth for depth, _, _ in rows].count(
+        2
+    ) == 162
     guessing = Seen(overalls_html(found.splits[-1])).text
     assert "Random" in guessing and "25.0" in guessing and "100.0" in guessing
     more = tables(mmt)[2]
@@ -160,7 +201,10 @@ def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
 
 
 def test_missing_meta_tasks_are_blank(mmt):
-    some = report([row for row in mmt.rows if mmt_bench.meta_task(row.question) == "visual_recognition"], "mmt-bench")
+    some = report(
+        [row for row in mmt.rows if mmt_bench.meta_task(row.question) == "visual_recognition"],
+        "mmt-bench",
+    )
     rows = {cells[0]: cells[2] for depth, _, cells in rows_of(tables(some)[0]) if depth == 1}
     assert rows["Localization"] == "–" and rows["Visual Recognition"].startswith("0.0")
 
@@ -182,18 +226,35 @@ def test_letters_and_steps(circular, mmt):
     ours = rows_of(BENCHMARK_VIEWS["mmbench"].success("our model", found))[0][2]
     assert ours == ["our model", "99.4%", "99.4%", "0.0%"]
     steps = rows_of(BENCHMARK_VIEWS["mmt-bench"].success("our model", tabulated(mmt)))
-    assert len(steps) == 8 and steps[1][2] == ["GPT-4V (Table A17)", "87.2%", "87.2%", "87.2%", "10.1%"]
+    assert len(steps) == 8 and steps[1][2] == [
+        "GPT-4V (Table A17)",
+        "87.2%",
+        "87.2%",
+        "87.2%",
+        "10.1%",
+    ]
 
 
 def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
     board = BENCHMARKS["mmbench"].published(circular)
     rows = [cells for _, _, cells in rows_of(published_table(board, "our model"))]
-    assert rows[0][:2] == ["our model", "74.4"] and rows[-1][:2] == ["OpenFlamingo", "4.6"] and len(rows) == 17
+    assert (
+        rows[0][:2] == ["our model", "74.4"]
+        and rows[-1][:2] == ["OpenFlamingo", "4.6"]
+        and len(rows) == 17
+    )
     protocol = "the table's letters were read by the paper's protocol"
-    assert board.source == "the paper's Table 5" and board.apart == ("this report is partial", protocol)
-    chinese = report(replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows)
+    assert board.source == "the paper's Table 5" and board.apart == (
+        "this report is partial",
+        protocol,
+    )
+    chinese = report(
+        replace(row, question=replace(row.question, text="图中是什么？")) for row in circular.rows
+    )
     assert "this is MMBench-CN, the table is MMBench" in Seen(figure_html(chinese)).text
-    test = report(replace(row, question=replace(row.question, split="test")) for row in circular.rows)
+    test = report(
+        replace(row, question=replace(row.question, split="test")) for row in circular.rows
+    )
     assert "Table 6" in Seen(figure_html(test)).text and "the table is dev" not in figure_html(test)
 
 
@@ -216,7 +277,10 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     found = [tabulated(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
     pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
-    assert pairs[0][0] is found[0].splits[-1].vanilla.line and pairs[0][1] is found[1].splits[-1].vanilla.line
+    assert (
+        pairs[0][0] is found[0].splits[-1].vanilla.line
+        and pairs[0][1] is found[1].splits[-1].vanilla.line
+    )
 
 
 def test_the_audit_is_paged_filtered_and_marked(circular):
@@ -224,13 +288,20 @@ def test_the_audit_is_paged_filtered_and_marked(circular):
     whole = audit_html(rows, (), "mmt-paper")
     assert whole.count('<li><p class="about">') == ROWS_A_PAGE and "page 1 of 7" in whole
     last = audit_html(rows, (), "mmt-paper", page=99)
-    assert "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
+    assert (
+        "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
+    )
     undecided = audit_html(rows, (), "mmt-paper", "undecided")
-    assert undecided.count('<li><p class="about">') == 1 and "conflict → undecided" in Seen(undecided).text
+    assert (
+        undecided.count('<li><p class="about">') == 1
+        and "conflict → undecided" in Seen(undecided).text
+    )
     wrong = Seen(audit_html(rows, (), "mmt-paper", "wrong")).text
     assert "10 of 160 answers" in wrong
     of_ocr = Seen(audit_html(rows, (), "mmt-paper", "wrong", "ocr")).text
-    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(rows, (), "mmt-paper", "wrong", "x")
+    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
+        rows, (), "mmt-paper", "wrong", "x"
+    )
     others = under_protocol(circular, "mmt-paper").rows
     both = audit_html(rows, others, "mmt-paper", "differs by protocol")
     parted = differences(rows, others)
@@ -238,7 +309,10 @@ def test_the_audit_is_paged_filtered_and_marked(circular):
 
 
 def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
-    rows = [replace(row, question=replace(row.question, index=at)) for at, row in enumerate(mmt.rows * 65)][:31_325]
+    rows = [
+        replace(row, question=replace(row.question, index=at))
+        for at, row in enumerate(mmt.rows * 65)
+    ][:31_325]
     html = audit_html(rows, (), "mmbench-paper", page=1253)
     assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
     assert "<b>31324</b>" in html and "<b>31299</b>" not in html
@@ -271,7 +345,9 @@ def test_the_piece_that_was_read_is_marked(prediction, span, last, marked):
 
 
 def hostile_rows():
-    question = ChoiceQuestion(7, HOSTILE, {"A": HOSTILE, "B": "cat"}, "A", HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    question = ChoiceQuestion(
+        7, HOSTILE, {"A": HOSTILE, "B": "cat"}, "A", HOSTILE, HOSTILE, HOSTILE, HOSTILE
+    )
     clues = (Clue(Rule.CUT, None, HOSTILE), Clue(Rule.JUDGE, "B", HOSTILE))
     none = Decision(NONE, (Clue(Rule.REFUSAL, NONE, HOSTILE),))
     read = Decision("B", clues, (HOSTILE,), HOSTILE)
@@ -281,7 +357,9 @@ def hostile_rows():
 @pytest.mark.parametrize("benchmark", ["mmbench", "mmt-bench"])
 def test_whatever_a_file_says_is_text(benchmark):
     stamp = replace(STAMP, model=HOSTILE, address=HOSTILE)
-    problems = tuple(Problem(2, 7, HOSTILE, blocks) for blocks in ("scoring", "circular", "nothing"))
+    problems = tuple(
+        Problem(2, 7, HOSTILE, blocks) for blocks in ("scoring", "circular", "nothing")
+    )
     shown = report(hostile_rows(), benchmark, title=HOSTILE, judge=stamp, problems=problems)
     found = tabulated(shown)
     other = under_protocol(shown, "mmt-paper")
@@ -309,19 +387,30 @@ def test_whatever_a_file_says_is_text(benchmark):
 def test_where_a_judge_is_stands_in_a_report_if_it_is_public():
     assert judge_text(STAMP) == "Judge: test-judge at judge.example (answered as test-judge-2026)"
     inner = replace(STAMP, address="http://10.0.0.5:8000/v1")
-    assert judge_text(inner) == "Judge: test-judge at the operator's own server (answered as test-judge-2026)"
+    assert (
+        judge_text(inner)
+        == "Judge: test-judge at the operator's own server (answered as test-judge-2026)"
+    )
 
 
 def test_problems_stand_with_their_rows_the_gravest_first():
-    problems = [Problem(0, None, "whole file", "nothing"), *(Problem(n, n, "bad", "scoring") for n in range(2, 200))]
+    problems = [
+        Problem(0, None, "whole file", "nothing"),
+        *(Problem(n, n, "bad", "scoring") for n in range(2, 200)),
+    ]
     html = file_problems_html(problems)
-    assert html.index("keeps the file from being scored") < html.index("Good to know") and "Row 2: bad" in html
+    assert (
+        html.index("keeps the file from being scored") < html.index("Good to know")
+        and "Row 2: bad" in html
+    )
     assert html.count("<li>") == MOST_PROBLEMS + 1 + 1 and "and 98 more" in html
     assert html.count('role="alert"') == 1 and file_problems_html(()) == ""
 
 
 def test_names_are_read_as_the_papers_write_them():
-    assert label("object_localization") == "Object localization" and label("FP-C").endswith("(FP-C)")
+    assert label("object_localization") == "Object localization" and label("FP-C").endswith(
+        "(FP-C)"
+    )
     assert label("facail_expression_change_recognition") != "facail_expression_change_recognition"
     assert label("made_up_<b>") == "made_up_<b>"
 
@@ -331,8 +420,21 @@ def marks():
     rows = tuple(VQAnswer(str(at), "What brand?", ("dakota", "dakota", "nikon"), said, at) for at, said in enumerate(
         ["Dakota", "a camera", "NIKON", "dakota camera"]
     ))  # fmt: skip
-    grades = (Grade("0", 0, 5.0, "", (), ("5",), "j"), Grade("3", 0, None, "no reply is a mark", (), ("x",), "j"))
-    return MarksReport("TextVQA", "strict", "our model", "f.csv", "2026-11-21T12:00:00+00:00", STAMP, rows, grades, ())
+    grades = (
+        Grade("0", 0, 5.0, "", (), ("5",), "j"),
+        Grade("3", 0, None, "no reply is a mark", (), ("x",), "j"),
+    )
+    return MarksReport(
+        "TextVQA",
+        "strict",
+        "our model",
+        "f.csv",
+        "2026-11-21T12:00:00+00:00",
+        STAMP,
+        rows,
+        grades,
+        (),
+    )
 
 
 def test_marks_stand_beside_exact_match(marks):
@@ -343,7 +445,9 @@ def test_marks_stand_beside_exact_match(marks):
     published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
     assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
     assert "100.0%" in mark_counts_html(found.marks)
-    assert "test-judge" in trust_html(marks, "link") and "3 answers got no mark" in marks_head_html(marks, found)
+    assert "test-judge" in trust_html(marks, "link") and "3 answers got no mark" in marks_head_html(
+        marks, found
+    )
     assert "No marks yet" in mark_counts_html(tabulated(replace(marks, grades=())).marks)
 
 
@@ -351,7 +455,13 @@ def test_marks_are_audited(marks):
     def shown(show):
         return marks_audit_html(marks, show).count('<li><p class="about">')
 
-    counts = {"all answers": 4, "exact match": 2, "no exact match": 2, "not marked": 3, "marked 1 or 2": 0}
+    counts = {
+        "all answers": 4,
+        "exact match": 2,
+        "no exact match": 2,
+        "not marked": 3,
+        "marked 1 or 2": 0,
+    }
     assert {show: shown(show) for show in counts} == counts
     hostile = replace(marks, rows=(VQAnswer(HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, 1),), grades=())
     hostile = replace(hostile, grades=(Grade(HOSTILE, 0, None, HOSTILE, (), (HOSTILE,), HOSTILE),))

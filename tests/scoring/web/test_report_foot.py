@@ -68,7 +68,9 @@ def test_every_table_compiles_in_a_paper(report, tmp_path):
     (tmp_path / "paper.tex").write_text(paper, "utf-8")
     line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, errors="replace")
-    assert done.returncode == 0 and "Output written on paper.pdf" in done.stdout, done.stdout[-1500:]
+    assert done.returncode == 0 and "Output written on paper.pdf" in done.stdout, done.stdout[
+        -1500:
+    ]
 
 
 def test_link_and_citation_are_copied_and_the_files_stand_last(report):
@@ -77,15 +79,24 @@ def test_link_and_citation_are_copied_and_the_files_stand_last(report):
     report.locator("[data-copy=bibtex]").click()
     expect(report.locator("[data-copy=bibtex]")).to_have_text("Copied")
     assert report.evaluate("navigator.clipboard.readText()") == citations()["liu2024mmbench"]
-    head, files = (report.locator(part).bounding_box()["y"] for part in ("#report-head", ".report-foot .files"))
+    head, files = (
+        report.locator(part).bounding_box()["y"] for part in ("#report-head", ".report-foot .files")
+    )
     assert files > head + 300
     shoot(report, "report", whole=True)
 
 
 def test_a_print_is_the_report_alone(report):
     report.emulate_media(media="print")
-    for part in ("#bar", ".report-foot .copies", ".report-list", "#report button:not(tbody button)"):
+    for part in (
+        "#bar",
+        ".report-foot .copies",
+        ".report-list",
+        "#report button:not(tbody button)",
+    ):
         assert report.locator(part).locator("visible=true").count() == 0, part
     expect(report.locator("#report-head h2")).to_be_visible()
-    expect(report.locator("#levels tbody th", has_text="Coarse perception").locator("button")).to_be_visible()
+    expect(
+        report.locator("#levels tbody th", has_text="Coarse perception").locator("button")
+    ).to_be_visible()
     report.emulate_media(media="screen")

@@ -35,11 +35,17 @@ def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
     folder = tmp_path_factory.mktemp("scoring")
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
     environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": KEY}
-    environ |= {"JUDGE_CONCURRENCY": "2", "JUDGE_JOB_BUDGET": "0.10", "JUDGE_PRICES": str(folder / "prices.csv")}
+    environ |= {
+        "JUDGE_CONCURRENCY": "2",
+        "JUDGE_JOB_BUDGET": "0.10",
+        "JUDGE_PRICES": str(folder / "prices.csv"),
+    }
     running = AppServer(folder / "data", DEMO_BANK="off", **environ)
     yield running
     running.stop()
-    found = [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    found = [
+        path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
     assert found == [], "the operator's key lies in no file"
 
 
@@ -73,11 +79,19 @@ def judged(page: Page) -> str:
 
 def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path):
     """A file's name, whose first letters name the model, and a category in one word."""
-    asked = {"question": "Which animal?", "A": "cat", "B": "dog", "answer": "A", "category": "W" * 150}
+    asked = {
+        "question": "Which animal?",
+        "A": "cat",
+        "B": "dog",
+        "answer": "A",
+        "category": "W" * 150,
+    }
     rows = [{"index": str(index), **asked, "prediction": "AB"[index % 2]} for index in range(4)]
     upload(visitor, write_csv(tmp_path / f"{'m' * 150}.csv", rows))
     visitor.get_by_role("button", name="Score it as vanilla (free)").click()
-    report = visitor.locator(".mine a", has_text="m" * 120).first.get_attribute("href", timeout=20_000)
+    report = visitor.locator(".mine a", has_text="m" * 120).first.get_attribute(
+        "href", timeout=20_000
+    )
     visitor.goto(f"{scoring.address}/{report.lstrip('/')}")
     expect(visitor.locator("#report")).to_contain_text("reaches 50.0")
     assert_fits(visitor, PHONE)
@@ -110,7 +124,9 @@ def test_nothing_is_asked_before_there_is_a_file_and_the_sample_is_one_click(vis
     expect(visitor.locator("#own, #benchmark, #report-title").filter(visible=True)).to_have_count(0)
 
 
-def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts(browser, scoring, tmp_path):
+def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts(
+    browser, scoring, tmp_path
+):
     with fresh_page(browser, PHONE) as page:
         open_tab(page, scoring)
         upload(page, unjudged(tmp_path / "dear.json"))
@@ -118,7 +134,9 @@ def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts
         expect(offers).to_have_text(
             [re.compile(r"1 run · \$0\.0"), re.compile(r"5 samples · \$0\.0"), re.compile("5 runs")]
         )
-        expect(offers.nth(2)).to_contain_text("Over the $0.10 that this site pays for one file: use your own key")
+        expect(offers.nth(2)).to_contain_text(
+            "Over the $0.10 that this site pays for one file: use your own key"
+        )
         expect(page.get_by_label("5 samples")).to_be_checked()
         expect(page.locator("#own")).to_be_hidden()
         page.get_by_label("5 runs").check()
@@ -134,7 +152,9 @@ def test_what_the_host_does_not_pay_is_marked_and_refused_and_the_default_starts
         expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
 
 
-def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(browser, scoring, judge, monkeypatch, tmp_path):
+def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
+    browser, scoring, judge, monkeypatch, tmp_path
+):
     monkeypatch.setattr(judge, "faults", Faults(1.0, kinds=("401",), in_a_row=10**6))
     with fresh_page(browser, PHONE) as page:
         open_tab(page, scoring)
@@ -156,7 +176,9 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     visitor.locator("#check").click()
     first = visitor.locator(".progress[data-state=judging] .first")
     expect(first).to_contain_text(re.compile(r"own_0\s*(0|1)(\.\d)?"), timeout=30_000)
-    expect(visitor.locator(".progress")).to_contain_text(re.compile(r"About \$0\.\d\d of \$0\.\d\d used"))
+    expect(visitor.locator(".progress")).to_contain_text(
+        re.compile(r"About \$0\.\d\d of \$0\.\d\d used")
+    )
     shoot(visitor, "scoring-running", whole=True)
     visitor.locator("#cancel").click()
     expect(visitor.locator(".progress[data-state=cancelled]")).to_be_visible()
@@ -181,7 +203,9 @@ def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     expect(visitor.locator("#drop-state")).to_have_text("")
 
 
-def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(visitor, judge, monkeypatch, tmp_path):
+def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(
+    visitor, judge, monkeypatch, tmp_path
+):
     monkeypatch.setattr(judge, "latency", 60.0)
     upload(visitor, unjudged(tmp_path / "lost.json"))
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
@@ -196,10 +220,14 @@ def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(visitor, 
 
 
 def incomplete(folder: Path) -> Path:
-    return write_csv(folder / "gap.csv", [row for row in mmbench_rows() if row["index"] != "3000001"])
+    return write_csv(
+        folder / "gap.csv", [row for row in mmbench_rows() if row["index"] != "3000001"]
+    )
 
 
-def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_told_in_words(visitor, tmp_path):
+def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_told_in_words(
+    visitor, tmp_path
+):
     (tmp_path / "other.json").write_text('{"q1": "a cat", "q2": "a dog"}')
     upload(visitor, tmp_path / "other.json")
     found = visitor.locator("#found")
@@ -252,7 +280,9 @@ def test_a_report_is_read_and_its_audit_filtered(visitor, report):
 def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
     graded = {"model": ["j-1"], "content": ["0.5"], "score": [0.5]}
     grades = tmp_path / "m_j-1-grade-1runs.json"
-    grades.write_text(json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")), graded)))
+    grades.write_text(
+        json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")), graded))
+    )
     upload(visitor, grades)
     expect(visitor.locator("#found")).to_contain_text("grades of j-1 for 16 questions, runs: 1")
     expect(visitor.locator("#judge, #protocol, #runs").filter(visible=True)).to_have_count(0)
@@ -312,7 +342,9 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
         visitor.get_by_label("Address").fill(address)
         visitor.evaluate("scrollTo(0, document.body.scrollHeight)")
         visitor.locator("#check").hover()
-        with visitor.expect_response(lambda answer: "/run" in answer.url):  # the price, as the field is left
+        with visitor.expect_response(
+            lambda answer: "/run" in answer.url
+        ):  # the price, as the field is left
             visitor.mouse.down()
         visitor.mouse.up()  # on the same button, which the price does not move
         expect(visitor.locator("#scoring-problem")).to_contain_text(told)
@@ -320,7 +352,10 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
     visitor.locator("#check").click()
     expect(visitor.locator("#scoring-problem")).to_contain_text("public")
     shoot(visitor, "scoring-own-key", whole=True)
-    assert "sk-own" not in visitor.content() and "pass@" not in visitor.locator("#scoring-problem").inner_text()
+    assert (
+        "sk-own" not in visitor.content()
+        and "pass@" not in visitor.locator("#scoring-problem").inner_text()
+    )
     assert "sk-own" not in scoring.log.read_text("utf-8")
 
 
@@ -355,22 +390,31 @@ def test_a_report_is_deleted_by_its_owner_only(visitor, scoring, tmp_path):
     visitor.locator("#delete-report").click(timeout=30_000)
     visitor.locator("#delete-surely").click()
     expect(visitor).to_have_url(f"{scoring.address}/score")
-    expect(visitor.locator("#mine")).to_contain_text("Your reports will be listed here", timeout=20_000)
+    expect(visitor.locator("#mine")).to_contain_text(
+        "Your reports will be listed here", timeout=20_000
+    )
     read_letters(visitor, write_csv(tmp_path / "again.csv", mmbench_rows()))
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("again")
     visitor.goto(f"{scoring.address}/{href}")
-    expect(visitor.locator("#report-head")).to_contain_text("There is no such report.", timeout=30_000)
+    expect(visitor.locator("#report-head")).to_contain_text(
+        "There is no such report.", timeout=30_000
+    )
 
 
 def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
     bare = httpx.post(f"{scoring.address}/uploads?name=a.json", content=b"{}")
     assert bare.status_code == 403
-    assert httpx.get(f"{scoring.address}/sample-predictions.json").content == SAMPLE_PREDICTIONS.read_bytes()
+    assert (
+        httpx.get(f"{scoring.address}/sample-predictions.json").content
+        == SAMPLE_PREDICTIONS.read_bytes()
+    )
     with httpx.Client(base_url=scoring.address) as client:
         client.get("/")
         assert client.post("/uploads?name=a.json", content=b"{}").status_code == 200
-        foreign = client.post("/uploads?name=a.json", content=b"{}", headers={"origin": "https://evil.example"})
+        foreign = client.post(
+            "/uploads?name=a.json", content=b"{}", headers={"origin": "https://evil.example"}
+        )
         assert foreign.status_code == 403
     raw = http.client.HTTPConnection("127.0.0.1", scoring.port, timeout=10)
     raw.putrequest("POST", "/uploads?name=a.json")
@@ -383,15 +427,23 @@ def test_uploads_need_a_cookie_and_stay_within_bounds(scoring):
 def test_nothing_in_the_page_is_believed(scoring):
     """Forged tokens, links, choices and values that call themselves files change nothing and tell nothing."""
     with Voter(scoring.address) as voter:
-        known = {"benchmark": "MM-Vet", "protocol": "Hardened", "missing": "Stop and tell me", "judge": "My own key"}
+        known = {
+            "benchmark": "MM-Vet",
+            "protocol": "Hardened",
+            "missing": "Stop and tell me",
+            "judge": "My own key",
+        }
         known |= {"offers": "1 run", "told-prices": "1 run@1"}
         known |= {"own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
-        props = {part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]}
+        props = {
+            part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]
+        }
 
         def good(event: str) -> list[object]:
             parts = map(props.get, voter.events[event]["inputs"])
             return [
-                known.get(part.get("elem_id"), "" if part.get("value") is None else part["value"]) for part in parts
+                known.get(part.get("elem_id"), "" if part.get("value") is None else part["value"])
+                for part in parts
             ]
 
         def post(event: str, data: list[object]) -> httpx.Response:
@@ -406,7 +458,9 @@ def test_nothing_in_the_page_is_believed(scoring):
                     answer = post(event, [*good(event)[:place], value, *good(event)[place + 1 :]])
                     told = answer.text.replace("../../etc/passwd", "")
                     assert "passwd" not in told and "Traceback" not in told
-    log = scoring.log.read_text("utf-8")  # Gradio logs its own refusals; none may come out of a handler of ours
+    log = scoring.log.read_text(
+        "utf-8"
+    )  # Gradio logs its own refusals; none may come out of a handler of ours
     assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
 
 
@@ -428,7 +482,10 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     expect(visitor.locator(".progress[data-state=done]")).to_contain_text("1 of 1")
     judged_href = visitor.locator(".progress a.open").get_attribute("href")
     assert judged_href != href
-    for link, told in ((href, "1 of 48 answers are undecided"), (judged_href, "Judge: test-judge at")):
+    for link, told in (
+        (href, "1 of 48 answers are undecided"),
+        (judged_href, "Judge: test-judge at"),
+    ):
         visitor.goto(f"{scoring.address}/{link}")
         expect(visitor.locator("#report")).to_contain_text(told)
     visitor.locator("#choice-show input").click()
@@ -449,13 +506,17 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     upload(visitor, empty)
     expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: expected data")
     visitor.set_input_files("#drop-file", picture)
-    expect(visitor.locator("#drop-state")).to_contain_text("'picture.png': expected a file that ends in")
+    expect(visitor.locator("#drop-state")).to_contain_text(
+        "'picture.png': expected a file that ends in"
+    )
     expect(visitor.locator("#scoring-problem")).not_to_contain_text("empty.csv")
     upload(visitor, good)
     expect(visitor.locator("#check")).to_be_visible()
     visitor.route("**/uploads?*", lambda route: route.abort())
     visitor.set_input_files("#drop-file", good)
-    expect(visitor.locator("#drop-state")).to_have_text("The server was not reached. Choose the file again.")
+    expect(visitor.locator("#drop-state")).to_have_text(
+        "The server was not reached. Choose the file again."
+    )
     expect(visitor.locator("#check")).to_be_hidden()
     expect(visitor.locator(".found")).to_have_count(0)
     visitor.unroute("**/uploads?*")
@@ -463,13 +524,27 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     expect(visitor.locator("#check")).to_be_enabled()
 
 
-def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(visitor, scoring, tmp_path):
-    said = {"question": "What?", "A": "dog", "B": "cat", "answer": "B", "split": "VAL", "prediction": "Neither"}
+def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(
+    visitor, scoring, tmp_path
+):
+    said = {
+        "question": "What?",
+        "A": "dog",
+        "B": "cat",
+        "answer": "B",
+        "split": "VAL",
+        "prediction": "Neither",
+    }
     keys = list(mmt_bench.subtasks())[:6]
-    path = write_csv(tmp_path / "mmt.csv", [{"index": str(n), "category": key, **said} for n, key in enumerate(keys)])
+    path = write_csv(
+        tmp_path / "mmt.csv",
+        [{"index": str(n), "category": key, **said} for n, key in enumerate(keys)],
+    )
     visitor.goto(f"{scoring.address}/{read_letters(visitor, path)}")
     visitor.set_viewport_size({"width": 320, "height": 844})
-    unfold, head = (visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead .undecided"))
+    unfold, head = (
+        visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead .undecided")
+    )
     assert unfold["y"] + unfold["height"] <= head["y"]
 
 
@@ -496,10 +571,14 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
 
 @pytest.mark.soak
 def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tmp_path):
-    visitor.goto(f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}")
+    visitor.goto(
+        f"{scoring.address}/{read_letters(visitor, write_csv(tmp_path / 'circular.csv', mmbench_rows()))}"
+    )
     expect(visitor.locator("#what-if")).to_be_visible(timeout=15_000)
     visitor.locator("#what-if").get_by_label("MMT-Bench's paper").check()
-    expect(visitor.locator("#what-if-answer")).to_contain_text("1 of 48 answers are read differently")
+    expect(visitor.locator("#what-if-answer")).to_contain_text(
+        "1 of 48 answers are read differently"
+    )
     rows = visitor.locator("#choice-audit .audit > li")
     expect(rows).to_have_count(1)
     expect(rows.locator(".both")).to_contain_text("token that is a letter → A")
@@ -512,7 +591,9 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
         with visitor.expect_download() as download:
             link.click()
         assert Path(download.value.path()).read_bytes()
-    assert {"partial_circular_acc.csv", "partial_circular-audit.jsonl"} <= set(links.all_inner_texts())
+    assert {"partial_circular_acc.csv", "partial_circular-audit.jsonl"} <= set(
+        links.all_inner_texts()
+    )
 
 
 @pytest.mark.soak
@@ -550,7 +631,9 @@ def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
 
 
 @pytest.mark.soak
-def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visitor, scoring, tmp_path):
+def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(
+    visitor, scoring, tmp_path
+):
     rows = [
         {
             "index": str(2_971_475 + at),
@@ -577,7 +660,9 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(visito
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"])
+@pytest.mark.parametrize(
+    "name", ["vila_8b_CCBench.xlsx", "vila_8b_MMT-Bench_VAL.xlsx", "vila_8b_TextVQA_VAL.csv"]
+)
 def test_real_files_go_through(visitor, scoring, data, name):
     visitor.goto(f"{scoring.address}/{read_letters(visitor, data / 'vlmevalkit' / name)}")
     expect(visitor.locator(".totals")).to_be_visible(timeout=15_000)
@@ -592,12 +677,18 @@ def test_what_the_report_is_asked_for_is_looked_up(visitor, scoring, tmp_path):
     link = href.removeprefix("report/")
     with Voter(scoring.address) as voter:
         on_page = next(
-            name for name, event in voter.events.items() if name.startswith("on_page") and len(event["inputs"]) == 5
+            name
+            for name, event in voter.events.items()
+            if name.startswith("on_page") and len(event["inputs"]) == 5
         )
-        assert "48 of 48 answers" in str(voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99))
+        assert "48 of 48 answers" in str(
+            voter.call(on_page, link, "nobody's", "nothing", "every ability", 1e99)
+        )
         assert voter.call("on_what_if", link, "nobody's", "x").get("what-if-answer", "") == ""
         assert "Overall" in str(voter.call("on_split", link, "nobody's"))
         visitor.locator("#delete").click()
         expect(visitor.locator("#mine")).not_to_contain_text("circular")
-        assert "answers" not in str(voter.call(on_page, link, None, "all answers", "every ability", 1))
+        assert "answers" not in str(
+            voter.call(on_page, link, None, "all answers", "every ability", 1)
+        )
         assert "Overall" not in str(voter.call("on_split", link, "all"))

@@ -32,7 +32,9 @@ def app(tmp_path_factory, data) -> Iterator[AppServer]:
         lent = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": server.address, "OPENAI_API_KEY": KEY}
         lent |= {"JUDGE_CONCURRENCY": "32", "JUDGE_JOB_BUDGET": "100", "JUDGE_DAY_BUDGET": "500"}
         lent |= {"JUDGE_TOTAL_BUDGET": "900"}
-        running = AppServer(folder / "data", DEMO_BANK="off", JUDGE_PRICES=str(folder / "prices.csv"), **lent)
+        running = AppServer(
+            folder / "data", DEMO_BANK="off", JUDGE_PRICES=str(folder / "prices.csv"), **lent
+        )
         yield running
         running.stop()
 
@@ -45,21 +47,34 @@ def visitor(browser: Browser, app: AppServer) -> Iterator[Page]:
         yield page
 
 
-def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visitor, app, data, tmp_path):
+def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
+    visitor, app, data, tmp_path
+):
     page, title = visitor, NEW
     rows = instances(data)
-    texts = [{**row, "text": "" if place == 3 else f"{title} sees {place} " * 3} for place, row in enumerate(rows)]
-    page.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", texts, title))
-    expect(page.locator("#found")).to_contain_text(f"{title}: 63 answers to VisIT-Bench", timeout=20_000)
+    texts = [
+        {**row, "text": "" if place == 3 else f"{title} sees {place} " * 3}
+        for place, row in enumerate(rows)
+    ]
+    page.locator("#drop-file").set_input_files(
+        predictions(tmp_path / "predictions.csv", texts, title)
+    )
+    expect(page.locator("#found")).to_contain_text(
+        f"{title}: 63 answers to VisIT-Bench", timeout=20_000
+    )
     expect(page.locator("#found")).to_contain_text('empty answers, shown as "(no answer)": 1')
-    expect(page.locator("#found")).to_contain_text(re.compile(r"\d{3} pairs x 2 orders = 3\d\d verdicts"))
+    expect(page.locator("#found")).to_contain_text(
+        re.compile(r"\d{3} pairs x 2 orders = 3\d\d verdicts")
+    )
     expect(page.get_by_label("All models")).to_be_checked()
     shoot(page, "visit-choice", whole=True)
     page.get_by_label("The reference alone").check()
     page.locator("#check").click()
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("#report-heading")).to_contain_text(title, timeout=20_000)
-    won = re.compile(r"% of decided matches won against the human-verified reference\s*\d+\.\d\s*95% interval")
+    won = re.compile(
+        r"% of decided matches won against the human-verified reference\s*\d+\.\d\s*95% interval"
+    )
     expect(page.locator("#report-head .totals")).to_contain_text(won)
     expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
     expect(page.get_by_text("Judge: test-judge at the operator's own server")).to_be_visible()
@@ -77,13 +92,17 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
     expect(page.locator("#automatic-plot svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .opening:has(h2) .chart svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .copies").get_by_role("button", name="LaTeX")).to_be_visible()
-    expect(page.locator("#automatic .tells")).to_contain_text("test-judge at the operator's own server, which")
+    expect(page.locator("#automatic .tells")).to_contain_text(
+        "test-judge at the operator's own server, which"
+    )
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
     tsv = httpx.get(f"{app.address}/{address}").text
     assert {line.split("\t")[1] for line in tsv.splitlines()[1:]} >= {REFERENCE, title}
     page.locator("#withdraw").click()
-    expect(page.locator("#withdrawn")).to_contain_text("its number and its results stay. Your report holds them until")
+    expect(page.locator("#withdrawn")).to_contain_text(
+        "its number and its results stay. Your report holds them until"
+    )
     expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
     expect(line.locator(".model")).to_have_text(f"{title} variant 1")
     shoot(page, "visit-withdrawn", whole=True)
@@ -92,9 +111,15 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(visit
 def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp_path):
     rows = instances(data)[:2]
     wrong = [rows[0], rows[0], {**rows[1], "images": '["nowhere.png"]'}]
-    visitor.locator("#drop-file").set_input_files(predictions(tmp_path / "predictions.csv", wrong, "m1"))
+    visitor.locator("#drop-file").set_input_files(
+        predictions(tmp_path / "predictions.csv", wrong, "m1")
+    )
     problems = visitor.locator("#scoring-problem")
-    for told in ("more than once: 1", "unknown instances: 1", "a model named 'm1' is on the board already"):
+    for told in (
+        "more than once: 1",
+        "unknown instances: 1",
+        "a model named 'm1' is on the board already",
+    ):
         expect(problems).to_contain_text(told, timeout=20_000)
     expect(visitor.locator("#check")).to_be_hidden()
     shoot(visitor, "visit-problems", whole=True)
@@ -108,14 +133,18 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     prices = visitor.locator("#told-prices textarea")
     of_another = prices.input_value()
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
-    expect(prices).not_to_have_value(of_another)  # who starts before the price has come is asked once more
+    expect(prices).not_to_have_value(
+        of_another
+    )  # who starts before the price has come is asked once more
     visitor.get_by_label("The reference alone").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()
     visitor.locator("#progress a.open").click(timeout=120_000)
     expect(visitor.locator("#report-heading")).to_contain_text("m1", timeout=20_000)
     visitor.goto(f"{app.address}/results#judges")
-    line = visitor.locator("#automatic tbody tr").filter(has=visitor.get_by_role("rowheader", name="m1", exact=True))
+    line = visitor.locator("#automatic tbody tr").filter(
+        has=visitor.get_by_role("rowheader", name="m1", exact=True)
+    )
     expect(line.locator(".win-rate")).to_contain_text("(n=")
     expect(line.locator(".model")).to_have_text("m1")
     expect(visitor.locator("#submissions")).to_be_hidden()
@@ -124,11 +153,23 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
 def test_nobody_withdraws_what_is_not_theirs(app):
     """A forged event, with any argument, changes nothing."""
     database = Database(f"sqlite:///{app.data_dir / 'arena.db'}")
-    planted = {"owner": "somebody", "source": "VisIT-Bench", "title": "Theirs", "name": "Theirs", "number": 1}
+    planted = {
+        "owner": "somebody",
+        "source": "VisIT-Bench",
+        "title": "Theirs",
+        "name": "Theirs",
+        "number": 1,
+    }
     with database.write() as connection:
-        connection.execute(insert(SUBMISSION).values(**planted, digest="0", file="theirs.csv", created=now()))
+        connection.execute(
+            insert(SUBMISSION).values(**planted, digest="0", file="theirs.csv", created=now())
+        )
     config = httpx.get(f"{app.address}/config").json()
-    number = next(place["id"] for place in config["dependencies"] if place["api_name"].startswith("on_withdraw"))
+    number = next(
+        place["id"]
+        for place in config["dependencies"]
+        if place["api_name"].startswith("on_withdraw")
+    )
     for which in ("Theirs · VisIT-Bench", "", None, "7"):
         event = {"data": [which, ""], "fn_index": number, "session_hash": "forged"}
         answer = httpx.post(f"{app.address}/gradio_api/run/on_withdraw", json=event)

@@ -27,7 +27,11 @@ def app(tmp_path_factory) -> Iterator[tuple[AppServer, dict[str, str]]]:
     database = Database(f"sqlite:///{folder / 'arena.db'}")
     jobs, links = Jobs(database), {}
     made = [mmt_report(f"model {number}", 0.3 + number / 10) for number in range(4)]
-    made += [mmt_report(HOSTILE, 0.8), mmt_report("other", 0.5, protocol="mmt-paper"), mmt_report(SECRET, 0.9)]
+    made += [
+        mmt_report(HOSTILE, 0.8),
+        mmt_report("other", 0.5, protocol="mmt-paper"),
+        mmt_report(SECRET, 0.9),
+    ]
     for report in made:
         job = jobs.add_done(OTHER if report.title == SECRET else OWNER, report)
         links[report.title] = job.link
@@ -48,7 +52,11 @@ def rows_of(html: str, heading: str) -> list[list[str]]:
     """The cells of the table under a heading, those of hidden rows left out."""
     table = html.partition(f"<h2>{heading}</h2>")[2].partition("</table>")[0]
     rows = re.findall(r"<tr([^>]*)>(.*?)</tr>", table.partition("<tbody>")[2], re.DOTALL)
-    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for hides, row in rows if "hidden" not in hides]
+    cells = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        for hides, row in rows
+        if "hidden" not in hides
+    ]
     return [[re.sub(r"<[^>]+>", "", cell).strip() for cell in row] for row in cells]
 
 
@@ -58,7 +66,9 @@ def test_the_map_on_its_own_is_of_the_papers_models_and_says_what_it_is_not(get)
     assert "no substitute for the paper" in page.text and "Circular here" in page.text
     assert "1 task without a place" in page.text and "Traffic Light Understanding" in page.text
     assert len(rows_of(page.text, "Clusters of this map")) == 12
-    paper = rows_of(page.text, "The paper&#39;s 12 clusters") or rows_of(page.text, "The paper's 12 clusters")
+    paper = rows_of(page.text, "The paper&#39;s 12 clusters") or rows_of(
+        page.text, "The paper's 12 clusters"
+    )
     assert paper[1][:8] == ["2", "in", "53", "64.7", "0.73", "64.7", "0.73", paper[1][7]]
     assert SECRET not in page.text and "model 1" not in page.text
 
@@ -66,10 +76,16 @@ def test_the_map_on_its_own_is_of_the_papers_models_and_says_what_it_is_not(get)
 def test_other_cuts_linkages_and_models_by_the_address(get):
     page = get("/task-map", paper="32", linkage="ward", clusters="7", task="doc_vqa")
     assert len(rows_of(page.text, "Clusters of this map")) == 7
-    assert "Ward linkage" in page.text and "Nearest to Doc VQA" in page.text and "without a place" not in page.text
+    assert (
+        "Ward linkage" in page.text
+        and "Nearest to Doc VQA" in page.text
+        and "without a place" not in page.text
+    )
     strange = get("/task-map", paper="33", linkage="single", clusters="9" * 30, task=HOSTILE)
     assert strange.status_code == 200 and "Not understood in this address" in strange.text
-    assert "clusters=999" in strange.text and len(rows_of(strange.text, "Clusters of this map")) == 12
+    assert (
+        "clusters=999" in strange.text and len(rows_of(strange.text, "Clusters of this map")) == 12
+    )
     assert HOSTILE not in strange.text
 
 
@@ -91,11 +107,16 @@ def test_a_reports_map_names_what_is_mixed_and_keeps_a_private_one_to_its_link(g
     links = app[1]
     page = get(f"/report/{links[SECRET]}/task-map", task="doc_vqa")
     assert SECRET in page.text and "noindex" in page.text and "predicted place" in page.text
-    assert "this report (MMT-Bench VAL, strict); the paper" in page.text and "Not all were read alike" in page.text
+    assert (
+        "this report (MMT-Bench VAL, strict); the paper" in page.text
+        and "Not all were read alike" in page.text
+    )
     again = get(f"/report/{links[SECRET]}/task-map", here="MMT-Bench VAL, strict", paper="0")
     assert "this report (MMT-Bench VAL, strict); 5 published reports" in again.text
     assert "Not all were read alike" not in again.text
-    assert SECRET not in get(f"/report/{links['model 1']}/task-map", here="MMT-Bench VAL, strict").text
+    assert (
+        SECRET not in get(f"/report/{links['model 1']}/task-map", here="MMT-Bench VAL, strict").text
+    )
     assert get("/report/nothing/task-map").headers["location"] == "/report/nothing"
 
 
@@ -115,7 +136,9 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     assert found.status_code == 200 and len(found.text.splitlines()) == 162
     clusters = get("/task-map/clusters.csv", clusters="5").text
     assert {line.split(",")[0] for line in clusters.splitlines()[1:]} == set("12345")
-    assert get("/task-map/tree.nwk").text.endswith(";\n") and get("/task-map/other").status_code == 404
+    assert (
+        get("/task-map/tree.nwk").text.endswith(";\n") and get("/task-map/other").status_code == 404
+    )
     assert get("/task-map/tree.nwk", paper="0").status_code == 409
 
     def bring(content: bytes, name: str = "mine.csv"):
@@ -124,13 +147,23 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
 
     back = bring(found.content)
     assert back.status_code == 200 and "made of the file mine.csv" in back.text
-    assert "Mantel&#39;s correlation <b>1.000</b>" in back.text or "Mantel's correlation <b>1.000</b>" in back.text
+    assert (
+        "Mantel&#39;s correlation <b>1.000</b>" in back.text
+        or "Mantel's correlation <b>1.000</b>" in back.text
+    )
     wrong = bring(b"task,a,b\na,0,9\nb,9,0\n")
     assert wrong.status_code == 409 and "from 0 to 2" in wrong.text
     lacks = bring(b'[{"task": "a", "a": 0, "b": 1}, {"task": "b", "a": 1}]', f"{'m' * 90}.json")
-    assert lacks.status_code == 409 and "m.json, row 1, column &#39;b&#39;: expected this column" in lacks.text
+    assert (
+        lacks.status_code == 409
+        and "m.json, row 1, column &#39;b&#39;: expected this column" in lacks.text
+    )
     toys = bring(b"task,a,b,<i>c\na,0,1,.5\nb,1,0,1\n<i>c,.5,1,0\n")
-    assert "There is no tau here" in toys.text and "<i>c" not in toys.text and "share 0 tasks" in toys.text
+    assert (
+        "There is no tau here" in toys.text
+        and "<i>c" not in toys.text
+        and "share 0 tasks" in toys.text
+    )
     assert bring(b"x" * 3_000_000).status_code == 413
 
 
