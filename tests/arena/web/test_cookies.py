@@ -1,7 +1,5 @@
 """Who votes: the cookie, whose battle a token is, and what a restart, a second tab or a frame leaves of it."""
 
-import asyncio
-import random
 import re
 import sqlite3
 import time
@@ -11,14 +9,10 @@ from itertools import product
 
 import httpx
 import pytest
-from starlette.responses import PlainTextResponse
 
-from arena.settings import Settings
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, cookie_since, new_cookie
-from arena.web.middleware import RequestMiddleware
-from arena.web.rate_limit import NETWORK, RateLimiter
 from tests.support.servers import AppServer
-from tests.support.signer import SIGNER, signer_of
+from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
 
 SIGNED = r"[\w-]{32}\.[0-9a-f]{8}\.[\w-]{22}"
@@ -50,15 +44,6 @@ def votes(server: AppServer, token: str) -> list[tuple[str, str]]:
             "JOIN voter o ON o.id = v.voter_id WHERE b.token = ?",
             (token.rpartition(".")[0],),
         ).fetchall()
-
-
-def revealed(server: AppServer, token: str) -> int:
-    """Return how many reveals are stored for a battle."""
-    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-        joined = (
-            "SELECT count(*) FROM reveal r JOIN battle b ON b.id = r.battle_id WHERE b.token = ?"
-        )
-        return database.execute(joined, (token.rpartition(".")[0],)).fetchone()[0]
 
 
 def cookie_of(voter: Voter) -> str:
@@ -169,66 +154,6 @@ def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(se
                 assert votes(server, target) == []
 
 
-def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server):
-    with Voter(server.address) as owner, Voter(server.address) as thief:
-        owner.load()
-        thief.load()
-        owner.choose("a")
-        thief.session = owner.session
-        for event in ("on_undo", "on_reveal", "on_choose_a", "on_choose_b"):
-            with pytest.raises(EventError, match="not yours or does not exist"):
-                thief.call(event, owner.token)
-        with pytest.raises(EventError, match="not yours or does not exist"):
-            thief.call("on_skip_rude", "", "Any family", owner.token)
-        thief.call("on_next", "", "Any family", "")
-        assert not any('class="model"' in text for text in thief.received)
-        assert revealed(server, owner.token) == 0
-        assert owner.undo()["token"].endswith(".2")
-        assert votes(server, owner.token) == [("a", cookie_hash(cookie_of(owner)))]
-
-
-def test_two_tabs_on_one_battle(server):
-    """Both show the same battle; a choice in one is known to the other, and only one is stored."""
-    with Voter(server.address) as one, Voter(server.address) as other:
-        other.client.cookies = one.client.cookies
-        one.load()
-        other.load()
-        assert one.token == other.token
-        one.choose("a")
-        with pytest.raises(EventError, match="already chose A"):
-            other.choose("b")
-        assert other.choose("a")["status"] == one.values["status"]
-        other.undo()
-        with pytest.raises(EventError, match="taken back in another tab"):
-            one.choose("a")
-        other.choose("b")
-        assert "You chose B" in other.values["status"]
-        with pytest.raises(EventError, match="already chose B"):
-            one.choose("a", other.token)
-        assert [choice for choice, _ in votes(server, other.token)] == ["a", "b"]
-
-
-def test_a_battle_outlives_a_restart(server):
-    """An open battle comes back, the same token takes the vote, and the same vote again gets the same answer."""
-    with Voter(server.address) as voter, Voter(server.address) as other:
-        page, token = voter.load(), voter.token
-        other.load()
-        other.choose("b")
-        server.kill()
-        server.start()
-        again = voter.load()
-        assert voter.token == token
-        assert [again[part] for part in ("item", "answer-a", "answer-b")] == [
-            page[part] for part in ("item", "answer-a", "answer-b")
-        ]
-        for one in (voter, other):
-            one.choose("b")
-            with pytest.raises(EventError, match="already chose B"):
-                one.choose("a")
-            assert "You chose B" in one.wait_out_undo()["status"]
-            assert votes(server, one.token) == [("b", cookie_hash(cookie_of(one)))]
-
-
 def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
     """Some browsers keep no cookie of a page inside a frame."""
     with Voter(server.address) as voter:
@@ -247,36 +172,6 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
                 voter.call(event, "", "Any family", *token)
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
             assert database.execute("SELECT count(*) FROM voter").fetchone() == before
-
-
-def test_on_a_space_no_fresh_cookie_and_no_forged_address_helps_a_network():
-    """A peer is the platform's proxy, which writes the address that it saw rightmost; SPACE_ID is the only setting."""
-    hardly_refilled = NETWORK._replace(calls=NETWORK.calls._replace(per_second=0.001))
-    limits = RateLimiter(
-        Settings.from_env({"SPACE_ID": "ada/arena"}).trusted_hops, network=hardly_refilled
-    )
-    transport = httpx.ASGITransport(
-        RequestMiddleware(PlainTextResponse("here"), SIGNER, limits=limits),
-        client=("10.16.3.80", 51000),
-    )
-
-    async def scenario() -> tuple[int, list[int]]:
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-
-            async def ask(seen: str) -> int:
-                forged = f"9.9.{random.randrange(256)}.9, 8.8.{random.randrange(256)}.8, {seen}"
-                headers = {"cookie": f"{COOKIE}={SIGNER.new()}", "x-forwarded-for": forged}
-                return (await client.post("/live/battles", headers=headers)).status_code
-
-            taken = 0
-            while taken <= NETWORK.calls.burst and await ask("93.184.216.7") == 200:
-                taken += 1
-            return taken, [await ask(seen) for seen in ("93.184.216.99", "151.101.1.1")]
-
-    taken, then = asyncio.run(scenario())
-    assert taken == NETWORK.calls.burst and then == [429, 200], (
-        "its network is refused, and no other"
-    )
 
 
 # Signed cookies: only those that we have issued, or whose holder is known from before, are believed.

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from arena.authoring.store import DRAFT_CLAIM
 from arena.database import Database
 from arena.inference.catalogue import Catalogue
 from arena.io.images import PictureStore
@@ -344,19 +343,3 @@ def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(databa
 
     asyncio.run(run())
     assert not setup._answering
-
-
-def test_a_model_that_refuses_leaves_the_answer_to_a_person(database, tmp_path):
-    project = _captioned(database, tmp_path)
-    setup = setup_on(
-        database, tmp_path, ScriptedVLM("writer", fails=(0, "refused")), ScriptedVLM("blind")
-    )
-
-    async def run() -> None:
-        async with setup.running():
-            await _when(lambda: project.drafts[0].state.failure)
-
-    asyncio.run(run())
-    assert project.do(project.seat("cyd")) == "answer"
-    with database.read() as connection:
-        assert connection.execute(DRAFT_CLAIM.select()).all() == []
