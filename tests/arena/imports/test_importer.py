@@ -39,6 +39,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
 from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.report import RatingOrder, rating_report
@@ -304,6 +305,7 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
         f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half"
         in told(board)
     )
+    assert "These votes were imported: they were cast elsewhere, not in this arena." in told(board)
     assert leaderboard.choose("elsewhere (imported)", "single").families == ("Counting",)
     family = board_of(leaderboard, "elsewhere (imported)", family="Counting")
     assert family.votes == 400 and leaderboard.family_ratings(family).keys() == {"Counting"}
@@ -384,6 +386,9 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     dated = board_of(leaderboard, "elsewhere (imported)", since="1970-06-01", until="1971-06-01")
     assert (dated.votes, dated.import_summary.votes) == (1, 1)
     assert len(leaderboard.history(board.key).days) == 1
+    plot = PLOTS["Families"](dated, leaderboard)
+    assert plot.note == "These votes do not say of which family their items are."
+    assert plot.drawing is None
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
 

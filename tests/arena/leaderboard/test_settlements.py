@@ -130,6 +130,8 @@ def test_a_contradiction_is_shown(arena):
     assert orders["m3", "m1"] == ("contradicted", 360)
     assert len(rows(arena)) > 2, "the other order has settled too"
     assert "–3 are contradicted" in headline(board)
+    texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
+    assert any("contradicted" in text for text in texts)
 
 
 def test_a_model_that_joins_shares_the_errors(arena):

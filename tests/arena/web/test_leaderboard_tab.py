@@ -2,12 +2,9 @@
 
 import csv
 import io
-import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -21,7 +18,6 @@ from arena.database import Database, now
 from arena.drawings import svg
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
-from arena.formats.registry import write
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -175,7 +171,10 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
     page.set_viewport_size({"width": TABLET, "height": 844})
-    in_view = "(() => { const board = document.querySelector('.board'); return board.scrollWidth <= board.clientWidth })()"
+    in_view = """(() => {
+        const board = document.querySelector(".board");
+        return board.scrollWidth <= board.clientWidth;
+    })()"""
     page.wait_for_function(in_view)  # the last column is not cut off
     page.wait_for_function(
         "document.querySelector('.board tbody .model').clientWidth > 100"
@@ -325,48 +324,6 @@ def light(colour: str) -> float:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
-@pytest.mark.soak
-def test_imported_votes_have_boards_of_their_own_that_say_what_they_are(page):
-    choose(page, "Items", "elsewhere (imported)")
-    expect(page.locator("#board caption")).to_contain_text(
-        "elsewhere (imported), one picture: 300 votes"
-    )
-    tells = page.locator("#board .tells")
-    expect(tells).to_contain_text(
-        "These votes were imported: they were cast elsewhere, not in this arena."
-    )
-    expect(tells).to_contain_text(
-        re.compile(r"\d+ ties and \d+ “both bad” count half to each side")
-    )
-    expect(tells).to_contain_text("The imported votes do not say which item they are about")
-    expect(page.locator("#board td.votes").first).to_contain_text(re.compile(r"^\d+ \(\d+ tied\)$"))
-    expect(page.locator("#board .win-rate")).to_have_count(0)
-    choose_plot(page, "Families")
-    expect(page.locator("#board-plots .note")).to_have_text(
-        "These votes do not say of which family their items are."
-    )
-    expect(page.locator("#board-plots svg")).to_have_count(0)
-    choose_plot(page, "Over time")
-    expect(page.locator("#board-plots svg line").first).to_be_attached(timeout=20_000)
-    shoot(page, "imported", whole=True)
-
-
-@pytest.mark.parametrize("page", [1280], indirect=True)
-@pytest.mark.soak
-def test_an_import_is_among_the_sources_of_an_open_page(page, boards, tmp_path):
-    """Within five seconds where nothing else keeps the machine busy."""
-    write(imported(40, seed=6), tmp_path / "new votes.jsonl")
-    environ = {**os.environ, "DATA_DIR": str(boards.data_dir)}
-    words = [sys.executable, "-m", "arena", "votes", "import", str(tmp_path / "new votes.jsonl")]
-    subprocess.run(words, env=environ, check=True, capture_output=True)
-    expect(page.locator(".boards")).to_contain_text("new votes (imported)", timeout=30_000)
-    choose(page, "Items", "new votes (imported)")
-    expect(page.locator("#board caption")).to_contain_text(
-        "new votes (imported), one picture: 40 votes"
-    )
-
-
-@pytest.mark.parametrize("page", [1280], indirect=True)
 def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("searchbox", name="Search models").fill("a")
@@ -467,6 +424,10 @@ def test_each_column_shows_its_own_number(leaderboard):
                 f"{line.rating.value:.0f} {line.rating.low:.0f}–{line.rating.high:.0f}"
                 in cells["rating"][2]
             )
+        if line.order:
+            votes = line.order.settled_at
+            since = f"since {votes:,} votes" if votes else f"{min(line.order.progress, 0.99):.0%}"
+            assert cells["order"][2] == f"{line.order.state} {since}"
         if line.win_rate:
             assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.n})"
         if line.left and line.mean_win_rate:
@@ -526,6 +487,7 @@ def test_the_csv_holds_what_the_board_holds(leaderboard):
 def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     whole, _ = opened(leaderboard)
     assert f"Without {whole.statistics.overturn.votes} vote" in HTML.summary(paragraphs(whole))
+    assert "of 1,000 boards of equal models at most 50 ever" in HTML.summary(paragraphs(whole))
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)
     assert early.statistics is None

@@ -138,20 +138,6 @@ def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_vote
     expect(caption).to_contain_text("test, one picture: 240 votes", timeout=30_000)
 
 
-def test_own_images_have_a_board_of_their_own(page):
-    caption, tells = page.locator("#board caption"), page.locator("#board .tells")
-    expect(caption).to_be_visible(timeout=30_000)
-    choose(page, "Items", "Own images, answered live")
-    expect(caption).to_contain_text(
-        "Own images, answered live, one picture: 14 votes", timeout=30_000
-    )
-    expect(tells).to_contain_text("3 votes were kept outside the ranking", timeout=30_000)
-    expect(page.locator("#board-opening .cast")).to_contain_text(
-        "14 votes by 14 people on 14 items", timeout=30_000
-    )
-    shoot(page, "own images", whole=True)
-
-
 def test_downloads_are_of_the_board_that_is_named(boards):
     def votes(query: str) -> int:
         answer = httpx.get(f"{boards.address}/boards/board.csv?{query}", timeout=60)

@@ -51,6 +51,15 @@ def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
     assert "stopped" not in str(shown(OPEN)["panes"])
 
 
+@pytest.mark.parametrize("phase", [Phase.OPEN, Phase.VOTED, Phase.REVEALED])
+def test_a_stop_says_that_the_vote_is_outside_the_ranking(phase):
+    stopped = replace(
+        OPEN, turns=(TURNS[0]._replace(stopped=True),), phase=phase, choice="b", outside="stopped"
+    )
+    said = shown(stopped, NAMES)
+    assert "outside the ranking" in said["status"] and not said["more"]
+
+
 def test_an_undo_is_offered_once():
     assert (shown(CHOSEN)["undo"], shown(CHOSEN)["seconds"]) == (True, UNDO_SECONDS)
     again = replace(CHOSEN, token="name.2", attempt=2)

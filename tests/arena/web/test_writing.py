@@ -80,13 +80,8 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
     "fields, told",
     [
         ({**credited(1, licence="")}, "Picture 1 has no licence"),
-        ({**credited(1, licence="CC BY-ND")}, "Picture 1 is under CC BY-ND, which forbids"),
-        ({**credited(1, licence="CC BY-NC-SA")}, "Picture 1 is under CC BY-NC-SA, which forbids"),
-        ({**credited(1, licence="made up")}, "Picture 1 has no licence"),
         ({**credited(1, source="")}, "Picture 1 has no link to its source"),
-        ({**credited(1, creator=" ")}, "Picture 1 has no creator"),
         ({}, "An item has 1 to 10 different pictures, not 0."),
-        ({**credited(1), "text": " "}, "The text of the instruction is empty"),
         (
             {**credited(1), "text": "x" * 2001},
             "The text of the instruction has 2001 characters; 2000 is the most",
