@@ -44,22 +44,6 @@ class Ask(NamedTuple):
     choice: str = "-"
 
 
-class CarelessStore(BattleStore):
-    """A mutant: looks whether there is a vote, then inserts one, in two transactions."""
-
-    def vote(self, voter, token, choice, terms):
-        battle = self.find(voter, token)
-        if battle.choice is not None:
-            if battle.choice != choice:
-                raise ChoiceError("Another choice stands.")
-            return battle
-        with self._database.write() as connection:
-            row = self._find(connection, voter, token)
-            undo = row.id if battle.attempt == 2 else None
-            self._insert(connection, row, battle.attempt, choice, terms, undo_id=undo)
-        return battle
-
-
 class HastyDatabase(Database):
     """A mutant: says that a transaction is stored before the commit, which takes as long as on a slow disk."""
 
@@ -247,7 +231,7 @@ def warm_up(folder: Path) -> None:
 def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str) -> None:
     """Open the database and vote with every voter at once, for ever."""
     database = (HastyDatabase if kind == "hasty" else Database)(url)
-    store = (CarelessStore if kind == "careless" else BattleStore)(database)
+    store = BattleStore(database)
     items = list(ItemBank(database).bank().items.values())
 
     def hand(name: str) -> Hand:

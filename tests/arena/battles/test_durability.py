@@ -359,17 +359,6 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
     assert total.flaws == 0
 
 
-@pytest.mark.soak
-def test_the_harness_sees_votes_stored_twice(tmp_path):
-    """A store that looks first and inserts then stores double clicks twice; with the unique key it cannot."""
-    broken = kill_at_store(tmp_path / "without", 8, "careless", unique=False)
-    print(f"\n{broken}")
-    assert broken.double > 0
-    held = kill_at_store(tmp_path / "with", 8, "careless")
-    print(held)
-    assert held.double == 0
-
-
 def test_the_harness_sees_a_missing_unique_key(tmp_path):
     """Without the unique key a double click is stored twice, and the harness counts it."""
     broken = kill_at_store(tmp_path / "without", 4, unique=False)

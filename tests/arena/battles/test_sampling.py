@@ -277,15 +277,6 @@ def test_a_family_that_is_gone_is_not_taken_for_a_bank_without_answers(bank):
     assert gone is NoBattle.NO_SUCH_ITEM, "no limit is in the way"
 
 
-def test_sides_differ_from_battle_to_battle(bank):
-    """20 battles with the lower model always on one side would be one chance in 2 ** 19."""
-    sides = set()
-    for number in range(20):
-        battle = served(bank, f"voter {number}")
-        sides.add(battle.answer_a < battle.answer_b)
-    assert sides == {True, False}
-
-
 # Why there is none
 
 

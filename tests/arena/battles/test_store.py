@@ -12,7 +12,7 @@ from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BROKEN_TIMES, SKIPS_AT_LEAST, BattleStore, Draw
 from arena.battles.tables import BATTLE, REVEAL, SKIP, VOTE, unfinished
 from arena.battles.voters import Account, Voters
-from arena.database import Database, DatabaseError, now
+from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import Battle, Phase
@@ -70,15 +70,6 @@ def test_a_battle_survives_a_restart(bank, database_url):
     assert visitor.serve() == before
     assert visitor.vote(before, "b").choice == "b"
     reopened.close()
-
-
-@pytest.mark.locks_or_dialect
-def test_every_pair_is_served_once_and_then_nothing(visitor):
-    served = [visitor.decide() for _ in range(18)]
-    assert len({battle.id for battle in served}) == 18
-    assert visitor.store.serve(visitor.id, visitor.choose) is None
-    keys = {(row.item_id, row.model_low, row.model_high) for row in rows(visitor.database, BATTLE)}
-    assert len(keys) == 18
 
 
 def test_sides_and_winner_follow_the_draw(visitor):
@@ -398,25 +389,6 @@ def test_yesterdays_skips_are_forgiven(visitor):
 
 
 # A disk that refuses
-
-
-def test_a_full_disk_loses_nothing_and_the_same_vote_passes_later(tmp_path):
-    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Ingest(database).add_items("test", "folder", drafts(items=100))
-    visitor, acknowledged = Visitor(database, "one"), {}
-    with database.write() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count=1")  # as large as it is, and no larger
-    with pytest.raises(DatabaseError, match="^Not stored: the database refused it."):
-        for _ in range(300):
-            battle = visitor.vote(visitor.serve(), "b")
-            acknowledged[battle.id] = battle.choice
-            visitor.reveal(battle)
-    assert counted(database) == acknowledged != {}
-    with database.write() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
-    battle = visitor.vote(visitor.serve(), "b")
-    assert counted(database) == {**acknowledged, battle.id: "b"}
-    database.close()
 
 
 def test_a_voters_battles_are_found_by_voter(bank):

@@ -269,12 +269,6 @@ def test_a_skipped_battle_is_given_to_somebody_else(one_tuple):
     assert one_tuple.next(other)
 
 
-def test_nobody_judges_a_tuple_in_two_campaigns(one_tuple):
-    for name, left in (("one", 1), ("two", 0)):
-        campaign = one_tuple.campaign(name=name)
-        assert one_tuple.do(one_tuple.seat(campaign, "w")) == left
-
-
 def test_a_battle_of_ones_other_seat_takes_no_choice_here(battles):
     one, two = (battles.seat(battles.campaign(name=name), "w") for name in ("one", "two"))
     with pytest.raises(UnknownBattleError):

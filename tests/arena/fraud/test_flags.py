@@ -25,7 +25,7 @@ from arena.live.store import Answered, LiveStore, Opening
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
-from perf.fraud import EACH, HONEST, MODELS, RIGS, TARGET, drawn, places, rigged
+from perf.fraud import EACH, HONEST, MODELS, RIGS, drawn, places, rigged
 from tests.support.live_visitor import picture
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
@@ -114,15 +114,12 @@ def shown(leaderboard: Leaderboard, key: BoardKey = SINGLE) -> Board:
 # Rigging
 
 
-@pytest.mark.parametrize(
-    "rig", [RIGS[0], *(pytest.param(rig, marks=pytest.mark.soak) for rig in RIGS[1:])]
-)
 def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board_that_counts(
-    rig, tmp_path
+    tmp_path,
 ):
     """Through the store and the boards; honest voters are planted, riggers come over the store."""
     rng = np.random.default_rng(11)
-    honest, others = drawn(rng, HONEST, first=0), rigged(rng, rig)
+    honest, others = drawn(rng, HONEST, first=0), rigged(rng, RIGS[0])
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(EACH, NAMES))
     won, lost = (
@@ -151,14 +148,11 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     out = {row.voter for row in rows(database) if row.left_out}
     riggers = {voters.store.voter(f"rigger {number}") for number in range(2)}
     assert len(out - riggers) <= 0.01 * HONEST / EACH
-    assert riggers <= out or rig == "one target"
+    assert riggers <= out
     assert board.left_out[:2] == (len(out), EACH * len(out)) and board.votes == len(
         honest.a
     ) + 100 - EACH * len(out)
     assert leaderboard.board(WITH, PATIENCE).votes == len(honest.a) + 100
-    if rig == "omnipresent":
-        row = next(row for row in rows(database) if row.voter in riggers and row.left_out)
-        assert row.strength > 3 and row.model in (None, NAMES[TARGET])
     leaderboard.close()
     database.close()
 

@@ -117,14 +117,6 @@ def test_undo_gives_the_choice_back_once(store, voter, database):
     assert sum(wins(database).values()) == 1
 
 
-def test_no_undo_after_the_names(store, voter):
-    token = opened(store, voter)
-    store.vote(voter, token, "a", "terms")
-    store.reveal(voter, token)
-    with pytest.raises(ChoiceError, match="final"):
-        store.undo(voter, token)
-
-
 @pytest.mark.parametrize(
     ("how", "outside"),
     [({"stopped": True}, "stopped"), ({"named": True}, "named itself"), ({}, None)],
