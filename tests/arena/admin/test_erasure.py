@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
-from arena.admin.public_export import write_export
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, SEAT, VOTE, VOTER
 from arena.battles.voters import Account, Voters
@@ -291,23 +290,6 @@ def test_what_is_forgotten_is_not_in_the_file_of_a_database_either(tmp_path, mon
         log = (tmp_path / "arena.db-wal").read_bytes()
     for secret in ("ann-worker", seat.code):
         assert secret.encode() not in log + file.read_bytes()
-
-
-def test_no_public_file_names_a_campaigns_worker(bank, tmp_path):
-    one = PaidCampaign(bank)
-    seat = one.answer("ann-worker")
-    one.admin.end("ada", "pilot")
-    assert write_export(bank, tmp_path / "public").votes == 3
-    for path in (tmp_path / "public").iterdir():
-        content = path.read_bytes()
-        for secret in (
-            "ann-worker",
-            "sitting",
-            seat.code,
-            seat.token.partition(".")[2],
-            one.campaign.key.hex(),
-        ):
-            assert secret.encode() not in content, path.name
 
 
 def test_nobody_is_found_by_what_is_no_code(bank, forgetting):
