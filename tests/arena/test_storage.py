@@ -145,7 +145,9 @@ def test_a_space_reaches_postgresql_at_the_ports_that_are_open(where):
     assert "hunter2" not in told and "ada:" not in told
 
 
-@pytest.mark.parametrize("name", ["arena", "100% of it", "what?"])
+@pytest.mark.parametrize(
+    "name", ["plain", "with space", "50%", "a%20b", "a#b", "what?", "ä, 日本", "a&b=c", "it's"]
+)
 def test_the_file_is_the_one_that_the_database_opens(tmp_path, name):
     url = settings(DATA_DIR=str(tmp_path / name)).database_url
     Database(url).close()

@@ -1,7 +1,5 @@
 """Imported votes: sources of their own, each row once, counted as the import was told, and exported as they came."""
 
-import csv
-import io
 import json
 import random
 from collections.abc import Iterator
@@ -10,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
-import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -38,7 +35,6 @@ from arena.imports.tables import (
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
-from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -474,17 +470,6 @@ def test_the_reference_is_known_by_the_name_that_visit_bench_gives_it(
     }
     assert lines.keys() == {"LLaVA", REFERENCE}
     assert (lines["LLaVA"].win_rate.hits, lines["LLaVA"].win_rate.n) == (1, 3)
-
-
-def test_a_board_s_csv_keeps_a_name_with_a_line_break_of_any_kind(imports, leaderboard):
-    names = ["left\rright", "top\nbottom", 'say "x", y\r\n', "plain"]
-    imports.add(
-        votes_of(*(Vote(a, b, "a") for a in names for b in names if a < b)),
-        ImportRequest("odd names"),
-    )
-    text = board_csv(board_of(leaderboard, "odd names (imported)"))
-    assert {row["model"] for row in csv.DictReader(io.StringIO(text, newline=""))} == set(names)
-    assert set(pandas.read_csv(io.StringIO(text, newline=""))["model"]) == set(names)
 
 
 # The command line

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +17,6 @@ from arena.types import DATASET_ANSWER, REFERENCE, item_key
 from tests.support.bank_contents import contents
 from tests.support.commands import run
 from tests.support.import_bench import VISIT_HOST, Bench, on_sqlite
-
-SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
 @pytest.fixture
@@ -182,11 +178,6 @@ def test_progress_is_shown_over_every_row(bench):
 
 WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "broken picture": ({"images": ["broken.png"]}, "broken.png.*broken or cut short"),
-    "SVG": ({"images": ["drawing.svg"]}, "drawing.svg.*SVG"),
-    "SVG named PNG": ({"images": ["drawing.png"]}, "drawing.png.*SVG"),
-    "100 megapixels": ({"images": ["huge.png"]}, "huge.png.*10000 x 10000 pixels"),
-    "text": ({"images": ["items.jsonl"]}, "no picture"),
-    "empty picture": ({"images": ["empty.png"]}, "empty"),
     "missing picture": ({"images": ["nowhere.png"]}, "nowhere.png"),
     "folder": ({"images": ["."]}, "'.'"),
     "outside": ({"images": ["../outside.png"]}, "outside the folder"),
@@ -220,23 +211,12 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def huge(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("huge") / "huge.png"
-    Image.new("1", (10_000, 10_000)).save(path)
-    return path
-
-
 @pytest.mark.parametrize(("row", "problem"), WRONG_ROWS.values(), ids=WRONG_ROWS)
 @on_sqlite
-def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem, huge):
+def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
     Image.effect_noise((99, 99), 50).save(bench.files / "whole.png")
     whole = (bench.files / "whole.png").read_bytes()
     (bench.files / "broken.png").write_bytes(whole[: len(whole) // 2])
-    (bench.files / "drawing.svg").write_text(SVG)
-    (bench.files / "drawing.png").write_text(SVG)
-    (bench.files / "empty.png").touch()
-    shutil.copy(huge, bench.files)
     bench.picture("../outside.png")
     (bench.files / "link.png").symlink_to(bench.files.parent / "outside.png")
     (bench.files / "loop.png").symlink_to("loop.png")
@@ -246,16 +226,6 @@ def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem, hug
     with pytest.raises(RowsError, match=f"(?s)^items.jsonl, row 3.*{problem}") as caught:
         bench.importer.folder(bench.items({}, good, {"instruction": "Wrong"} | row), "mine")
     assert "\n" not in str(caught.value)
-    assert contents(bench.database) == before
-
-
-def test_another_answer_in_the_last_row_lets_nothing_in(bench):
-    bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
-    before = contents(bench.database)
-    with pytest.raises(IngestError, match="'m1' already has another answer"):
-        bench.importer.folder(
-            bench.items({"instruction": "New"}, {"answers": {"m1": "two"}}), "mine"
-        )
     assert contents(bench.database) == before
 
 

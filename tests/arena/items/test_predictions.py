@@ -216,14 +216,6 @@ def test_a_file_without_a_model_is_refused(bench, column, model, named):
 # How often
 
 
-def test_the_same_file_again_changes_nothing(bench):
-    file = bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", "Three."])
-    bench.importer.answers(file)
-    before = contents(bench.database)
-    assert bench.importer.answers(file).changes == Changes(answers_known=1)
-    assert contents(bench.database) == before
-
-
 def test_the_same_answer_twice_is_one_and_another_is_refused(bench):
     rows = [
         ["What color?", "", "2.png", "Red."],
@@ -243,20 +235,6 @@ def test_the_same_answer_twice_is_one_and_another_is_refused(bench):
     )
 
 
-def test_other_answers_need_the_earlier_file_withdrawn(bench):
-    bench.importer.answers(bench.csv("old.csv", HEADER, ["How many?", "", "1.png", "Three."]))
-    new = bench.csv(
-        "new.csv", HEADER, ["What color?", "", "2.png", "Red."], ["How many?", "", "1.png", "Four."]
-    )
-    before = contents(bench.database)
-    with pytest.raises(IngestError, match="'m1' already has another answer.*items withdraw"):
-        bench.importer.answers(new)
-    assert contents(bench.database) == before
-    bench.ingest.withdraw("old.csv")
-    assert bench.importer.answers(new).changes == Changes(answers_new=2)
-    assert given(bench) == {"How many?": "Four.", "What color?": "Red."}
-
-
 def test_another_answer_than_the_items_brought_wants_another_model(bench):
     file = bench.csv("other.csv", HEADER, ["How many?", "", "1.png", "Other."])
     with pytest.raises(IngestError, match=r"cannot be withdrawn: choose another --model\.$"):
@@ -272,12 +250,6 @@ def test_another_answer_than_the_items_brought_wants_another_model(bench):
     ["", "  ", "=1+1", "NA", "nan", "001", 'He said "x, y"\nand left', "<script>1</script>", "ä🙂"],
 )
 def test_an_answer_arrives_as_it_is_written(bench, text):
-    bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", text]))
-    assert given(bench) == {"How many?": text}
-
-
-def test_an_answer_of_a_hundred_thousand_characters_arrives_whole(bench):
-    text = 'line, with "quotes"\n' * 5_000
     bench.importer.answers(bench.csv("m1.csv", HEADER, ["How many?", "", "1.png", text]))
     assert given(bench) == {"How many?": text}
 
@@ -306,19 +278,12 @@ TOP = b"instruction,instruction_category,image,m1 prediction\n"
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "empty file"),
         (TOP, "holds no rows"),
         (TOP + ROW + b'What color?,c,2.png,"torn\n', "row 3.*quote"),
-        (TOP + ROW + b'What color?,c,2.png,"to"rn\n', "row 3.*quote"),
-        (TOP + ROW + "What color?,c,2.png,Grün\n".encode("latin-1"), "row 3.*UTF-8.*0xFC"),
-        ((TOP + ROW).decode().encode("utf-16"), "UTF-16"),
-        (TOP + ROW + b"What color?,c,2.png\n", "row 3.*expected 4 cells"),
-        (TOP + ROW + b"What color?,c,2.png,Red\0\n", "row 3.*NUL"),
         (TOP + ROW + b"What color?,c,," + b"x\n", "row 3, column 'image'"),
         (TOP + ROW + b",c,2.png,x\n", "row 3, column 'instruction'"),
         (b"instruction,m1 prediction\nHow many?,Three.\n", "row 2, column 'image'"),
         (b"image,m1 prediction\n1.png,Three.\n", "row 2, column 'instruction'"),
-        (TOP + ROW + b"What color?,c,2.png," + b"x" * 1_000_001 + b"\n", "row 3.*1,000,000 characters"),
         (TOP + ROW + b'What color?,c,"[""2.png""",x\n', "row 3, column 'image'"),
     ],
 )  # fmt: skip
