@@ -25,7 +25,7 @@ from tests.support.live_visitor import Visitor, card, catalogue
 from tests.support.openai_server import Body, OpenAIServer, steady_score
 from tests.support.screens import turn_tab
 from tests.support.servers import ROOT, AppServer, free_port, new_postgresql_database
-from tests.support.voter import EventError, Voter
+from tests.support.voter import Voter
 
 pytestmark = pytest.mark.soak
 Result = TypeVar("Result")
@@ -223,30 +223,6 @@ def test_live_battles_stay_at_one_server(two):
     )
 
 
-def test_past_the_affinity_there_is_a_sentence_at_once(two):
-    before = one(two.url, "SELECT count(*) FROM live_vote")
-
-    async def stray() -> None:
-        async with Visitor(two.balancer.address) as visitor:
-            path = f"/live/battles/{await visitor.begin()}"
-            other = two.servers[1 - two.owner(visitor)]
-            async with httpx.AsyncClient(
-                base_url=other.address, cookies=visitor.client.cookies
-            ) as strayed:
-                begun = time.monotonic()
-                answers = [await strayed.get(path), await strayed.post(f"{path}/stop", json={})]
-                assert time.monotonic() - begun < 2, "a second for each"
-                assert [answer.status_code for answer in answers] == [409, 409]
-                assert all(answer.text.startswith(SENTENCE) for answer in answers)
-                assert (await visitor.watch(path))[-1]["phase"] == "open"
-                voted = await strayed.post(f"{path}/choice", json={"choice": "a"})
-                assert voted.json()["phase"] == "voted"
-                assert (await visitor.post(f"{path}/choice", {"choice": "a"}))["phase"] == "voted"
-
-    in_a_loop(stray())
-    assert one(two.url, "SELECT count(*) FROM live_vote") == before + 1
-
-
 def test_a_page_that_strays_shows_the_sentence(two, browser):
     with opened(browser, two.balancer.address, 1280, "With your own picture") as page:
         page.set_input_files("#live-files", photo())
@@ -263,26 +239,6 @@ def test_a_page_that_strays_shows_the_sentence(two, browser):
         phase(page, "growing")
         page.click("#live-stop")
         phase(page, "open")
-
-
-def test_a_vote_through_both_counts_once(two):
-    here, there = (Voter(server.address) for server in two.servers)
-    there.client.cookies = here.client.cookies
-    before = one(two.url, "SELECT count(*) FROM vote")
-    with here, there:
-        here.load()
-        there.choose("a", here.token)
-        here.call("on_undo", here.token)
-        there.token = here.token
-        there.choose("b")
-        there.choose("b"), here.choose("b", there.token)
-        with pytest.raises(EventError, match="already chose"):
-            here.choose("a", there.token)
-        revealed = here.call("on_reveal", there.token)
-        assert 'data-phase="revealed"' in revealed["status"]
-    assert one(two.url, "SELECT count(*) FROM vote") == before + 2, (
-        "the choice that was taken back, and the one that stands"
-    )
 
 
 def score(page: Page) -> None:

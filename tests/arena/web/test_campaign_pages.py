@@ -252,6 +252,14 @@ class Keys(Hands):
         self.page.keyboard.press("Enter")
 
 
+def at_work(page: Page, server: AppServer, worker: str) -> Keys:
+    """A worker before the first battle, who may choose."""
+    keys = Keys(page, begin_plain(page, server, worker, "over"))
+    keys.consent()
+    keys.see()
+    return keys
+
+
 def kind(frame: Frame, expected: str) -> None:
     expect(frame.locator(f"main[data-kind={expected}]")).to_be_visible()
 
@@ -430,9 +438,7 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
 def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
-        keys = Keys(page, begin_plain(page, server, "patient", "over"))
-        keys.consent()
-        keys.see()
+        keys = at_work(page, server, "patient")
         stop_clock(page)
         page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
@@ -444,9 +450,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
     """The page that says so stays for a moment, then the work goes on."""
     with fresh_page(browser, DESK) as page:
         page.clock.install()
-        keys = Keys(page, begin_plain(page, server, "late", "over"))
-        keys.consent()
-        keys.see()
+        keys = at_work(page, server, "late")
         stop_clock(page)
         page.keyboard.press("a")
         expect(page.locator(VOTED)).to_be_visible()
@@ -465,9 +469,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
 def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
-        keys = Keys(page, begin_plain(page, server, "unlucky", "over"))
-        keys.consent()
-        keys.see()
+        at_work(page, server, "unlucky")
         page.evaluate(HANGS)
         page.keyboard.press("a")
         page.keyboard.press("b")  # no second form while the first may be answered
@@ -482,9 +484,7 @@ def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server
 
 def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: Browser, server):
     with worker_page(browser, DESK) as page:
-        keys = Keys(page, begin_plain(page, server, "tunnel", "over"))
-        keys.consent()
-        keys.see()
+        at_work(page, server, "tunnel")
         page.context.set_offline(True)
         page.keyboard.press("a")
         expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
@@ -501,9 +501,7 @@ def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_an
 ):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
-        keys = Keys(page, begin_plain(page, server, "bunker", "over"))
-        keys.consent()
-        keys.see()
+        at_work(page, server, "bunker")
         page.evaluate(NO_NETWORK)
         page.keyboard.press("a")
         assert page.evaluate("asked") == ["/healthz"]
