@@ -15,7 +15,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from arena.database import Database, now
-from arena.drawings import svg
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.imports.importer import ImportRequest, VoteImporter
@@ -378,14 +377,6 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         assert [head.headers.get(name) for name in KNOWN] == [
             answer.headers.get(name) for name in KNOWN
         ]
-
-
-def test_no_name_becomes_markup(leaderboard):
-    html = board_html(*opened(leaderboard))
-    assert "<img" not in html and "&lt;img src=x onerror" in html
-    board, _ = opened(leaderboard)
-    drawn = [svg(plot(board, leaderboard).drawing, "plot") for plot in PLOTS.values()]
-    assert not any("<img" in text for text in drawn) and all("&lt;img" in text for text in drawn)
 
 
 CELL = re.compile(
