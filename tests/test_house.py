@@ -175,13 +175,13 @@ def test_files_and_functions_are_short():
     long = [
         f"{name_of(path)}: {n} lines"
         for path in FILES
-        if (n := len(path.read_text("utf-8").splitlines())) > 500
+        if (n := len(path.read_text("utf-8").splitlines())) > 600
     ]
     for path in FILES:
         long += [
             f"{name_of(path)}: {node.name}"
             for node in functions(path)
-            if node.end_lineno - node.lineno >= 60
+            if node.end_lineno - node.lineno >= 80
         ]
     assert long == []
 

@@ -82,11 +82,11 @@ def _kept(settings: Settings) -> _Found:
             "none by this app: PostgreSQL keeps the votes, and its backups are yours to make.",
         )
     else:
-        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
+        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, "
         yield (
             "Copy",
             False,
-            f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
+            f"{told}which may write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
         )
     full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
@@ -97,8 +97,8 @@ def _people(settings: Settings) -> _Found:
     if settings.oauth:
         yield "Login", True, f"with {settings.oauth.provider.partition('://')[2]}."
     else:
-        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true "
-        yield "Login", False, f"{told}on a Space (docs/host.md)."
+        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
+        yield "Login", False, f"{told}true on a Space (docs/host.md)."
     if settings.operators:
         yield "Operators", True, f"{', '.join(sorted(settings.operators))}."
     else:
@@ -113,8 +113,8 @@ def _answering(settings: Settings, live_models: int) -> _Found:
     if live_models >= 2:
         yield "Live models", True, f"{live_models} answer here."
     else:
-        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to the "
-        yield "Live models", False, f"{told}TOML file that MODELS names (docs/vote.md)."
+        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to "
+        yield "Live models", False, f"{told}the TOML file that MODELS names (docs/vote.md)."
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
     missing = "none: people score with keys of their own. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
