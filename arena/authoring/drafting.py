@@ -58,7 +58,7 @@ class Drafting:
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
         self._store = store
         self._vlm = vlm
-        self._budget = budget
+        self.budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
         """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
@@ -112,7 +112,7 @@ class Drafting:
         vlm = self._vlm(model)
         turns = [Turn("user", prompt)]
         most = round(project_of(campaign.spec).budget * 1e6)
-        budget: JobBudget = self._budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
+        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
         costs: list[Usage] = []
         async with reserved(budget, self._most(model, prompt)) as held:
             try:

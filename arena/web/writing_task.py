@@ -274,8 +274,8 @@ class _WritingRoutes(CampaignRoutes):
                 ]
                 files = [(one.filename or "", await one.read()) for one in uploads]
         except HTTPException as error:
-            told = f"Expected the page's form, with {MOST_BROUGHT} files at most ({error.detail})."
-            told += " Go back: what you wrote is still there."
+            told = f"Expected the page's form, with {MOST_BROUGHT} files at most."
+            told += f" Go back: what you wrote is still there. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
