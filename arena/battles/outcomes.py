@@ -47,7 +47,7 @@ _FINISHED = (
 _MINE = (
     BANK.counted_votes(VOTE.c.winner, VOTE.c.loser)
     .where(VOTE.c.battle_id == REVEAL.c.battle_id, VOTE.c.battle_id == BATTLE.c.id, VOTE.c.voter_id.in_(_SELVES))
-    .where(BATTLE.c.draw.is_distinct_from("check"))
+    .where(BATTLE.c.draw != "check")
 )
 
 

@@ -56,6 +56,7 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                     "answer_a": answers[vote.item, a],
                     "answer_b": answers[vote.item, b],
                     "served_at": at - timedelta(minutes=vote.minutes),
+                    "draw": "lot",
                 }
             )
             choice = {"battle_id": number, "attempt": 1, "voter_id": voter, "choice": "a" if vote.left else "b"}
