@@ -65,13 +65,15 @@ class Step(NamedTuple):
     statements: Mapping[str, Sequence[str]]
     """SQL that both databases accept, by the table that it changes.
 
-    A table that is not there yet is made as it is now."""
+    New tables need none: a table that is not there yet is made as it is now."""
 
 
 STEPS: tuple[Step, ...] = ()
 """All migrations since the first release, in order; a database's version is the number of those it has been through."""
 DIGEST = "8bc6ce8a6e3ada13"
-"""Digest of all table definitions, which `tests/arena/test_migrations.py` computes."""
+"""Digest of all table definitions, which `tests/arena/test_migrations.py` computes.
+
+Not computed here: commands import some of the tables only."""
 
 SECRET_KEY = Table("secret_key", METADATA, Column("name", Text, primary_key=True), Column("key", Text, nullable=False))
 """Random keys of this database, by what they are for; no copy and no export holds them."""
@@ -111,8 +113,8 @@ def now() -> datetime:
 class Database:
     """The engines of one database, and its transactions.
 
-    Opening takes the steps that are left and creates the tables of every module imported so far. A database with other
-    tables than some version's is refused. `mounts` is the system's mount table.
+    Opening takes the steps that are left and creates the tables of every module imported so far. A database whose
+    digest is not that of its version is refused. `mounts` is the system's mount table.
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
