@@ -98,7 +98,7 @@ class Arena:
             answer_b = answers[item + 1, b + 1]
             put(
                 "INSERT INTO battle (id, token, voter_id, item_id, model_low, model_high, low_is_a, answer_a, "
-                f"answer_b, served_at) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT})",
+                f"answer_b, served_at, draw) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT}, 'lot')",
                 _rows(
                     number,
                     voter + 1,

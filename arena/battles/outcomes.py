@@ -67,7 +67,7 @@ _MINE = (
         VOTE.c.battle_id == BATTLE.c.id,
         VOTE.c.voter_id.in_(_SELVES),
     )
-    .where(BATTLE.c.draw.is_distinct_from("check"))
+    .where(BATTLE.c.draw != "check")
 )
 
 
