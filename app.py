@@ -5,7 +5,7 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,39 +25,35 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
-from arena.admin.campaigns import CampaignAdmin
 from arena.authoring.spec import TASK as WRITING
 from arena.authoring.spec import ProjectSpec
-from arena.battles.outcomes import Outcomes
-from arena.battles.quotas import Networks
-from arena.battles.sampling import PairSampler
-from arena.battles.store import BattleStore
-from arena.battles.unsigned_links import UnsignedLinks
-from arena.battles.voters import Voters
 from arena.campaign_battles.spec import TASK as BATTLES
-from arena.campaign_battles.spec import BattleSpec, closed_sources
-from arena.database import Database, DatabaseError
-from arena.fraud.eligibility import VoteEligibility, settle_official
-from arena.imports.polls import Polls
+from arena.campaign_battles.spec import BattleSpec
+from arena.context import ArenaContext
+from arena.database import DatabaseError
 from arena.inference.catalogue import CatalogueError
-from arena.io.images import MAX_BYTES, PictureStore
+from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
-from arena.items.importers import ItemImporter
-from arena.items.ingest import Ingest
-from arena.items.store import ItemBank
-from arena.leaderboard.service import Leaderboard
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
+from arena.seats.campaigns import CampaignStore
+from arena.seats.qualification import Qualification
+from arena.seats.seats import SeatStore
+from arena.seats.spec import CampaignSpec
+from arena.seats.task import SeatTask
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
-from arena.server.hub_backup import HubBackup, HubDataset, HubError
+from arena.server.hub_backup import HubError
 from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import (
+    admin_campaigns,
     campaign_api,
+    export_api,
     health_api,
     leaderboard_api,
     login_api,
+    operator_api,
     pictures,
     preview_api,
     writing_task,
@@ -65,34 +61,30 @@ from arena.web import (
 from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
-from arena.web.admin_setup import AdminSetup
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
 from arena.web.battle_tab import BattleTab
+from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
-from arena.web.campaign_setup import battle_task, build_campaigns
+from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import RAW, Argument, Updates
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
-from arena.web.live_api import IMAGES
-from arena.web.live_setup import LiveSetup
+from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
 from arena.web.reveal import Reveal
 from arena.web.terms import Terms
 from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
-from arena.web.writing_setup import WritingSetup
 from arena.web.writing_task import WritingTask
-from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import QuestionsError
+from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
 from scoring.marking.spec import MarkSpec
-from scoring.marking.work import Marking
-from scoring.task_map.reports import ReportAccuracies
 from scoring.web import marking_task, people_api, scoring_api, task_map_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.marking_task import MarkingTask
@@ -100,7 +92,6 @@ from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_tab import PublishedReports, ReportTab
 from scoring.web.scoring_tab import ScoringTab
-from scoring.web.setup import build_scoring, scoring_running
 from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
@@ -140,82 +131,62 @@ class Page(gr.Blocks):
 
 
 class AppContext:
-    """Services that the page and the routes share."""
+    """The services of both halves, and what their pages share."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database, restore or fill it if empty, and build the services. Raises one of STARTUP_ERRORS."""
+        """Open the database and make the services. Raises one of STARTUP_ERRORS."""
         self.settings = settings
-        self.networks = Networks(settings.trusted_hops)
-        self.database = database = Database(settings.database_url)
-        database.become_server()
-        hub = settings.backup and HubDataset(settings.backup.dataset, settings.backup.token)
-        self.backup = HubBackup(database, settings.pictures_dir, hub) if hub else None
-        if self.backup:
-            self.backup.restore()
-        self.scoring = build_scoring(settings, database)
-        self.items = ItemBank(database, settings.image_hosts)
-        self.pictures = PictureStore(settings.pictures_dir)
-        questions = (settings.mm_vet, settings.mm_vet_v2)
-        self.question_pictures = QuestionPictures(self.pictures, questions, self.scoring.pictures)
-        if settings.demo_bank != "off":
-            ItemImporter(Ingest(database), self.items, self.pictures).demo()
+        self.arena = ArenaContext(settings)
+        self.scoring = ScoringContext(self.arena)
         self.terms = Terms.read()
-        self.voters = Voters(database)
-        self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
-        settle_official(
-            database,
-            settings.counted,
-            "counted" if settings.space and settings.oauth else "everyone",
+        self.cookies = VoterCookies(self.arena.database.secret_key("cookies"), self._known_since)
+        self.operators = Operators(
+            settings.operators, self.arena.voters, by_link=not settings.space
         )
-        self.leaderboard = Leaderboard(database, settings.counted)
-        self.models = ModelPages(self.leaderboard, self.items)
-        self.outcomes = Outcomes(database, closed_sources)
-        self.agreement = AgreementService(
-            Polls(database), self.scoring.submissions.store, self.scoring.upload_store
+        self.models = ModelPages(self.arena.leaderboard, self.arena.items)
+        self.question_pictures = QuestionPictures(
+            self.arena.pictures,
+            (settings.mm_vet, settings.mm_vet_v2),
+            self.scoring.pictures,
         )
-        self.live = live = LiveSetup(
-            settings, database, self.items, self.pictures, self.terms.version
+        self.campaigns = self._campaign_pages()
+
+    def _campaign_pages(self) -> CampaignPages:
+        """Return the pages of all kinds of campaign: of each its spec, and what its people do."""
+        arena = self.arena
+        marking = self.scoring.marking
+        battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
+        writing = WritingTask(arena.writing, arena.scaled, battles, arena.draft_worker.soon)
+        specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, WRITING: ProjectSpec}
+        tasks: dict[str, SeatTask] = {BATTLES: battles, WRITING: writing}
+        for kind in MARKING_WORDS:
+            task = MarkingTask(kind, marking, self.question_pictures)
+            specs[task.kind] = MarkSpec
+            tasks[task.kind] = task
+        database = arena.database
+        return CampaignPages(
+            campaigns=CampaignStore(database, specs),
+            seats=SeatStore(database),
+            qualification=Qualification(database),
+            tasks=tasks,
+            voters=arena.voters,
+            networks=arena.networks,
+            mturk_hosts=self.settings.mturk_hosts,
         )
-        campaigns = CampaignAdmin(settings, database, self.items)
-        self.marking = Marking(database, self.scoring.jobs)
-        self.accuracies = ReportAccuracies(self.scoring.jobs)
-        tasks = (MarkingTask(kind, self.marking, self.question_pictures) for kind in MARKING_WORDS)
-        marked = {task.kind: (MarkSpec, task) for task in tasks}
-        scaled = live.battles.scaled
-        battles = battle_task(settings, database, campaigns, scaled, self.terms.version)
-        self.writing = WritingSetup(settings, database, self.items, self.pictures, live.models)
-        writing = WritingTask(self.writing.writing, scaled, battles, self.writing.soon)
-        kinds = {BATTLES: (BattleSpec, battles), WRITING: (ProjectSpec, writing), **marked}
-        self.campaigns = build_campaigns(settings, database, kinds)
-        operators = Operators(settings.operators, self.voters, by_link=not settings.space)
-        queues = {
-            "Live answers": lambda: live.battles.sessions.waiting,
-            "Scoring jobs": self.scoring.jobs.waiting,
-        }
-        shared = (live, queues, campaigns, self.writing)
-        self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
 
     def _known_since(self, owner: str) -> datetime | None:
         """When somebody first voted, logged in or scored with a cookie of this hash."""
-        return self.voters.since(owner) or self.scoring.jobs.since(owner)
+        return self.arena.voters.since(owner) or self.scoring.jobs.since(owner)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
-        async with AsyncExitStack() as stack:
-            if self.backup:
-                await asyncio.to_thread(self.backup.start)
-                stack.push_async_callback(asyncio.to_thread, self.backup.stop)
-            await stack.enter_async_context(scoring_running(self.scoring))
-            await stack.enter_async_context(self.live.running())
-            await stack.enter_async_context(self.writing.running())
+        async with self.arena.running(), self.scoring.running():
             yield
-            asyncio.get_running_loop().set_default_executor(
-                ThreadPoolExecutor()
-            )  # callers may hold all other threads
-            sys.setswitchinterval(
-                0.0005
-            )  # a thread that still computes delays each step of the last backup by this
+            # callers may hold all other threads
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+            # a thread that still computes delays each step of the last backup by this
+            sys.setswitchinterval(0.0005)
 
 
 async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
@@ -291,38 +262,66 @@ def create_app(context: AppContext) -> FastAPI:
 def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
     settings = context.settings
-    scaled = context.live.battles.scaled
-    eligibility = VoteEligibility(context.database, settings.counted)
+    arena = context.arena
+    scoring = context.scoring
+    projects = arena.projects
+    operators = context.operators
+    live = LiveApi(
+        sessions=arena.live_sessions,
+        store=arena.live_battles,
+        images=arena.live_images,
+        items=arena.items,
+        demo_bank=settings.demo_bank,
+        pictures=arena.pictures,
+        scaled=arena.scaled,
+        terms=context.terms.version,
+        networks=arena.networks,
+    )
+    health = health_api.Health(arena.database, votes_folders(settings))
     return (
-        pictures.routes(context.pictures, scaled, lambda: context.items.bank().hidden_pictures),
+        pictures.routes(arena.pictures, arena.scaled, lambda: arena.items.bank().hidden_pictures),
         terms_routes(context.terms),
-        health_api.routes(health_api.Health(context.database, votes_folders(settings))),
+        health_api.routes(health),
         login_api.routes(
-            context.voters, context.cookies, eligibility, settings.oauth, context.admin.operators
+            voters=arena.voters,
+            cookies=context.cookies,
+            eligibility=arena.eligibility,
+            oauth=settings.oauth,
+            operators=operators,
         ),
-        *context.admin.routers,
-        context.live.router(),
-        writing_task.form_routes(context.campaigns, context.writing.writing),
+        operator_api.routes(arena.live_images, operators),
+        admin_campaigns.routes(arena.campaign_admin, projects, operators),
+        export_api.routes(arena.public_files),
+        live.router(arena.voters),
+        writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
-        marking_task.picture_routes(context.campaigns, context.marking, context.question_pictures),
-        people_api.routes(people_api.PeoplePages(context.marking, context.scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(context.accuracies)),
-        leaderboard_api.routes(context.leaderboard),
-        preview_api.routes(heads, scaled),
-        scoring_api.upload_routes(context.scoring.upload_store),
-        scoring_api.report_routes(context.scoring.jobs, context.question_pictures),
-        scoring_api.board_routes(context.scoring.submissions),
-        scoring_api.agreement_routes(context.agreement),
+        marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies)),
+        leaderboard_api.routes(arena.leaderboard),
+        preview_api.routes(heads, arena.scaled),
+        scoring_api.upload_routes(scoring.uploads),
+        scoring_api.report_routes(scoring.jobs, context.question_pictures),
+        scoring_api.board_routes(scoring.submissions),
+        scoring_api.agreement_routes(scoring.agreement),
     )
 
 
 def page_heads(context: AppContext) -> Heads:
-    sources = (context.items, context.outcomes, context.leaderboard, context.models.overview)
-    return Heads(*sources, PublishedReports(context.scoring.jobs).words)
+    arena = context.arena
+    return Heads(
+        items=arena.items,
+        outcomes=arena.outcomes,
+        leaderboard=arena.leaderboard,
+        overview=context.models.overview,
+        report=PublishedReports(context.scoring.jobs).words,
+    )
 
 
 def build_page(context: AppContext) -> gr.Blocks:
     """Return the four pages; each sends a browser its own components and events only."""
+    arena = context.arena
+    scoring = context.scoring
     with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
         top(VOTE)
         vote_page(context, page)
@@ -332,24 +331,24 @@ def build_page(context: AppContext) -> gr.Blocks:
     with page.route("Score a model", SCORE):
         top(SCORE)
         with gr.Column() as form:
-            scored = ScoringTab(
-                context.scoring, context.networks, copied=context.backup is not None
-            )
+            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
-            scoring = context.scoring
-            shared = (context.question_pictures, context.marking, context.accuracies)
-            report = ReportTab(scoring.jobs, *shared, scoring.delete)
+            report = ReportTab(
+                jobs=scoring.jobs,
+                pictures=context.question_pictures,
+                marking=scoring.marking,
+                accuracies=scoring.accuracies,
+                delete=scoring.service.delete,
+            )
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):
         top(RUN)
-        admin = context.admin
-        boards = context.models.overview
-        AdminTab(admin.watch, admin.service, admin.operators, boards).listen(page)
+        dashboard = arena.dashboard(queues={"Scoring jobs": scoring.jobs.waiting})
+        AdminTab(dashboard, arena.admin, context.operators, context.models.overview).listen(page)
     page.queue(api_open=False, max_size=64)
-    page._queue.sleep_when_free = (
-        0.02  # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
-    )
+    # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
+    page._queue.sleep_when_free = 0.02
     page.max_threads = 80
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
@@ -364,7 +363,7 @@ def top(here: str) -> None:
 
 def vote_page(context: AppContext, page: gr.Blocks) -> None:
     """Build battles of the bank and, where two models can answer live, those on one's own pictures."""
-    if len(context.live.vlms) < 2:
+    if len(context.arena.vlms) < 2:
         battle = battle_tab(context)
     else:
         with gr.Tabs():
@@ -378,16 +377,17 @@ def vote_page(context: AppContext, page: gr.Blocks) -> None:
 
 def results_page(context: AppContext, page: gr.Blocks) -> None:
     """Build the boards of people and of judge models, and how far these agree."""
+    arena = context.arena
+    scoring = context.scoring
     with gr.Tabs():
         with gr.Tab("People") as people_tab:
-            battles = BattlePages(context.outcomes, context.items, context.live.battles.scaled)
-            people = LeaderboardTab(context.leaderboard, context.models, battles)
+            battles = BattlePages(arena.outcomes, arena.items, arena.scaled)
+            people = LeaderboardTab(arena.leaderboard, context.models, battles)
         with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
-            judges = SubmissionsTab(
-                context.scoring.submissions, PeoplesBoards(context.leaderboard, context.database)
-            )
+            peoples_boards = PeoplesBoards(arena.leaderboard, arena.database)
+            judges = SubmissionsTab(scoring.submissions, peoples_boards)
         with gr.Tab("Do they agree?", visible=False, elem_id="agreement") as agreement_tab:
-            agreement = AgreementTab(context.agreement)
+            agreement = AgreementTab(scoring.agreement)
 
     def shows_filled() -> Updates:
         """Show the tabs that have something to show."""
@@ -405,20 +405,18 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 
 
 def battle_tab(context: AppContext) -> BattleTab:
-    settings = context.settings
-    backup = context.backup
-    store = BattleStore(context.database, settings.vote_limits)
-    campaigns = UnsignedLinks(
-        context.database, settings.voters_per_pair, context.campaigns.campaigns.has
-    )
-    sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
-    networks = context.networks
-    terms = context.terms.version
-    scaled = context.live.battles.scaled
-    copy = (lambda: backup.seen) if backup else (lambda: None)
-    reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
+    arena = context.arena
+    backup = arena.backup
     return BattleTab(
-        store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled
+        store=arena.battles,
+        items=arena.items,
+        sampler=arena.sampler,
+        campaigns=arena.unsigned_links,
+        terms=context.terms.version,
+        networks=arena.networks,
+        copy=lambda: backup.seen if backup else None,
+        reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard),
+        scaled=arena.scaled,
     )
 
 
@@ -450,15 +448,15 @@ def main() -> int:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
-    link = context.admin.operators.link(address)
+    link = context.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
     gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
     gc.enable()
     try:
-        serve(app, settings, context.database.close)
+        serve(app, settings, context.arena.database.close)
     finally:
-        context.database.close()
+        context.arena.database.close()
     return 0
 
 

@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 @event.listens_for(CLOCK, "after_create")
 def _start(_table: Table, connection: Connection, **_options: Any) -> None:
-    # Late enough that a vote without a tick (from an older schema or a restored copy) is final.
+    # Late enough that a vote without a tick (from a restored copy) is final.
     connection.execute(insert(CLOCK).values(id=1, seen=FINAL_SECONDS * SECOND, ahead=0))
 
 

@@ -11,11 +11,12 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 from sqlalchemy import (
@@ -46,7 +47,6 @@ from sqlalchemy.types import TypeDecorator
 
 from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
-SCHEMA_VERSION = 11
 METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
@@ -57,61 +57,23 @@ WAL_PAGES = 4000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-UPGRADES: dict[int, dict[str, tuple[str, ...]]] = {
-    1: {
-        "wins": (
-            "ALTER TABLE wins ADD COLUMN left_n INTEGER DEFAULT 0 NOT NULL",
-            "ALTER TABLE wins ADD COLUMN changed_at BIGINT DEFAULT 0 NOT NULL",
-            "CREATE INDEX wins_changed ON wins (source_id, multi, changed_at)",
-            "UPDATE wins SET left_n = counted.n FROM ("
-            "SELECT item.source_id, item.multi, item.family_id, vote.winner, vote.loser, count(*) AS n FROM vote "
-            "JOIN battle ON battle.id = vote.battle_id JOIN item ON item.id = battle.item_id "
-            "LEFT JOIN undo ON undo.battle_id = vote.battle_id "
-            "WHERE vote.choice = 'a' AND (vote.attempt = 2 OR undo.battle_id IS NULL) "
-            "GROUP BY item.source_id, item.multi, item.family_id, vote.winner, vote.loser) AS counted "
-            "WHERE wins.source_id = counted.source_id AND wins.multi = counted.multi AND wins.family_id = "
-            "counted.family_id AND wins.winner = counted.winner AND wins.loser = counted.loser",
-        ),
-    },
-    2: {
-        "wins": (
-            "ALTER TABLE wins RENAME COLUMN changed_at TO change",
-            "UPDATE wins SET change = 0",
-        ),
-        "live_wins": (
-            "ALTER TABLE live_wins RENAME COLUMN changed_at TO change",
-            "UPDATE live_wins SET change = 0",
-        ),
-        "vote": (
-            "ALTER TABLE vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
-            "CREATE INDEX vote_tick ON vote (tick)",
-        ),
-        "live_vote": (
-            "ALTER TABLE live_vote ADD COLUMN tick BIGINT DEFAULT 0 NOT NULL",
-            "CREATE INDEX live_vote_tick ON live_vote (tick)",
-        ),
-    },
-    3: {"server": ("DROP TABLE server",), "found": ("DROP TABLE found",)},
-    4: {
-        "battle": (
-            "ALTER TABLE battle ADD COLUMN draw TEXT",
-            "ALTER TABLE battle ADD COLUMN draw_probability FLOAT",
-        ),
-        "live_battle": ("ALTER TABLE live_battle ADD COLUMN draw_probability FLOAT",),
-    },
-    5: {
-        "hold": ("ALTER TABLE hold ADD COLUMN network TEXT",),
-        "job": ("ALTER TABLE job ADD COLUMN network TEXT",),
-    },
-    6: {"battle": ("CREATE INDEX battle_of_pair ON battle (item_id, model_low, model_high)",)},
-    7: {"job": ("ALTER TABLE job ADD COLUMN published BOOLEAN DEFAULT FALSE NOT NULL",)},
-    8: {"job": ("ALTER TABLE job ADD COLUMN score TEXT",)},
-    9: {},
-    10: {},
-}
-"""Migrations by the version they start from: of each table, in SQL that both databases accept.
+class Step(NamedTuple):
+    """One migration: what a release changes in the tables of the release before it."""
 
-New tables want none."""
+    digest: str
+    """`DIGEST` of the release before it."""
+    statements: Mapping[str, Sequence[str]]
+    """SQL that both databases accept, by the table that it changes.
+
+    New tables need none: a table that is not there yet is made as it is now."""
+
+
+STEPS: tuple[Step, ...] = ()
+"""All migrations since the first release, in order; a database's version is the number of those it has been through."""
+DIGEST = "8bc6ce8a6e3ada13"
+"""Digest of all table definitions, which `tests/arena/test_migrations.py` computes.
+
+Not computed here: commands import some of the tables only."""
 
 SECRET_KEY = Table(
     "secret_key",
@@ -120,6 +82,13 @@ SECRET_KEY = Table(
     Column("key", Text, nullable=False),
 )
 """Random keys of this database, by what they are for; no copy and no export holds them."""
+SCHEMA = Table(
+    "schema_version",
+    METADATA,
+    Column("version", Integer, primary_key=True),
+    Column("digest", Text, nullable=False),
+)
+"""One row: how many of `STEPS` this database has been through, and `DIGEST` at that version."""
 META = Table(
     "meta",
     METADATA,
@@ -154,9 +123,8 @@ def now() -> datetime:
 class Database:
     """The engines of one database, and its transactions.
 
-    Opening creates the tables of every module imported so far, and refuses a schema newer than this code's. An SQLite
-    file with an older schema is first copied to a file beside it, named after that schema version. `mounts` is the
-    system's mount table.
+    Opening takes the steps that are left and creates the tables of every module imported so far. A database whose
+    digest is not that of its version is refused. `mounts` is the system's mount table.
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
@@ -179,8 +147,7 @@ class Database:
                 _sqlite_engines if self.is_sqlite else _postgresql_engines
             )(url)
             try:
-                with self._writer.begin() as connection:
-                    _prepare_schema(connection, file)
+                _prepare_schema(self._writer)
             except (SQLAlchemyError, sqlite3.Error, DatabaseError):
                 self.close()
                 raise
@@ -318,7 +285,10 @@ class Database:
 
 
 def back_up(url: str, copy: Path) -> None:
-    """Copy the SQLite file at this address as it is now, also while a server writes to it. Raises DatabaseError."""
+    """Copy the SQLite file at this address as it is now, also while a server writes to it. Raises DatabaseError.
+
+    The copy gets its name once it is on the disk, or nothing is left.
+    """
     address = _parsed(url)
     if address.get_backend_name() != "sqlite":
         raise DatabaseError(
@@ -331,7 +301,20 @@ def back_up(url: str, copy: Path) -> None:
         )
     if copy.exists():
         raise DatabaseError(f"{copy} is there already; choose another name for the copy")
-    _back_up(file, copy)
+    unfinished = copy.with_name(f"{copy.name}.unfinished")
+    try:
+        unfinished.unlink(missing_ok=True)
+        _make_private(unfinished)
+        try:
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("VACUUM INTO ?", (str(unfinished),))
+            with unfinished.open("rb+") as written:
+                os.fsync(written.fileno())
+            unfinished.replace(copy)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
 
 
 def counter(connection: Connection, name: str) -> int:
@@ -418,20 +401,60 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
     return create_engine(url, **pool), reader, create_engine(url, **alone)
 
 
-def _prepare_schema(connection: Connection, file: Path | None) -> None:
-    """Create missing tables and check the version, under one lock so that two starting servers take turns."""
-    take_turn(connection, META)
-    found = counter(connection, "schema") if inspect(connection).has_table(META.name) else 0
-    if found > SCHEMA_VERSION:
-        newer = f"newer than this program's {SCHEMA_VERSION}. Update the program."
-        raise DatabaseError(f"The database has schema version {found}, {newer}")
-    if found:
-        if file and found < SCHEMA_VERSION:
-            _back_up(file, file.with_name(f"{file.name}.schema-{found}"))
-        _upgrade(connection, found)
-    METADATA.create_all(connection)
-    if found == 0:
-        connection.execute(insert(META).values(name="schema", value=SCHEMA_VERSION))
+def _prepare_schema(engine: Engine) -> None:
+    """Take the steps that are left, each in one transaction, then create missing tables. Raises DatabaseError."""
+    is_current = False
+    while not is_current:
+        with engine.begin() as connection:
+            take_turn(connection, SCHEMA)  # servers that start at once wait for one another
+            version = _version(connection)
+            is_current = version == len(STEPS)
+            if is_current:
+                METADATA.create_all(connection)
+            else:
+                _migrate(connection, version)
+
+
+def _version(connection: Connection) -> int:
+    """Return how many steps a database has been through; an empty one needs none. Raises DatabaseError."""
+    tables = METADATA.tables.keys() & set(inspect(connection).get_table_names())
+    if not tables:
+        SCHEMA.create(connection)
+        connection.execute(insert(SCHEMA).values(version=len(STEPS), digest=DIGEST))
+        return len(STEPS)
+    row = connection.execute(select(SCHEMA)).one_or_none() if SCHEMA.name in tables else None
+    if row is not None and row.version > len(STEPS):
+        raise DatabaseError(f"{_name(connection)} was made by a newer version; update this program")
+    if row is None or row.digest != _digest_at(row.version):
+        empty = "folder" if connection.dialect.name == "sqlite" else "database"
+        raise DatabaseError(
+            f"{_name(connection)} was made by a development version; start with an empty {empty}"
+        )
+    return row.version
+
+
+def _name(connection: Connection) -> str:
+    url = connection.engine.url
+    is_sqlite = connection.dialect.name == "sqlite"
+    return (
+        str(url.database)
+        if is_sqlite
+        else f"The database {url.render_as_string(hide_password=True)}"
+    )
+
+
+def _digest_at(version: int) -> str:
+    """Return the digest of all table definitions after so many steps."""
+    return STEPS[version].digest if version < len(STEPS) else DIGEST
+
+
+def _migrate(connection: Connection, version: int) -> None:
+    """Take the step that follows this version."""
+    for table, statements in STEPS[version].statements.items():
+        if inspect(connection).has_table(table):
+            for statement in statements:
+                connection.execute(text(statement))
+    connection.execute(update(SCHEMA).values(version=version + 1, digest=_digest_at(version + 1)))
 
 
 def _make_private(file: Path) -> None:
@@ -439,34 +462,6 @@ def _make_private(file: Path) -> None:
     file.touch(
         0o600, exist_ok=False
     )  # an existing file is not opened: closing it would drop SQLite's locks
-
-
-def _back_up(file: Path, copy: Path) -> None:
-    """Copy an SQLite file: the copy gets its name once it is on the disk, or nothing is left. Raises DatabaseError."""
-    unfinished = copy.with_name(f"{copy.name}.unfinished")
-    try:
-        unfinished.unlink(missing_ok=True)
-        _make_private(unfinished)
-        try:
-            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-                connection.execute("VACUUM INTO ?", (str(unfinished),))
-            with unfinished.open("rb+") as written:
-                os.fsync(written.fileno())
-            unfinished.replace(copy)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except (sqlite3.Error, OSError) as error:
-        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
-
-
-def _upgrade(connection: Connection, found: int) -> None:
-    """Migrate the existing tables to this version; missing ones are created at it."""
-    for version in range(found, SCHEMA_VERSION):
-        for table, statements in UPGRADES[version].items():
-            if inspect(connection).has_table(table):
-                for statement in statements:
-                    connection.execute(text(statement))
-    connection.execute(update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION))
 
 
 def _reason(error: BaseException) -> str:

@@ -365,7 +365,7 @@ def counts_drawing(
 ) -> Drawing:
     """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
     width = 720
-    top = max(*counts, _LEAST_TOP)
+    top = max(max(counts), _LEAST_TOP)
     step = (width - _NUMBERS) / len(counts)
     marks: list[Mark] = []
     for tick in ticks(0, top, 5):

@@ -94,12 +94,21 @@ class Arena:
                 "INSERT INTO voter VALUES (?, ?, ?)",
                 [(n + 1, f"v{n}", MOMENT) for n in range(int(voter.max()) + 1)],
             )
-            battles = (number, voter + 1, item + 1, low + 1, high + 1, low == a)
-            sides = (answers[item + 1, a + 1], answers[item + 1, b + 1])
+            answer_a = answers[item + 1, a + 1]
+            answer_b = answers[item + 1, b + 1]
             put(
                 "INSERT INTO battle (id, token, voter_id, item_id, model_low, model_high, low_is_a, answer_a, "
-                f"answer_b, served_at) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT})",
-                _rows(*battles, *sides),
+                f"answer_b, served_at, draw) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT}, 'lot')",
+                _rows(
+                    number,
+                    voter + 1,
+                    item + 1,
+                    low + 1,
+                    high + 1,
+                    low == a,
+                    answer_a,
+                    answer_b,
+                ),
             )
             put(
                 "INSERT INTO vote (id, battle_id, attempt, voter_id, choice, winner, loser, voted_at, terms) "

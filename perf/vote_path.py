@@ -89,7 +89,7 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
                 f"model-{model}": f"Model {model} sees the number {number}." for model in range(8)
             },
         )
-        for number in range(max(60, *people))
+        for number in range(max(60, max(people)))
     ]
     Ingest(database).add_items("bench", "folder", drafts)
     items = tuple(ItemBank(database).bank().items.values())

@@ -15,6 +15,7 @@ from gradio import analytics
 from huggingface_hub import constants
 
 import app
+from arena.authoring.draft_worker import SWEEP_SECONDS
 from arena.database import Database
 from arena.fraud.eligibility import official_board
 from arena.io.images import MAX_BYTES
@@ -31,7 +32,6 @@ from arena.settings import CountSettings, Settings
 from arena.storage import VOTES_ROOM
 from arena.web.health_api import LEAST_FREE
 from arena.web.middleware import MOST_BODY
-from arena.web.writing_setup import SWEEP_SECONDS
 from scoring.jobs.uploads import PAGE_BYTES
 from tests.support.servers import ROOT
 from tests.support.voter import Voter
@@ -116,7 +116,10 @@ def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
 )
 def test_a_new_space_with_login_opens_with_the_counted_board(tmp_path, environ, official):
     settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DEMO_BANK": "off", **environ})
-    with closing(app.AppContext(settings).database) as database, database.read() as connection:
+    with (
+        closing(app.AppContext(settings).arena.database) as database,
+        database.read() as connection,
+    ):
         assert official_board(connection, CountSettings("logged-in")) == official
 
 

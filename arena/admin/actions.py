@@ -55,6 +55,9 @@ def record_action(connection: Connection, who: str, deed: ActionKind, about: str
 
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
     """Return the latest actions, the newest first."""
-    columns = (ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
-    rows = connection.execute(select(*columns).order_by(ACT.c.id.desc()).limit(most))
-    return tuple(OperatorAction(*row) for row in rows)
+    acts = select(ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
+    rows = connection.execute(acts.order_by(ACT.c.id.desc()).limit(most))
+    return tuple(
+        OperatorAction(who=row.who, deed=row.deed, about=row.about, done_at=row.done_at)
+        for row in rows
+    )

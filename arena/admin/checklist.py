@@ -33,13 +33,10 @@ def checklist(
         *_people(settings),
         *_answering(settings, live_models),
     ]
-    return tuple(sorted((ChecklistEntry(*one) for one in found), key=lambda one: one.is_there))
+    return tuple(sorted(found, key=lambda one: one.is_there))
 
 
-_Found = Iterator[tuple[str, bool, str]]
-
-
-def _bank(settings: Settings, connection: Connection) -> _Found:
+def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
     counted = (
         select(SOURCE.c.kind, func.count())
         .join(ITEM, ITEM.c.source_id == SOURCE.c.id)
@@ -50,15 +47,15 @@ def _bank(settings: Settings, connection: Connection) -> _Found:
     demo = items.pop("demo", 0)
     own = sum(items.values())
     if own:
-        yield "Items", True, f"{plural(own, 'item')} of your own."
+        yield ChecklistEntry("Items", True, f"{plural(own, 'item')} of your own.")
     elif demo and settings.demo_bank != "off":
-        yield (
+        yield ChecklistEntry(
             "Items",
             False,
             "only the demo bank. Import yours: python -m arena items (docs/vote.md).",
         )
     else:
-        yield (
+        yield ChecklistEntry(
             "Items",
             False,
             "none, so nobody can vote. Import yours: python -m arena items (docs/vote.md).",
@@ -69,59 +66,65 @@ def _bank(settings: Settings, connection: Connection) -> _Found:
         if checks >= ATTENTION_TESTS
         else f"{checks} of {ATTENTION_TESTS}. Import {made}."
     )
-    yield "Attention tests", checks >= ATTENTION_TESTS, told
+    yield ChecklistEntry("Attention tests", checks >= ATTENTION_TESTS, told)
 
 
-def _kept(settings: Settings) -> _Found:
+def _kept(settings: Settings) -> Iterator[ChecklistEntry]:
     if settings.backup:
-        yield "Copy", True, f"to {settings.backup.dataset}, within about a minute."
+        yield ChecklistEntry("Copy", True, f"to {settings.backup.dataset}, within about a minute.")
     elif not settings.database_url.startswith("sqlite"):
-        yield (
+        yield ChecklistEntry(
             "Copy",
             True,
             "none by this app: PostgreSQL keeps the votes, and its backups are yours to make.",
         )
     else:
-        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, which may "
-        yield (
+        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, "
+        yield ChecklistEntry(
             "Copy",
             False,
-            f"{told}write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
+            f"{told}which may write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
         )
     full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
-        yield "Disk", False, f"{full[0].lower()}{full[1:]}."
+        yield ChecklistEntry("Disk", False, f"{full[0].lower()}{full[1:]}.")
 
 
-def _people(settings: Settings) -> _Found:
+def _people(settings: Settings) -> Iterator[ChecklistEntry]:
     if settings.oauth:
-        yield "Login", True, f"with {settings.oauth.provider.partition('://')[2]}."
+        provider = settings.oauth.provider.partition("://")[2]
+        yield ChecklistEntry("Login", True, f"with {provider}.")
     else:
-        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true "
-        yield "Login", False, f"{told}on a Space (docs/host.md)."
+        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
+        yield ChecklistEntry("Login", False, f"{told}true on a Space (docs/host.md).")
     if settings.operators:
-        yield "Operators", True, f"{', '.join(sorted(settings.operators))}."
+        yield ChecklistEntry("Operators", True, f"{', '.join(sorted(settings.operators))}.")
     else:
         told = "nobody by name: the link printed at start opens this page, in one browser and for a day. "
-        yield "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
+        yield ChecklistEntry(
+            "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
+        )
     campaigns = settings.counts.campaigns
     missing = "none counts. Name one in CAMPAIGNS, and its workers stand on the counted board (docs/vote.md)."
-    yield "Campaigns", bool(campaigns), f"{', '.join(campaigns)}." if campaigns else missing
+    told = f"{', '.join(campaigns)}." if campaigns else missing
+    yield ChecklistEntry("Campaigns", bool(campaigns), told)
 
 
-def _answering(settings: Settings, live_models: int) -> _Found:
+def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:
     if live_models >= 2:
-        yield "Live models", True, f"{live_models} answer here."
+        yield ChecklistEntry("Live models", True, f"{live_models} answer here.")
     else:
-        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to the "
-        yield "Live models", False, f"{told}TOML file that MODELS names (docs/vote.md)."
+        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to "
+        yield ChecklistEntry(
+            "Live models", False, f"{told}the TOML file that MODELS names (docs/vote.md)."
+        )
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
     missing = "none: people score with keys of their own. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
-    yield "Judge", bool(judge.model), lent if judge.model else missing
+    yield ChecklistEntry("Judge", bool(judge.model), lent if judge.model else missing)
     for name, path, variable in (
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
     ):
         missing = f"not here, so the page cannot score its outputs. Set {variable} to their folder (docs/host.md)."
-        yield f"Questions of {name}", path is not None, "here." if path else missing
+        yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)

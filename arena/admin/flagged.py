@@ -60,7 +60,17 @@ def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) 
         for row in connection.execute(
             rows.where(mine).order_by(table.c.id.desc()).limit(MOST_CAST)
         ):
-            cast.append(CastVote._make((*row[:-1], (row.voted_at - row[-1]).total_seconds())))
+            cast.append(
+                CastVote(
+                    voted_at=row.voted_at,
+                    choice=row.choice,
+                    winner=row.winner,
+                    loser=row.loser,
+                    item=row.key,
+                    instruction=row.instruction,
+                    seconds=(row.voted_at - row.shown_at).total_seconds(),
+                )
+            )
     latest = sorted(cast, key=lambda one: one.voted_at, reverse=True)[:MOST_CAST]
     return FlaggedVoter(voter, flags, number, tuple(latest))
 
@@ -71,16 +81,15 @@ _LOST = MODEL.alias()
 
 def _cast(tables: ChoiceTables, shown_at: Column) -> Select:
     vote = tables.vote.c
-    what = (
+    query = tables.counted_votes(
         vote.voted_at,
         vote.choice,
-        _WON.c.display,
-        _LOST.c.display,
+        _WON.c.display.label("winner"),
+        _LOST.c.display.label("loser"),
         ITEM.c.key,
         ITEM.c.instruction,
-        shown_at,
+        shown_at.label("shown_at"),
     )
-    query = tables.counted_votes(*what)
     query = query if tables is LIVE else query.join(BATTLE, BATTLE.c.id == vote.battle_id)
     query = query.outerjoin(ITEM, ITEM.c.id == tables.battle.c.item_id)
     return query.join(_WON, _WON.c.id == vote.winner).join(_LOST, _LOST.c.id == vote.loser)

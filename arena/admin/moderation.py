@@ -74,18 +74,21 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     """Return the hidden items, the newest first."""
     query = select(ITEM.c.key, ITEM.c.instruction, HIDDEN_ITEM.c.hidden_at).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
-    return tuple(HiddenItem(*row) for row in rows)
+    return tuple(
+        HiddenItem(key=row.key, instruction=row.instruction, hidden_at=row.hidden_at)
+        for row in rows
+    )
 
 
 def uploads(connection: Connection) -> Uploads:
     """Return the uploads that are stored for good."""
     seen = SEEN_IMAGE.c.image_id.is_not(None)
     both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
-    here = (OWN_IMAGE.c.kept, OWN_IMAGE.c.gone_at.is_(None))
+    here = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     query = (
         select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, seen.label("seen"))
         .select_from(both)
-        .where(*here)
+        .where(here)
     )
     rows = connection.execute(query.where(~seen).order_by(OWN_IMAGE.c.id).limit(_SHOWN)).all()
     rows = [
@@ -95,10 +98,14 @@ def uploads(connection: Connection) -> Uploads:
         ),
     ]
     counts = connection.execute(
-        select(seen, func.count()).select_from(both).where(*here).group_by(seen)
+        select(seen, func.count()).select_from(both).where(here).group_by(seen)
     )
     found = {bool(kept): number for kept, number in counts}
-    return Uploads(tuple(Upload(*row) for row in rows), found.get(False, 0), found.get(True, 0))
+    return Uploads(
+        first=tuple(Upload(id=row.id, arrived_at=row.arrived_at, seen=row.seen) for row in rows),
+        unseen=found.get(False, 0),
+        kept=found.get(True, 0),
+    )
 
 
 def keep(connection: Connection, upload: int) -> bool:

@@ -22,15 +22,17 @@ from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.drafting import Drafting
 from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction
 from arena.authoring.projects import Projects
-from arena.authoring.spec import ProjectSpec, project_of
+from arena.authoring.spec import KINDS, ProjectSpec, project_of
 from arena.authoring.state import DraftState
-from arena.authoring.store import Draft
+from arena.authoring.store import Draft, DraftStore
+from arena.budget import DRAFTS, Budget, Ceilings
 from arena.campaign_battles.downloads import Rows
 from arena.database import Database, now
-from arena.inference.catalogue import CatalogueError
+from arena.inference.catalogue import CatalogueError, Models
 from arena.io.fetch import FetchError, fetch
+from arena.io.images import PictureStore
 from arena.items.store import ItemBank
-from arena.seats.campaigns import Campaign
+from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, read_spec
 from arena.settings import Settings
@@ -38,6 +40,8 @@ from arena.templates import plural
 
 MOST_ITEMS = 200
 """Items of a project that its table shows, the latest."""
+_NO_CEILING = 10_000_000_000
+"""Millionths of a US dollar for all projects together: each has a smaller budget of its own."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class ProjectAdmin(SeatAdmin):
         super().__init__(settings, database, projects.campaigns)
         self._items = items
         self._projects = projects
-        self._drafting = drafting
+        self.drafting = drafting
 
     def make(
         self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
@@ -124,7 +128,7 @@ class ProjectAdmin(SeatAdmin):
             return "People write the answers: no model is named."
         longest = Instruction(text="x" * LONGEST["instruction"], pictures=())
         try:
-            most = self._drafting.most_cost(
+            most = self.drafting.most_cost(
                 spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
             )
         except CatalogueError as error:
@@ -186,3 +190,23 @@ class ProjectAdmin(SeatAdmin):
             spent=sum(one.cost for one in answers if isinstance(one, DraftAnswer | BlindAnswer)),
             price=self._price(spec),
         )
+
+
+def project_admin(
+    settings: Settings,
+    database: Database,
+    items: ItemBank,
+    pictures: PictureStore,
+    models: Models,
+) -> ProjectAdmin:
+    """Return the operators' side of the projects of one database, with the models of a catalogue."""
+    campaigns = CampaignStore(database, KINDS)
+    drafts = DraftStore(database)
+    budget = Budget(database, Ceilings(_NO_CEILING, _NO_CEILING, _NO_CEILING), DRAFTS)
+    return ProjectAdmin(
+        settings=settings,
+        database=database,
+        items=items,
+        projects=Projects(campaigns, drafts, pictures, models.catalogue),
+        drafting=Drafting(drafts, models.vlm, budget),
+    )

@@ -21,7 +21,7 @@ from arena.authoring.events import (
 from arena.authoring.spec import ProjectSpec
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
-from arena.seats.overlap import agreement_with_rest, pairwise_agreement
+from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 
@@ -136,12 +136,12 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
     for event in _by_people(drafts):
         minutes[event.seat] += _minutes(event)
     fates = [fate for draft in drafts for fate in _fates(draft)]
-    agreed = agreement_with_rest(_verdicts(drafts))
+    agreement = agreement_with_rest(_verdicts(drafts))
     rows = []
     for seat in seats:
         mine = [is_accepted for of, is_accepted in fates if of == seat.id]
         (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))
-        told = agreed.get(seat.id, (0, 0))
+        with_rest = agreement.get(seat.id, RestAgreement())
         rows.append(
             PersonRow(
                 person=seat.person,
@@ -151,8 +151,8 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
                 verdicts=kinds[seat.id, Verification],
                 passed=kinds[seat.id, Pass],
                 accepted=accepted,
-                agreed=told[0],
-                others=told[1],
+                agreed=with_rest.agreed,
+                others=with_rest.others,
                 minutes=minutes[seat.id],
             )
         )
@@ -166,11 +166,17 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
     for event in _by_people(drafts):
         steps[event.seat] += 1
         last[event.seat] = max(event.at, last.get(event.seat, event.at))
-    agreed = agreement_with_rest(_verdicts(drafts))
-    return {
-        seat.id: SeatWork(steps[seat.id], 0, 0, last.get(seat.id), *agreed.get(seat.id, (0, 0)))
-        for seat in seats
-    }
+    agreement = agreement_with_rest(_verdicts(drafts))
+    work = {}
+    for seat in seats:
+        with_rest = agreement.get(seat.id, RestAgreement())
+        work[seat.id] = SeatWork(
+            votes=steps[seat.id],
+            last=last.get(seat.id),
+            agreed=with_rest.agreed,
+            others=with_rest.others,
+        )
+    return work
 
 
 def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:

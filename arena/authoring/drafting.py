@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arena.authoring.events import AnyValue, BlindAnswer, DraftAnswer, Failure
 from arena.authoring.spec import ProjectSpec, project_of
@@ -52,21 +52,29 @@ def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, Prompt
     return _PLACE.sub(lambda place: values[place[1]], text), name
 
 
+class DraftRequest(NamedTuple):
+    """What a model is asked for a draft, and by which file."""
+
+    model: str
+    prompt: str
+    file: PromptName
+
+
 class Drafting:
     """Draft answers of one database's projects; `vlm` finds a catalogue's model, or raises CatalogueError."""
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
         self._store = store
         self._vlm = vlm
-        self._budget = budget
+        self.budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
         """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
-        return sum(self._most(model, prompt) for model, prompt, _ in _asked(spec, state))
+        return sum(self._most(request) for request in _requests(spec, state))
 
-    def _most(self, model: str, prompt: str) -> int:
-        card = self._vlm(model).card
-        return most_cost(card, [Turn("user", prompt)], card.generation)
+    def _most(self, request: DraftRequest) -> int:
+        card = self._vlm(request.model).card
+        return most_cost(card, [Turn("user", request.prompt)], card.generation)
 
     def due(self, campaign: Campaign) -> list[int]:
         """The drafts that wait for the project's model: those of a process that has ended, too."""
@@ -85,36 +93,35 @@ class Drafting:
         if claim is None or found is None:
             return ""
         values = [
-            await self._value(campaign, *asked)
-            for asked in _asked(project_of(campaign.spec), found.state)
+            await self._value(campaign, request)
+            for request in _requests(project_of(campaign.spec), found.state)
         ]
         why = next((one.why for one in values if isinstance(one, Failure)), "")
         await asyncio.to_thread(self._store.give_model, claim, [one for one in values if one])
         return why
 
-    async def _value(
-        self, campaign: Campaign, model: str, prompt: str, name: PromptName
-    ) -> AnyValue | None:
+    async def _value(self, campaign: Campaign, request: DraftRequest) -> AnyValue | None:
         """What a model gives to a draft; None for a blind answer that did not come: it is a control, and no more."""
-        kind = BlindAnswer if name == "blind_our" else DraftAnswer
+        model = request.model
+        kind = BlindAnswer if request.file == "blind_our" else DraftAnswer
         while True:
             try:
-                text, cost = await self._say(campaign, model, prompt)
+                text, cost = await self._say(campaign, request)
             except (ModelError, BudgetError, CatalogueError) as error:
                 if isinstance(error, BudgetError) and error.passing:
                     await asyncio.sleep(RESERVE_SECONDS)
                     continue
                 return Failure(model=model, why=str(error)) if kind is DraftAnswer else None
-            return kind(text=text, model=model, prompt=prompt_digest(name), cost=cost)
+            return kind(text=text, model=model, prompt=prompt_digest(request.file), cost=cost)
 
-    async def _say(self, campaign: Campaign, model: str, prompt: str) -> tuple[str, int]:
+    async def _say(self, campaign: Campaign, request: DraftRequest) -> tuple[str, int]:
         """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
-        vlm = self._vlm(model)
-        turns = [Turn("user", prompt)]
+        vlm = self._vlm(request.model)
+        turns = [Turn("user", request.prompt)]
         most = round(project_of(campaign.spec).budget * 1e6)
-        budget: JobBudget = self._budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
+        budget: JobBudget = self.budget.for_job(f"drafts of {campaign.name}", NOBODY, most)
         costs: list[Usage] = []
-        async with reserved(budget, self._most(model, prompt)) as held:
+        async with reserved(budget, self._most(request)) as held:
             try:
                 text = "".join(
                     [piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)]
@@ -126,13 +133,13 @@ class Drafting:
         return text.strip(), held.spent
 
 
-def _asked(spec: ProjectSpec, state: DraftState) -> list[tuple[str, str, PromptName]]:
+def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:
     """Which models are asked what: the blind one once, whatever happens to the captions."""
     assert state.instruction, "an instruction stands before captions"
     told = state.instruction.text
-    blind = (
-        [(spec.blind_model, *draft_prompt(told, ()))]
-        if spec.blind_model and not state.blind
-        else []
-    )
-    return [(spec.model, *draft_prompt(told, state.captions)), *blind]
+    prompt, file = draft_prompt(told, state.captions)
+    requests = [DraftRequest(model=spec.model, prompt=prompt, file=file)]
+    if spec.blind_model and not state.blind:
+        prompt, file = draft_prompt(told, ())
+        requests.append(DraftRequest(model=spec.blind_model, prompt=prompt, file=file))
+    return requests

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
@@ -353,19 +353,22 @@ def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
     return _drafts(connection, campaign, DRAFT.c.id == draft)[0]
 
 
-def _drafts(connection: Connection, campaign: Campaign, *where) -> list[Draft]:
-    mine = select(DRAFT).where(DRAFT.c.campaign_id == campaign.id, *where)
+def _drafts(
+    connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
+) -> list[Draft]:
+    of_these = DRAFT.c.campaign_id == campaign.id
+    if where is not None:
+        of_these &= where
     gone = select(SEAT_ENTRY.c.seat_id).join(
         SEAT_EVENT, SEAT_EVENT.c.seat_id == SEAT_ENTRY.c.seat_id
     )
     gone = gone.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
     withdrew = set(connection.scalars(gone))
-    of_these = DRAFT_EVENT.c.draft_id.in_(
-        select(DRAFT.c.id).where(DRAFT.c.campaign_id == campaign.id, *where)
+    told = select(DRAFT_EVENT).where(DRAFT_EVENT.c.draft_id.in_(select(DRAFT.c.id).where(of_these)))
+    events = grouped(
+        (row.draft_id, row) for row in connection.execute(told.order_by(DRAFT_EVENT.c.id))
     )
-    told = connection.execute(select(DRAFT_EVENT).where(of_these).order_by(DRAFT_EVENT.c.id))
-    events = grouped((row.draft_id, row) for row in told)
-    rows = connection.execute(mine.order_by(DRAFT.c.id)).all()
+    rows = connection.execute(select(DRAFT).where(of_these).order_by(DRAFT.c.id)).all()
     return [
         _draft(row, events.get(row.id, ()), withdrew, project_of(campaign.spec)) for row in rows
     ]

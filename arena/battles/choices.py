@@ -114,8 +114,10 @@ class ChoiceTables:
         )
         undone = self.undo.c.battle_id.is_not(None).label("undone")
         revealed = self.reveal.c.battle_id.is_not(None).label("revealed")
-        counted = (vote.choice, vote.voted_at, vote.tick)
-        return select(self.battle, *columns, undone, revealed, *counted).select_from(joined)
+        states = select(
+            self.battle, *columns, undone, revealed, vote.choice, vote.voted_at, vote.tick
+        )
+        return states.select_from(joined)
 
 
 class ChoiceStore(Generic[AnyBattle]):
@@ -159,10 +161,11 @@ class ChoiceStore(Generic[AnyBattle]):
         self._boards = [
             column.name for column in wins.primary_key if column.name not in ("winner", "loser")
         ]
-        pair = (wins.c.winner, wins.c.loser)
-        voted = (tables.vote.c.winner, tables.vote.c.loser)
-        self._pair_votes = select(*pair, func.sum(wins.c.n)).group_by(*pair)
-        self._open_pair_votes = open_votes(*voted, func.count()).group_by(*voted)
+        pair_votes = select(wins.c.winner, wins.c.loser, func.sum(wins.c.n))
+        self._pair_votes = pair_votes.group_by(wins.c.winner, wins.c.loser)
+        vote = tables.vote.c
+        open_pair_votes = open_votes(vote.winner, vote.loser, func.count())
+        self._open_pair_votes = open_pair_votes.group_by(vote.winner, vote.loser)
 
     def find(self, voter: int, token: str) -> AnyBattle:
         """A battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""

@@ -44,9 +44,16 @@ _MODEL_A = MODEL.alias("model_a")
 _MODEL_B = MODEL.alias("model_b")
 _FINISHED = (
     BANK.final_votes(
-        BATTLE.c.item_id, _A.c.id, _B.c.id, _MODEL_A.c.display, _MODEL_B.c.display, VOTE.c.choice
+        BATTLE.c.item_id,
+        BATTLE.c.answer_a,
+        BATTLE.c.answer_b,
+        _MODEL_A.c.display.label("name_a"),
+        _MODEL_B.c.display.label("name_b"),
+        VOTE.c.choice,
+        _A.c.text.label("text_a"),
+        _B.c.text.label("text_b"),
+        VOTE.c.winner,
     )
-    .add_columns(_A.c.text, _B.c.text, VOTE.c.winner)
     .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.id == bindparam("battle"))
     .where(BATTLE.c.answer_a == _A.c.id, BATTLE.c.answer_b == _B.c.id)
     .where(_A.c.model_id == _MODEL_A.c.id, _B.c.model_id == _MODEL_B.c.id)
@@ -60,7 +67,7 @@ _MINE = (
         VOTE.c.battle_id == BATTLE.c.id,
         VOTE.c.voter_id.in_(_SELVES),
     )
-    .where(BATTLE.c.draw.is_distinct_from("check"))
+    .where(BATTLE.c.draw != "check")
 )
 
 
@@ -128,26 +135,26 @@ class Outcomes:
         """Return a battle by its number in an address; None if none is finished, or its answers are out of use."""
         if not (number.isascii() and number.isdigit() and len(number) < 10):
             return None
-        asked = {"battle": int(number)}
+        battle = int(number)
         keep_time(self.database, VOTE)
         with self.database.read() as connection:
-            found = connection.execute(_FINISHED, asked).first()
-            if found is None or connection.scalar(_SOURCE_OF, {"item": found[0]}) in self.closed(
-                connection
-            ):
+            row = connection.execute(_FINISHED, {"battle": battle}).first()
+            if row is None:
                 return None
-            item, a, b, name_a, name_b, choice, text_a, text_b, winner = found
-            votes = dict(connection.execute(_EVERYBODY, asked).all())
-            reference = _reference(connection, item, (a, b))
-        shown = (
-            Names(name_a, name_b),
-            (text_a, text_b),
-            choice,
-            votes[winner],
-            sum(votes.values()),
-            reference,
+            if connection.scalar(_SOURCE_OF, {"item": row.item_id}) in self.closed(connection):
+                return None
+            votes = dict(connection.execute(_EVERYBODY, {"battle": battle}).all())
+            reference = _reference(connection, row.item_id, (row.answer_a, row.answer_b))
+        return FinishedBattle(
+            number=battle,
+            item=row.item_id,
+            names=Names(row.name_a, row.name_b),
+            texts=(row.text_a, row.text_b),
+            choice=row.choice,
+            alike=votes[row.winner],
+            people=sum(votes.values()),
+            reference=reference,
         )
-        return FinishedBattle(asked["battle"], item, *shown)
 
     def preferences(self, voter: int) -> Sequence[Preference]:
         """Return the models of a voter's revealed battles, the most preferred first."""

@@ -69,6 +69,11 @@ class Seen(NamedTuple):
     low: int
     high: int
 
+    @classmethod
+    def of(cls, row: Row) -> "Seen":
+        """The one of a row with a battle's columns."""
+        return cls(item=row.item_id, low=row.model_low, high=row.model_high)
+
 
 class Held(NamedTuple):
     """A draw that was sent ahead, under the name that its battle's tokens will have."""
@@ -126,7 +131,7 @@ class BattleStore(ChoiceStore[Battle]):
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
             for row in connection.execute(unfinished(voter, seat, item)).all():
-                if comes_back(_battle(row), Seen(row.item_id, row.model_low, row.model_high)):
+                if comes_back(_battle(row), Seen.of(row)):
                     return _battle(row)
             taken = _seen(connection, voter)
             held = _held(connection, voter, seat)
@@ -259,7 +264,7 @@ class BattleStore(ChoiceStore[Battle]):
 
 
 def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
-    return frozenset(Seen(*row) for row in connection.execute(_SEEN, {"voter": voter}))
+    return frozenset(Seen.of(row) for row in connection.execute(_SEEN, {"voter": voter}))
 
 
 def _drawn(draw: Draw | None) -> Held | None:
@@ -282,23 +287,33 @@ def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
     row = connection.execute(select(HELD).where(HELD.c.voter_id == voter, fresh)).first()
     if row is None:
         return None
-    sides = (row.model_a, row.model_b, row.answer_a, row.answer_b)
-    return Held(row.token, Draw(row.item_id, *sides, row.draw, row.draw_probability))
+    draw = Draw(
+        item=row.item_id,
+        model_a=row.model_a,
+        model_b=row.model_b,
+        answer_a=row.answer_a,
+        answer_b=row.answer_b,
+        kind=row.draw,
+        probability=row.draw_probability,
+    )
+    return Held(row.token, draw)
 
 
 def _battle(row: Row) -> Battle:
     attempt = 2 if row.undone else 1
-    served = (
-        row.id,
-        f"{row.token}.{attempt}",
-        row.item_id,
-        row.answer_a,
-        row.answer_b,
-        row.seat_id,
-        row.served_at,
+    return Battle(
+        id=row.id,
+        token=f"{row.token}.{attempt}",
+        item=row.item_id,
+        answer_a=row.answer_a,
+        answer_b=row.answer_b,
+        seat=row.seat_id,
+        served_at=row.served_at,
+        phase=Phase.SKIPPED if row.skipped else phase(row),
+        choice=row.choice,
+        attempt=attempt,
+        voted_at=row.voted_at,
     )
-    state = Phase.SKIPPED if row.skipped else phase(row)
-    return Battle(*served, state, row.choice, attempt, row.voted_at)
 
 
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:

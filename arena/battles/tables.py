@@ -72,7 +72,7 @@ BATTLE = Table(
     Column("answer_b", ForeignKey("answer.id"), nullable=False),
     Column("seat_id", ForeignKey("seat.id"), index=True),
     Column("served_at", Moment, nullable=False),
-    Column("draw", Text),  # a `DrawKind`; none in battles older than the column, like the next
+    Column("draw", Text, nullable=False),  # a `DrawKind`
     Column("draw_probability", Float),
     UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
     CheckConstraint("model_low < model_high"),
@@ -155,10 +155,8 @@ WINS = Table(
     Column("winner", ForeignKey("model.id"), primary_key=True),
     Column("loser", ForeignKey("model.id"), primary_key=True),
     Column("n", Integer, nullable=False),
-    Column("left_n", Integer, nullable=False, server_default="0"),
-    Column(
-        "change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE), server_default="0"
-    ),
+    Column("left_n", Integer, nullable=False),
+    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE)),
 )
 Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
 

@@ -21,7 +21,13 @@ class WriteBatch:
     async def vote(self, vote_request: VoteRequest) -> Battle:
         """Store a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
         if not self._store.gathers_votes:
-            return await asyncio.to_thread(self._store.vote, *vote_request)
+            return await asyncio.to_thread(
+                self._store.vote,
+                voter=vote_request.voter,
+                token=vote_request.token,
+                choice=vote_request.choice,
+                terms=vote_request.terms,
+            )
         answer: asyncio.Future[Battle] = asyncio.get_running_loop().create_future()
         self._pending.append((vote_request, answer))
         if self._flushing is None or self._flushing.done():

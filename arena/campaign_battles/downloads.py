@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import NamedTuple
 
-from arena.campaign_battles.report import Judgement, Quality
+from arena.campaign_battles.report import Judgement, Quality, WorkerQuality
 from arena.seats.seats import Seat
 
 Rows = list[Sequence[object]]
@@ -54,52 +54,70 @@ class VoteRow(NamedTuple):
 
 def quality_table(found: Quality) -> Rows:
     """A row of all workers, then one of each."""
+    workers = found.workers
     rho = found.correlations
-    correlations = (
-        (rho.within_tuple, rho.within_item, rho.within_worker) if rho else (None, None, None)
-    )
     everyone = QualityRow(
-        *("all workers", sum(one.votes for one in found.workers)),
-        *(
-            sum(one.checks.hits for one in found.workers),
-            sum(one.checks.n for one in found.workers),
-        ),
+        person="all workers",
+        votes=sum(worker.votes for worker in workers),
+        checks_passed=sum(worker.checks.hits for worker in workers),
+        checks=sum(worker.checks.n for worker in workers),
         agreement=_digits(found.agreement),
         shared_tuples=found.tuples,
-        correlation_within_tuple=_digits(correlations[0]),
-        correlation_within_item=_digits(correlations[1]),
-        correlation_within_worker=_digits(correlations[2]),
+        correlation_within_tuple=_digits(rho.within_tuple if rho else None),
+        correlation_within_item=_digits(rho.within_item if rho else None),
+        correlation_within_worker=_digits(rho.within_worker if rho else None),
     )
-    workers = []
-    for one in found.workers:
-        checks = one.checks
-        agreement = one.agreed / one.others if one.others else None
-        confusion = (*(one.confusion or (None, None)), one.accuracy)
-        given = (one.person, one.votes, checks.hits, checks.n)
-        passed = map(_digits, (checks.value, checks.low, checks.high))
-        alike = (one.agreed, one.others, _digits(agreement), one.shared)
-        workers.append(
-            QualityRow._make((*given, *passed, *alike, *map(_digits, confusion), "", "", ""))
-        )
-    return [QualityRow._fields, everyone, *workers]
+    return [QualityRow._fields, everyone, *map(_quality_row, workers)]
+
+
+def _quality_row(worker: WorkerQuality) -> QualityRow:
+    checks = worker.checks
+    says_first, says_second = worker.confusion or (None, None)
+    return QualityRow(
+        person=worker.person,
+        votes=worker.votes,
+        checks_passed=checks.hits,
+        checks=checks.n,
+        checks_share=_digits(checks.value),
+        checks_low=_digits(checks.low),
+        checks_high=_digits(checks.high),
+        agreed_with_others=worker.agreed,
+        answers_of_others=worker.others,
+        agreement=_digits(worker.agreed / worker.others if worker.others else None),
+        shared_tuples=worker.shared,
+        says_first_where_first_is_better=_digits(says_first),
+        says_second_where_second_is_better=_digits(says_second),
+        dawid_skene_accuracy=_digits(worker.accuracy),
+    )
 
 
 def votes_table(
     given: Iterable[Judgement], seats: Mapping[int, Seat], left_out: frozenset[int]
 ) -> Rows:
     """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
-    rows = []
-    for one in given:
-        who = seats[one.seat]
-        seconds = round((one.voted_at - one.shown_at).total_seconds(), 1)
-        battle = (one.item, one.family, one.model_a, one.model_b, one.choice, seconds)
-        passed = ("yes" if one.is_right else "no") if one.is_check else ""
-        counts = "no" if one.is_check or one.seat in left_out else "yes"
-        kind = ("check" if one.is_check else "work", passed, one.probability, counts)
-        rows.append(
-            VoteRow(one.voted_at.isoformat(), who.person, who.session, one.seat, *battle, *kind)
-        )
+    rows = [_vote_row(one, seats[one.seat], one.seat in left_out) for one in given]
     return [VoteRow._fields, *rows]
+
+
+def _vote_row(judgement: Judgement, seat: Seat, is_left_out: bool) -> VoteRow:
+    taken = judgement.voted_at - judgement.shown_at
+    passed = "yes" if judgement.is_right else "no"
+    return VoteRow(
+        time=judgement.voted_at.isoformat(),
+        person=seat.person,
+        session=seat.session,
+        seat=judgement.seat,
+        item=judgement.item,
+        family=judgement.family,
+        model_a=judgement.model_a,
+        model_b=judgement.model_b,
+        choice=judgement.choice,
+        seconds=round(taken.total_seconds(), 1),
+        kind="check" if judgement.is_check else "work",
+        passed=passed if judgement.is_check else "",
+        draw_probability=judgement.probability,
+        counts="no" if judgement.is_check or is_left_out else "yes",
+    )
 
 
 def _digits(value: float | None) -> str:

@@ -59,7 +59,7 @@ def drawn_battle(
     while (one := _next(spec, served, had, size, state, coin)) is not None:
         item = layout.items[one.item]
         seen = Seen(item.id, layout.models[one.low], layout.models[one.high])
-        place = layout.place(*seen)
+        place = layout.place(seen)
         assert place
         if holders(connection, seat.campaign, seen, state.left_out) < layout.wanted[place]:
             state.hold(place)
@@ -89,9 +89,9 @@ def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> 
     """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
     mine = connection.execute(judged(seat.voter)).all()
     lacks = replace(state.served, wanted=state.voted < state.layout.wanted)
-    taken = frozenset(Seen(*row[1:]) for row in mine)
+    taken = frozenset(Seen.of(row) for row in mine)
     open_ = _for_worker(lacks, state.layout, taken, seat.campaign.spec)
-    had = [_assigned(state.layout, Seen(*row[1:])) for row in mine if row.seat_id == seat.id]
+    had = [_assigned(state.layout, Seen.of(row)) for row in mine if row.seat_id == seat.id]
     return bool(open_.tuples_left([one for one in had if one]).any())
 
 
@@ -99,7 +99,7 @@ def _for_worker(
     served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec
 ) -> Served:
     """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
-    places = [place for seen in taken if (place := layout.place(*seen))]
+    places = [place for seen in taken if (place := layout.place(seen))]
     if not places:
         return served
     wanted = served.wanted.copy()
@@ -114,11 +114,11 @@ def _for_worker(
 def _had(connection: Connection, seat: int) -> list[Seen]:
     query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
     mine = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
-    return [Seen(*row) for row in connection.execute(mine)]
+    return [Seen.of(row) for row in connection.execute(mine)]
 
 
 def _assigned(layout: Layout, seen: Seen) -> Assigned | None:
-    if layout.place(*seen) is None:
+    if layout.place(seen) is None:
         return None
     low, high = sorted((layout.model_code[seen.low], layout.model_code[seen.high]))
     return Assigned(low, high, layout.item_code[seen.item], 0.0)

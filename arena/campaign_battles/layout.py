@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from arena.battles.store import Seen
 from arena.campaign_battles.spec import BattleSpec
 from arena.items.store import Bank
 from arena.ratings.assignment import pair_number
@@ -39,10 +40,10 @@ class Layout:
     def item_code(self) -> Mapping[int, int]:
         return {item.id: code for code, item in enumerate(self.items)}
 
-    def place(self, item: int, low: int, high: int) -> tuple[int, int] | None:
-        """Row and column of a tuple given by ids; None if it is none of the campaign's."""
-        codes = (self.model_code.get(low), self.model_code.get(high))
-        column = self.item_code.get(item)
+    def place(self, seen: Seen) -> tuple[int, int] | None:
+        """Row and column of a tuple; None if it is none of the campaign's."""
+        codes = (self.model_code.get(seen.low), self.model_code.get(seen.high))
+        column = self.item_code.get(seen.item)
         if column is None or None in codes:
             return None
         first, second = sorted(code for code in codes if code is not None)

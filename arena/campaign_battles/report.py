@@ -1,7 +1,7 @@
 """Campaign report: what each worker gave, how far workers agree, every vote with its worker. For operators."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -9,7 +9,7 @@ from math import nan
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from arena.battles.tables import BANK, BATTLE, SKIP, VOTE
 from arena.campaign_battles.layout import Layout
@@ -21,7 +21,7 @@ from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
 from arena.ratings.shares import Share, shares
 from arena.seats.campaigns import Campaign
-from arena.seats.overlap import agreement_with_rest, pairwise_agreement
+from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
@@ -76,25 +76,45 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
     """The answers under a campaign's seats, checks among them, in the order they came."""
     names = model_names(connection)
     query = BANK.counted_votes(
-        *(BATTLE.c.seat_id, ITEM.c.key, FAMILY.c.name, VOTE.c.winner, VOTE.c.loser, VOTE.c.choice),
-        *(BATTLE.c.served_at, VOTE.c.voted_at, BATTLE.c.draw, BATTLE.c.draw_probability),
-        words_in(_A.c.text) + words_in(_B.c.text),
+        BATTLE.c.seat_id,
+        ITEM.c.key,
+        FAMILY.c.name.label("family"),
+        VOTE.c.winner,
+        VOTE.c.loser,
+        VOTE.c.choice,
+        BATTLE.c.served_at,
+        VOTE.c.voted_at,
+        BATTLE.c.draw,
+        BATTLE.c.draw_probability,
+        (words_in(_A.c.text) + words_in(_B.c.text)).label("words"),
     ).where(
-        *(_A.c.id == BATTLE.c.answer_a, _B.c.id == BATTLE.c.answer_b),
-        *(
-            BATTLE.c.id == VOTE.c.battle_id,
-            ITEM.c.id == BATTLE.c.item_id,
-            FAMILY.c.id == ITEM.c.family_id,
-        ),
-        *(SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id),
+        _A.c.id == BATTLE.c.answer_a,
+        _B.c.id == BATTLE.c.answer_b,
+        BATTLE.c.id == VOTE.c.battle_id,
+        ITEM.c.id == BATTLE.c.item_id,
+        FAMILY.c.id == ITEM.c.family_id,
+        SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
     )
-    found = []
-    for seat, item, family, winner, loser, choice, *rest in connection.execute(
-        query.order_by(VOTE.c.id)
-    ):
-        sides = (names[winner], names[loser]) if choice == "a" else (names[loser], names[winner])
-        found.append(Judgement(seat, item, family, *sides, choice, *rest))
-    return found
+    return [_judgement(row, names) for row in connection.execute(query.order_by(VOTE.c.id))]
+
+
+def _judgement(row: Row, names: Mapping[int, str]) -> Judgement:
+    winner = names[row.winner]
+    loser = names[row.loser]
+    return Judgement(
+        seat=row.seat_id,
+        item=row.key,
+        family=row.family,
+        model_a=winner if row.choice == "a" else loser,
+        model_b=loser if row.choice == "a" else winner,
+        choice=row.choice,
+        shown_at=row.served_at,
+        voted_at=row.voted_at,
+        draw=row.draw,
+        probability=row.draw_probability,
+        words=row.words,
+    )
 
 
 def seat_work(
@@ -111,14 +131,18 @@ def seat_work(
     found = {}
     for seat in seats:
         checks = [one.is_right for one in mine[seat.id] if one.is_check]
-        counts = (len(mine[seat.id]) - len(checks), len(checks), checks.count(False))
-        agreed = agreement.get(seat.id, (0, 0))
-        told = (
-            flags.get(seat.voter, ()),
-            skipped.get(seat.id, 0),
-            sum(one.is_hasty for one in mine[seat.id]),
+        with_rest = agreement.get(seat.id, RestAgreement())
+        found[seat.id] = SeatWork(
+            votes=len(mine[seat.id]) - len(checks),
+            checks=len(checks),
+            failed_checks=checks.count(False),
+            last=last.get(seat.id),
+            agreed=with_rest.agreed,
+            others=with_rest.others,
+            flags=flags.get(seat.voter, ()),
+            skipped_checks=skipped.get(seat.id, 0),
+            hasty=sum(one.is_hasty for one in mine[seat.id]),
         )
-        found[seat.id] = SeatWork(*counts, last.get(seat.id), *agreed, *told)
     return found
 
 
@@ -143,8 +167,9 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
         BATTLE.c.seat_id
     )
     asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
-    of_seat = (BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id)
-    given = connection.execute(votes.where(*of_seat, mine))
+    given = connection.execute(
+        votes.where(BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
+    )
     return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
 
 
@@ -224,12 +249,17 @@ def quality(
         says = (
             (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0])) if knows else None
         )
-        accuracy = float(fitted.accuracy[number]) if knows else None
-        votes = len(mine[seat.id]) - len(checks[seat.id])
-        agreed = agreement.get(seat.id, (0, 0))
+        with_rest = agreement.get(seat.id, RestAgreement())
         told.append(
             WorkerQuality(
-                seat.person, votes, passed[number], *agreed, int(shared[number]), says, accuracy
+                person=seat.person,
+                votes=len(mine[seat.id]) - len(checks[seat.id]),
+                checks=passed[number],
+                agreed=with_rest.agreed,
+                others=with_rest.others,
+                shared=int(shared[number]),
+                confusion=says,
+                accuracy=float(fitted.accuracy[number]) if knows else None,
             )
         )
     counted = [[one for one in chosen if one[0] not in out] for chosen in several.values()]

@@ -68,7 +68,7 @@ class BattleWork:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
         the campaign ended.
         """
-        place = state.layout.place(*seen)
+        place = state.layout.place(seen)
         minutes = seat.campaign.spec.seat.minutes
         away = now() - battle.served_at
         if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):

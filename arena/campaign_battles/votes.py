@@ -83,23 +83,26 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
     held = np.zeros(layout.wanted.shape, np.int32)
     voted = np.zeros(layout.wanted.shape, np.int32)
     query = select(
-        *(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.seat_id),
-        case((CHOSEN, 1), else_=0),
+        BATTLE.c.item_id,
+        BATTLE.c.model_low,
+        BATTLE.c.model_high,
+        BATTLE.c.seat_id,
+        case((CHOSEN, 1), else_=0).label("chosen"),
     ).where(
         _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
     )
-    for item, low, high, seat, chosen in connection.execute(query):
-        place = layout.place(item, low, high)
-        if place and seat not in out:
+    for row in connection.execute(query):
+        place = layout.place(Seen.of(row))
+        if place and row.seat_id not in out:
             held[place] += 1
-            voted[place] += chosen
+            voted[place] += row.chosen
     return CollectedVotes(held, voted, out)
 
 
 def judged(voter: int) -> Select:
     """A SELECT of (seat, item, lower model, higher model) of the battles that a worker chose in."""
-    columns = (BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    return select(*columns).where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
+    battles = select(BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+    return battles.where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
 
 
 def holders(
@@ -107,17 +110,13 @@ def holders(
 ) -> int:
     """How many seats have or hold one tuple now."""
     query = select(func.count()).where(
-        *(
-            BATTLE.c.item_id == seen.item,
-            BATTLE.c.model_low == seen.low,
-            BATTLE.c.model_high == seen.high,
-        ),
-        *(
-            _OF_SEATS,
-            SEAT_ENTRY.c.campaign_id == campaign.id,
-            _IS_WORK,
-            CHOSEN | _is_fresh(campaign),
-        ),
+        BATTLE.c.item_id == seen.item,
+        BATTLE.c.model_low == seen.low,
+        BATTLE.c.model_high == seen.high,
+        _OF_SEATS,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        _IS_WORK,
+        CHOSEN | _is_fresh(campaign),
     )
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
@@ -140,8 +139,14 @@ def counted_votes(
     loser, also = _coded(rows[:, 1], layout.model_code)
     item, there = _coded(rows[:, 2], layout.item_code)
     of_these = known & also & there
-    columns = (winner[of_these], loser[of_these], np.zeros(int(of_these.sum()), np.int64))
-    return Votes(*columns, len(layout.models), item[of_these], rows[of_these, 3])
+    return Votes(
+        a=winner[of_these],
+        b=loser[of_these],
+        outcome=np.zeros(int(of_these.sum()), np.int64),
+        models=len(layout.models),
+        items=item[of_these],
+        voters=rows[of_these, 3],
+    )
 
 
 def _coded(ids: Codes, code: Mapping[int, int]) -> tuple[Codes, np.ndarray]:

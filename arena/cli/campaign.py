@@ -10,7 +10,7 @@ from typer import Option, Typer
 from typer.core import TyperGroup
 
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
-from arena.admin.projects import ProjectAdmin, ProjectStanding
+from arena.admin.projects import ProjectAdmin, ProjectStanding, project_admin
 from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
@@ -24,7 +24,6 @@ from arena.io.tables import read_lines, read_records
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
 from arena.settings import Settings, secret
-from arena.web.writing_setup import WritingSetup
 
 
 class CampaignCommands(TyperGroup):
@@ -47,7 +46,7 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
     bank = ItemBank(database, settings.image_hosts)
     pictures = PictureStore(settings.pictures_dir)
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
-    projects = WritingSetup(settings, database, bank, pictures, models).admin
+    projects = project_admin(settings, database, bank, pictures, models)
     return CampaignAdmin(settings, database, bank), projects
 
 

@@ -76,7 +76,7 @@ def forget(
         erasure.forget(erasure.find(voter), COMMAND_LINE)
     yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
     yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."
-    yield "Copies of the database made before (`backup`, pg_dump, arena.db.schema-N) still tell it; delete them."
+    yield "Copies of the database made before (`backup`, pg_dump) still tell it; delete them."
 
 
 @app.command()

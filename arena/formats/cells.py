@@ -14,7 +14,8 @@ _Value = TypeVar("_Value")
 _FLAGS = {"true": True, "t": True, "false": False, "f": False}
 _MOST = 2**31
 _LONGEST_NAME = 200
-_FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 2), (9999, 12, 31)))
+_FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Times between these have a date in every zone."""
 
 
@@ -144,7 +145,7 @@ def turn_cell(content: Any) -> TurnCell:
     if isinstance(content, str):
         return TurnCell(content, [])
     if isinstance(content, list) and list(map(type, content)) == [str, list]:
-        return TurnCell(*content)
+        return TurnCell(text=content[0], images=content[1])
     return TurnCell("", [])
 
 

@@ -129,16 +129,13 @@ def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
         one = choices.take(places)
-        met = (won[places], lost[places])
-        odds = odds_of(one, without(fit, *met))
+        winners = won[places]
+        losers = lost[places]
+        odds = odds_of(one, without(fit, winners, losers))
         flag = _peak(voter, one, odds, [odds])
         if flag.strength >= ENOUGH:
-            flag = _peak(
-                voter,
-                one,
-                odds,
-                [odds, odds_with_taste(one, odds, taste(), spread_without(fit, *met))],
-            )
+            spread = spread_without(fit, winners, losers)
+            flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread)])
         found.append(flag)
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
 

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
-    exists,
     func,
     insert,
     select,
@@ -21,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from arena.battles.tables import LIVE_VOTE, SEAT, VOTE
+from arena.battles.tables import SEAT, VOTE
 from arena.battles.voters import ADOPTION, PERSON
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.settings import BoardVoters, CountSettings
@@ -92,13 +91,9 @@ def make_official(connection: Connection, voters: str) -> bool:
 
 
 def settle_official(database: Database, who: CountSettings, on_new: BoardVoters) -> None:
-    """Store at the first start which board opens first: `on_new` if nobody has voted yet, else the one until now."""
+    """Store at the first start which board opens first: the one that COUNTS names, else `on_new`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:
-            is_old = any(
-                connection.scalar(select(exists().where(table.c.id > 0)))
-                for table in (VOTE, LIVE_VOTE)
-            )
-            first = who.official or ("everyone" if is_old else on_new)
+            first = who.official or on_new
             connection.execute(insert(OFFICIAL).values(id=1, voters=first, since=now()))

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     case,
     delete,
     func,
@@ -245,7 +246,7 @@ _IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
 )
 _BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
 _BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
-_JOINED = (
+_JOINED = and_(
     BATTLE.c.id == VOTE.c.battle_id,
     ITEM.c.id == BATTLE.c.item_id,
     SOURCE.c.id == ITEM.c.source_id,
@@ -262,7 +263,7 @@ _BANK = BANK.final_votes(
     type_coerce(BATTLE.c.served_at, BigInteger),
     BATTLE.c.answer_a,
     BATTLE.c.answer_b,
-).where(*_JOINED, SOURCE.c.kind != "check")
+).where(_JOINED, SOURCE.c.kind != "check")
 _LIVE = ranked_votes(
     type_coerce(LIVE_VOTE.c.voted_at, BigInteger),
     case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5)
@@ -274,6 +275,6 @@ _LIVE = ranked_votes(
 )
 _CHECKS = (
     BANK.final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
-    .where(*_JOINED, SOURCE.c.kind == "check", MODEL.c.id == VOTE.c.winner)
+    .where(_JOINED, SOURCE.c.kind == "check", MODEL.c.id == VOTE.c.winner)
     .order_by(VOTE.c.id)
 )

@@ -73,8 +73,10 @@ class Polls:
 
 
 def _own(connection: Connection, source: str) -> Poll:
-    groups = (ITEM.c.key, VOTE.c.winner, VOTE.c.loser, _IN_USE.label("in_use"))
-    query = BANK.final_votes(*groups, func.count().label("n")).where(
+    in_use = _IN_USE.label("in_use")
+    query = BANK.final_votes(
+        ITEM.c.key, VOTE.c.winner, VOTE.c.loser, in_use, func.count().label("n")
+    ).where(
         BATTLE.c.id == VOTE.c.battle_id,
         ITEM.c.id == BATTLE.c.item_id,
         SOURCE.c.id == ITEM.c.source_id,
@@ -89,7 +91,7 @@ def _own(connection: Connection, source: str) -> Poll:
         ANSWER.c.withdrawn_at.is_(None),
     )
     names = model_names(connection)
-    rows = connection.execute(query.group_by(*groups)).all()
+    rows = connection.execute(query.group_by(ITEM.c.key, VOTE.c.winner, VOTE.c.loser, in_use)).all()
     votes: Counter[tuple[Contest, str]] = Counter()
     for row in rows:
         if row.in_use:

@@ -110,9 +110,18 @@ class ImportedSource:
 def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
     """Return the sources whose votes count, in the order of their first import."""
     table = IMPORTED_SOURCE.c
-    columns = (table.id, table.name, table.judge, table.into_live, table.both_bad)
-    query = select(*columns).where(table.counted_to > 0).order_by(table.id)
-    return tuple(ImportedSource(*row) for row in connection.execute(query))
+    sources = select(table.id, table.name, table.judge, table.into_live, table.both_bad)
+    rows = connection.execute(sources.where(table.counted_to > 0).order_by(table.id))
+    return tuple(
+        ImportedSource(
+            id=row.id,
+            name=row.name,
+            judge=row.judge,
+            into_live=row.into_live,
+            both_bad=row.both_bad,
+        )
+        for row in rows
+    )
 
 
 def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
@@ -135,15 +144,6 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
 
 def _rows_of(source: ImportedSource) -> Select:
     vote = IMPORTED_VOTE.c
-    said = (
-        vote.choice,
-        vote.winner,
-        vote.loser,
-        vote.voted_at,
-        vote.judge,
-        *(vote[name] for name in AS_TOLD),
-    )
-    named = (FAMILY.c.name.label("category"), IMPORTED_VOTER.c.name.label("voter"))
     joined = (
         IMPORTED_ROW.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_VOTE, vote.id == IMPORTED_ROW.c.id)
@@ -151,7 +151,19 @@ def _rows_of(source: ImportedSource) -> Select:
         .outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == vote.voter_id)
         .outerjoin(FAMILY, FAMILY.c.id == vote.family_id)
     )
-    query = select(IMPORTED_ROW.c.format, IMPORTED_ROW.c.row, *said, IMPORTED_ITEM.c.key, *named)
+    query = select(
+        IMPORTED_ROW.c.format,
+        IMPORTED_ROW.c.row,
+        vote.choice,
+        vote.winner,
+        vote.loser,
+        vote.voted_at,
+        vote.judge,
+        IMPORTED_ITEM.c.key,
+        FAMILY.c.name.label("category"),
+        IMPORTED_VOTER.c.name.label("voter"),
+        *(vote[name] for name in AS_TOLD),
+    )
     counted = (IMPORTED_ROW.c.source_id == source.id) & (
         IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to
     )

@@ -325,9 +325,12 @@ def counted(usage: object) -> Tokens | None:
     """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
     if not isinstance(usage, Mapping):
         return None
-    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    whole = [count for count in counts if type(count) is int and 0 <= count < 10**9]
-    return Tokens(*whole) if len(whole) == 2 and whole[0] else None
+    prompt = usage.get("prompt_tokens")
+    answer = usage.get("completion_tokens")
+    counts = (prompt, answer)
+    if all(type(count) is int and 0 <= count < 10**9 for count in counts) and prompt:
+        return Tokens(prompt, answer)
+    return None
 
 
 def data_url(image: bytes) -> str:

@@ -336,7 +336,7 @@ def _json_records(
             items = _listed(value, lists[0])
             starts = places(value, text, lists[0])
         else:
-            items = [_member(*member) for member in value.items()]
+            items = [_member(name, member) for name, member in value.items()]
     if not isinstance(items, list):
         raise RowsError(
             "expected a list of objects, [{...}, {...}]; wrap the records in one", row=1

@@ -417,17 +417,21 @@ def _credits(row: Row, count: int) -> list[tuple[str, str]]:
 
 def _given_rights(row: Row, count: int) -> list[tuple[str, str]]:
     """Credit and licence of each image in `credit` and `licence`: a text for all, or a list of one an image."""
-    found = []
-    for column in ("credit", "licence"):
-        told = row.get(column) or ""
-        each = [str(one) for one in told] if isinstance(told, list) else [str(told)] * count
-        if len(each) != count:
-            raise RowsError(
-                f"holds {len(each)} texts for {count} images; give one text, or one an image",
-                column=column,
-            )
-        found.append(each)
-    return list(zip(*found, strict=True))
+    credits_given = _text_of_each(row, "credit", count)
+    licences = _text_of_each(row, "licence", count)
+    return list(zip(credits_given, licences, strict=True))
+
+
+def _text_of_each(row: Row, column: str, count: int) -> list[str]:
+    """The text of a column for each image."""
+    told = row.get(column) or ""
+    each = [str(one) for one in told] if isinstance(told, list) else [str(told)] * count
+    if len(each) != count:
+        raise RowsError(
+            f"holds {len(each)} texts for {count} images; give one text, or one an image",
+            column=column,
+        )
+    return each
 
 
 def _told(

@@ -329,12 +329,12 @@ def _other_answer(
     name = connection.scalar(select(MODEL.c.name).where(MODEL.c.id == model_id))
     of_item = f"the item {item.key} ({item.instruction[:60]!r})"
     files = select(PREDICTIONS.c.file).select_from(ANSWER).outerjoin(PREDICTIONS)
-    in_use = (
+    in_use = files.where(
         ANSWER.c.item_id == item_id,
         ANSWER.c.model_id == model_id,
         ANSWER.c.withdrawn_at.is_(None),
     )
-    earlier = connection.execute(files.where(*in_use)).one_or_none()
+    earlier = connection.execute(in_use).one_or_none()
     if earlier is None:
         return IngestError(
             f"The rows hold two different answers of {name!r} to {of_item}; keep one"

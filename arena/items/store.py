@@ -262,8 +262,8 @@ class ItemBank:
             select(
                 PREDICTIONS.c.file,
                 MODEL.c.name,
-                func.count(ANSWER.c.id),
-                PREDICTIONS.c.withdrawn_at.is_not(None),
+                func.count(ANSWER.c.id).label("answers"),
+                PREDICTIONS.c.withdrawn_at.is_not(None).label("withdrawn"),
             )
             .join(MODEL, MODEL.c.id == PREDICTIONS.c.model_id)
             .join(ANSWER, ANSWER.c.predictions_id == PREDICTIONS.c.id)
@@ -273,7 +273,12 @@ class ItemBank:
             .order_by(PREDICTIONS.c.id)
         )
         with self._database.read() as connection:
-            return [Contribution(*row) for row in connection.execute(query)]
+            return [
+                Contribution(
+                    file=row.file, model=row.name, answers=row.answers, withdrawn=row.withdrawn
+                )
+                for row in connection.execute(query)
+            ]
 
 
 def model_names(connection: Connection) -> dict[int, str]:
@@ -283,7 +288,8 @@ def model_names(connection: Connection) -> dict[int, str]:
 
 def sources_of(connection: Connection) -> tuple[Source, ...]:
     """Every source, in the order of its first import."""
-    return tuple(Source(*row) for row in connection.execute(select(SOURCE).order_by(SOURCE.c.id)))
+    rows = connection.execute(select(SOURCE).order_by(SOURCE.c.id))
+    return tuple(Source(id=row.id, name=row.name, kind=row.kind) for row in rows)
 
 
 def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:

@@ -261,30 +261,36 @@ def _lines(
     rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in bounds)))
     shown = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
-    models = [entrants[code] for code in counts.codes]
-    columns = (
-        counts.codes,
-        [model.display for model in models],
-        ["trusted" if trust else "provisional" for trust in trusted.tolist()],
-        fit.statuses,
-        _blanked(found.ranks(rank), ranked.tolist()),
-        _blanked(_spans(fit.ratings, *bounds), shown),
-        found.elo,
-        votes,
-        _against_reference(counts, entrants, found.effects),
-        _blanked(mean_win_chances(fit).tolist(), shown),
-        _blanked(
-            _shares(
-                counts.left.sum(1) + counts.left.sum(0),
-                decided.sum(1) + decided.sum(0),
-                found.left_effects,
-            ),
-            shown,
-        ),
-        [model.retired for model in models],
-        counts.ties.sum(1).astype(int).tolist(),
+    is_trusted = trusted.tolist()
+    spans_of_rank = _blanked(found.ranks(rank), ranked.tolist())
+    ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), shown)
+    win_rates = _against_reference(counts, entrants, found.effects)
+    mean_win_rates = _blanked(mean_win_chances(fit).tolist(), shown)
+    left = _shares(
+        counts.left.sum(1) + counts.left.sum(0),
+        decided.sum(1) + decided.sum(0),
+        found.left_effects,
     )
-    return [Standing(*line) for line in zip(*columns, strict=True)]
+    left_shown = _blanked(left, shown)
+    ties = counts.ties.sum(1).astype(int).tolist()
+    return [
+        Standing(
+            code=code,
+            model=entrants[code].display,
+            trust="trusted" if is_trusted[place] else "provisional",
+            status=fit.statuses[place],
+            rank=spans_of_rank[place],
+            rating=ratings[place],
+            elo=found.elo[place],
+            votes=votes[place],
+            win_rate=win_rates[place],
+            mean_win_rate=mean_win_rates[place],
+            left=left_shown[place],
+            retired=entrants[code].retired,
+            ties=ties[place],
+        )
+        for place, code in enumerate(counts.codes)
+    ]
 
 
 def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | None]:

@@ -163,7 +163,7 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
     """Return a board's votes; a vote without a voter has one of its own."""
     votes = _vote_rows(connection, key, who)
     known, tied = (case((of, 1), else_=0) for of in (votes.c.known, votes.c.tied > 0))
-    told = (
+    query = select(
         votes.c.item,
         votes.c.family,
         votes.c.winner,
@@ -173,10 +173,7 @@ def votes_of(connection: Connection, key: BoardKey, who: CountSettings) -> Board
         votes.c.left,
         votes.c.voter,
     )
-    rows = (
-        (*row[:7], _NOBODY if row[7] is None else row[7])
-        for row in connection.execute(select(*told))
-    )
+    rows = ((*row[:7], _NOBODY if row[7] is None else row[7]) for row in connection.execute(query))
     item, family, *sides, tie, is_known, left, voter = integers(rows, 8).T
     codes, place = np.unique(sides, return_inverse=True)
     winner, loser = place.reshape(2, -1)
@@ -213,14 +210,18 @@ def lost_battles(
     won = ANSWER.alias("won")
     both = (BATTLE.c.answer_a, BATTLE.c.answer_b)
     query = votes.with_only_columns(
-        BATTLE.c.id, BATTLE.c.item_id, VOTE.c.winner, lost.c.text, won.c.text
+        BATTLE.c.id,
+        BATTLE.c.item_id,
+        VOTE.c.winner,
+        lost.c.text.label("lost"),
+        won.c.text.label("won"),
     )
     query = query.where(VOTE.c.loser == model, lost.c.id.in_(both), lost.c.model_id == VOTE.c.loser)
     query = query.where(won.c.id.in_(both), won.c.model_id == VOTE.c.winner)
     query = query.where(lost.c.withdrawn_at.is_(None), won.c.withdrawn_at.is_(None))
     query = query if before is None else query.where(BATTLE.c.id < before)
     return [
-        LostBattle(*row)
+        LostBattle(number=row.id, item=row.item_id, winner=row.winner, lost=row.lost, won=row.won)
         for row in connection.execute(query.order_by(BATTLE.c.id.desc()).limit(most))
     ]
 

@@ -330,7 +330,15 @@ class Leaderboard:
             if kept.board is None or any(
                 old is not new for old, new in zip(kept.basis, basis, strict=True)
             ):
-                kept.board = board(key, *basis, kept.board)
+                kept.board = board(
+                    key,
+                    kept.counts,
+                    self._entrants,
+                    kept.statistics,
+                    import_summary=kept.import_summary,
+                    left_out=kept.left_out,
+                    before=kept.board,
+                )
                 kept.basis = basis
             self._schedule_statistics(key, kept)
             return kept.board

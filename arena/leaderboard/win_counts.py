@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.leaderboard.board import NOTHING, Counts
-from arena.ratings.votes import Codes, integers
+from arena.ratings.votes import Codes, Floats, integers
 
 
 class WinCounts:
@@ -83,11 +83,16 @@ def played_counts(
 ) -> Counts:
     """Return counts (models x models, `codes` naming the models) without the models that did not play."""
     played = np.flatnonzero(wins.any(0) | wins.any(1))
-    matrices = (wins, left, np.zeros_like(wins) if ties is None else ties)
-    of_played = (
-        matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False) for matrix in matrices
+
+    def of_played(matrix: np.ndarray) -> Floats:
+        return matrix.take(played, 0).take(played, 1).astype(np.float64, copy=False)
+
+    return Counts(
+        codes=tuple(codes[played].tolist()),
+        wins=of_played(wins),
+        left=of_played(left),
+        ties=of_played(np.zeros_like(wins) if ties is None else ties),
     )
-    return Counts(tuple(codes[played].tolist()), *of_played)
 
 
 def summed_counts(rows: Codes) -> Counts:

@@ -19,26 +19,21 @@ def bank_votes() -> Select:
     )
     query = BANK.final_votes(
         *(VOTE.c[name] for name in _COMMON),
-        *(
-            literal("bank").label("kind"),
-            ITEM.c.key,
-            FAMILY.c.name.label("family"),
-            literal(1).label("turns"),
-        ),
-        *(
-            images.label("images"),
-            SOURCE.c.name.label("source"),
-            BATTLE.c.draw,
-            BATTLE.c.draw_probability,
-        ),
+        literal("bank").label("kind"),
+        ITEM.c.key,
+        FAMILY.c.name.label("family"),
+        literal(1).label("turns"),
+        images.label("images"),
+        SOURCE.c.name.label("source"),
+        BATTLE.c.draw,
+        BATTLE.c.draw_probability,
     )
-    of_vote = (
+    return query.where(
         BATTLE.c.id == VOTE.c.battle_id,
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
-    )
-    return query.where(
-        *of_vote, SOURCE.c.id == ITEM.c.source_id, SOURCE.c.kind != "check"
+        SOURCE.c.id == ITEM.c.source_id,
+        SOURCE.c.kind != "check",
     ).order_by(VOTE.c.id)
 
 
@@ -53,20 +48,14 @@ def live_votes() -> Select:
     )
     return ranked_votes(
         *(LIVE_VOTE.c[name] for name in _COMMON),
-        *(
-            literal("live").label("kind"),
-            key.label("key"),
-            null().label("family"),
-            LIVE_VOTE.c.turns,
-        ),
-        *(
-            LIVE_BATTLE.c.images,
-            case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source"),
-        ),
-        *(
-            case((LIVE_BATTLE.c.draw_probability.is_not(None), "lot")).label("draw"),
-            LIVE_BATTLE.c.draw_probability,
-        ),
+        literal("live").label("kind"),
+        key.label("key"),
+        null().label("family"),
+        LIVE_VOTE.c.turns,
+        LIVE_BATTLE.c.images,
+        case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source"),
+        case((LIVE_BATTLE.c.draw_probability.is_not(None), "lot")).label("draw"),
+        LIVE_BATTLE.c.draw_probability,
     ).order_by(LIVE_VOTE.c.id)
 
 

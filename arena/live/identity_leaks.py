@@ -31,7 +31,8 @@ _OTHERS = (
 )
 _I_AM = rf"(?:\b(?:{_SELF}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
 _CALLED = r"(?:[\w'-]{1,40}[\s,]{1,3}){0,4}?(?:called|named|based on|version of)"
-_NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}[\"'\u201c*_`]{{0,4}}"
+_BETWEEN = rf"(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}"
+_NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}{_BETWEEN}[\"'\u201c*_`]{{0,4}}"
 _BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
 _ALWAYS = (
     rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",

@@ -141,9 +141,9 @@ class OwnImages:
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
         self._delete(
-            OWN_IMAGE.c.token.in_(tokens),
-            OWN_IMAGE.c.voter_id == voter,
-            OWN_IMAGE.c.battle_id.is_(None),
+            OWN_IMAGE.c.token.in_(tokens)
+            & (OWN_IMAGE.c.voter_id == voter)
+            & OWN_IMAGE.c.battle_id.is_(None)
         )
 
     def sweep(self, moment: datetime) -> int:
@@ -156,8 +156,8 @@ class OwnImages:
             (OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
         )
 
-    def take_down(self, *which: ColumnElement[bool]) -> int:
-        return self._delete(*which, kept=True)
+    def take_down(self, which: ColumnElement[bool]) -> int:
+        return self._delete(which, kept=True)
 
     def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
         file.seek(0)
@@ -213,12 +213,12 @@ class OwnImages:
             row = connection.execute(select(OWN_IMAGE).where(which)).one_or_none()
         return path if row is not None and (path := self._path(row)).is_file() else None
 
-    def _delete(self, *which: ColumnElement[bool], kept: bool = False) -> int:
+    def _delete(self, which: ColumnElement[bool], kept: bool = False) -> int:
         """Delete the files before marking their rows: a file without a row would stay for ever.
 
         And once more after it, where one was still being written.
         """
-        here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), *which)
+        here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), which)
         mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
             rows = connection.execute(mine).all()

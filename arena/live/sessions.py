@@ -112,7 +112,7 @@ class LiveSessions:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
-        pair, chance = await self._pair(voter, Turn("user", text, (b"",) * count))
+        (a, b), chance = await self._pair(voter, Turn("user", text, (b"",) * count))
         opening = Opening(
             text, count, item.id if item else None, request.keep, request.network, chance
         )
@@ -126,7 +126,7 @@ class LiveSessions:
             except OwnImageError as error:
                 await self._end(battle.id, str(error))
                 raise
-            await self._answer(asker, battle, sides(*pair), tuple(files))
+            await self._answer(asker, battle, sides(a, b), tuple(files))
         return battle
 
     async def follow(
@@ -273,7 +273,9 @@ class LiveSessions:
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
             return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
 
-        side_by_side = SideBySide(vlms, ask, substitute, delay=self._coin.uniform(*DELAY_SECONDS))
+        shortest, longest = DELAY_SECONDS
+        delay = self._coin.uniform(shortest, longest)
+        side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
         earlier = self._generations.get(self._of_voter.get(voter, 0))
         generation = GenerationTask(self._queue, side_by_side, finish, network)
         self._generations[battle.id] = generation

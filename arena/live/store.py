@@ -221,8 +221,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """The voter's last battle if it waits for a choice, for answers or for its reveal."""
-        mine = LIVE_BATTLE.c.voter_id == voter, LIVE_BATTLE.c.began_at > now() - MOST_AGE
-        query = LIVE_BATTLE_STATES.where(*mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
+        mine = (LIVE_BATTLE.c.voter_id == voter) & (LIVE_BATTLE.c.began_at > now() - MOST_AGE)
+        query = LIVE_BATTLE_STATES.where(mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None or row.revealed or row.reason else _battle(connection, row)
@@ -291,16 +291,21 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
-    begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images, row.keep)
-    state = (
-        phase(row),
-        _turns(connection, row.id),
-        row.answered,
-        row.reason,
-        row.choice,
-        row.outside,
+    return LiveBattle(
+        id=row.id,
+        token=f"{row.token}.{attempt}",
+        item=row.item_id,
+        images=row.images,
+        keep=row.keep,
+        phase=phase(row),
+        turns=_turns(connection, row.id),
+        answered=row.answered,
+        void=row.reason,
+        choice=row.choice,
+        outside=row.outside,
+        attempt=attempt,
+        began_at=row.began_at,
     )
-    return LiveBattle(*begun, *state, attempt, row.began_at)
 
 
 def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:

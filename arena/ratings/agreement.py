@@ -192,7 +192,9 @@ def ranked(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
 
 def coin(contest: Contest) -> Preference:
     """Preference of a fair coin, seeded by the unordered pair."""
-    return "second" if _hash("coin", *contest)[0] & 1 else "first"
+    return (
+        "second" if _hash("coin", contest.item, contest.first, contest.second)[0] & 1 else "first"
+    )
 
 
 def random_score(item: str, model: str) -> float:

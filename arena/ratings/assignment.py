@@ -117,8 +117,11 @@ def settle(
     if not len(pairs):
         return None
     chances = np.full(len(pairs), 1 / len(pairs))
-    if aimed and (at := pairs == pair_number(*aimed, served.models)).any():
-        chances = UNIFORM * chances + (1 - UNIFORM) * at
+    if aimed:
+        low, high = aimed
+        at = pairs == pair_number(low, high, served.models)
+        if at.any():
+            chances = UNIFORM * chances + (1 - UNIFORM) * at
     drawn = int(coin.choice(len(pairs), p=chances))
     return served.assign(int(pairs[drawn]), left, float(chances[drawn]), coin)
 
@@ -128,5 +131,7 @@ def fixed(
 ) -> Assigned | None:
     """The first tuple of a list (lower model, higher model, item) that the seat may have; None if none is left."""
     left = served.tuples_left(seat)
-    able = (one for one in tuples if left[pair_number(*one[:2], served.models), one[2]])
-    return next((Assigned(*one, 1.0) for one in able), None)
+    for low, high, item in tuples:
+        if left[pair_number(low, high, served.models), item]:
+            return Assigned(low=low, high=high, item=item, probability=1.0)
+    return None

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
@@ -11,19 +11,25 @@ def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
     return number < share * 2**64
 
 
+class RestAgreement(NamedTuple):
+    """Of the answers of others to a worker's tuples, those that agreed, and all."""
+
+    agreed: int = 0
+    others: int = 0
+
+
 def agreement_with_rest(
     answers: Mapping[Any, Sequence[tuple[int, str]]],
-) -> dict[int, tuple[int, int]]:
-    """Of each worker, on tuples with answers of others: how many of these others agreed, and how many there were.
-
-    `answers` are (worker, answer) by tuple.
-    """
-    found: dict[int, tuple[int, int]] = {}
+) -> dict[int, RestAgreement]:
+    """How far others agreed with each worker, on tuples that others judged; `answers` are (worker, answer) by tuple."""
+    found: dict[int, RestAgreement] = {}
     for given in answers.values():
         for place, (worker, answer) in enumerate(given):
             others = [one for at, (_, one) in enumerate(given) if at != place]
-            agreed, number = found.get(worker, (0, 0))
-            found[worker] = (agreed + others.count(answer), number + len(others))
+            before = found.get(worker, RestAgreement())
+            found[worker] = RestAgreement(
+                agreed=before.agreed + others.count(answer), others=before.others + len(others)
+            )
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT, VOTER
@@ -201,7 +201,7 @@ class SeatStore:
                 note(connection)
 
     @staticmethod
-    def _one(connection: Connection, campaign: Campaign, where) -> Seat | None:
+    def _one(connection: Connection, campaign: Campaign, where: ColumnElement[bool]) -> Seat | None:
         return next(iter(_seats(connection, campaign, where)), None)
 
 
@@ -213,16 +213,15 @@ def check_open(campaign: Campaign) -> None:
         )
 
 
-def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
+def _seats(
+    connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
+) -> list[Seat]:
+    of_these = SEAT_ENTRY.c.campaign_id == campaign.id
+    if where is not None:
+        of_these &= where
     entries = select(SEAT, SEAT_ENTRY).join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id)
-    rows = connection.execute(
-        entries.where(SEAT_ENTRY.c.campaign_id == campaign.id, *where).order_by(SEAT.c.id)
-    ).all()
-    these = (
-        select(SEAT_ENTRY.c.seat_id)
-        .join(SEAT)
-        .where(SEAT_ENTRY.c.campaign_id == campaign.id, *where)
-    )
+    rows = connection.execute(entries.where(of_these).order_by(SEAT.c.id)).all()
+    these = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(of_these)
     events: dict[int, dict[str, datetime]] = {}
     for event in connection.execute(select(SEAT_EVENT).where(SEAT_EVENT.c.seat_id.in_(these))):
         events.setdefault(event.seat_id, {})[event.kind] = event.at
@@ -231,13 +230,16 @@ def _seats(connection: Connection, campaign: Campaign, *where) -> list[Seat]:
 
 def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
     end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
-    entered = (row.person, row.session, row.reply_to, row.code, row.arrived_at)
     return Seat(
-        row.id,
-        campaign,
-        row.voter_id,
-        *entered,
-        "qualified" in events,
-        end,
-        events[end] if end else None,
+        id=row.id,
+        campaign=campaign,
+        voter=row.voter_id,
+        person=row.person,
+        session=row.session,
+        reply_to=row.reply_to,
+        code=row.code,
+        arrived_at=row.arrived_at,
+        is_qualified="qualified" in events,
+        end=end,
+        ended_at=events[end] if end else None,
     )

@@ -185,6 +185,24 @@ def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
     """Who stands in the platform's list and has no seat: such a worker may have handed in a code of somebody else."""
     gone = status.upper() in (*_GIVEN_BACK, "ACTIVE")
     proposal: Proposal = "none" if gone else "ask to return"
-    why = f"{status.lower()} at the platform" if gone else "opened no link of this campaign"
-    work = (0, spec.seat.votes, None, 0.0, spec.seat.currency, None, 0, 0, 0, 0, "", "")
-    return SheetRow(person, "", "never came", "yes", status, *work, proposal, why)
+    return SheetRow(
+        person=person,
+        session="",
+        state="never came",
+        in_platform_list="yes",
+        platform_status=status,
+        votes=0,
+        votes_wanted=spec.seat.votes,
+        minutes=None,
+        pay=0.0,
+        currency=spec.seat.currency,
+        pay_per_hour=None,
+        checks_failed=0,
+        checks=0,
+        agreed_with_others=0,
+        answers_of_others=0,
+        flags="",
+        code="",
+        proposal=proposal,
+        why=f"{status.lower()} at the platform" if gone else "opened no link of this campaign",
+    )

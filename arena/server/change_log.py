@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby, repeat
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy import (
@@ -33,9 +33,9 @@ from sqlalchemy import (
 from arena.battles.tables import VOTER
 from arena.budget import spend_reserved
 from arena.database import (
+    DIGEST,
     META,
     METADATA,
-    SCHEMA_VERSION,
     Database,
     Moment,
     bump_counter,
@@ -79,13 +79,13 @@ UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
 """Columns replaced by the voter's random key: they show that somebody logged in, or came as a worker, but not who."""
 OF_THE_DISK = frozenset(
     {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
-    | {("wins", "changed_at"), ("live_wins", "changed_at")}
 )
-"""Columns left out of the backup, and ignored in an older one: this database's own clock and change numbers."""
+"""Columns left out of the backup: this database's own clock and change numbers."""
 _OF_A_PERSON = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
+_NOT_WHOLE = "is not whole; delete it from the dataset or restore it there"
 _CHUNK = 500
 
 
@@ -158,9 +158,7 @@ class ChangeLog:
             bump_counter(connection, _COPIES)
             number = counter(connection, _COPIES)
             read_at = now().isoformat(timespec="seconds")
-            lines: list[dict[str, Any]] = [
-                {"copy": number, "schema": SCHEMA_VERSION, "at": read_at}
-            ]
+            lines: list[dict[str, Any]] = [{"copy": number, "schema": DIGEST, "at": read_at}]
             pictures: set[str] = set()
             voters: set[int] = set()
             read: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
@@ -227,11 +225,9 @@ class ChangeLog:
         with self._database.write() as connection:
             voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
-                rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
-                for _, alike in groupby(
-                    rows, key=tuple
-                ):  # an older backup's rows lack the columns added since
-                    connection.execute(insert(table), list(alike))
+                rows = [_in(table, row, voters) for row in copy.rows[name]]
+                if rows:
+                    connection.execute(insert(table), rows)
                 _go_on_counting(connection, table)
             self._note_changes(connection)  # only now: the restored rows are in the backup
             spend_reserved(connection)
@@ -284,17 +280,17 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
-        whole = (
+        is_whole = (
             all({"table", "key", "row"} <= line.keys() for line in lines[1:])
             and lines[0]["copy"] > 0
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ChangeLogError(f"{name} {_NOT_WHOLE}") from error
+    if not is_whole:
+        raise ChangeLogError(f"{name} {_NOT_WHOLE}")
+    if schema != DIGEST:
         raise ChangeLogError(
-            f"{name} is not whole; delete it from the dataset or restore it there"
-        ) from error
-    if not whole or schema > SCHEMA_VERSION:
-        raise ChangeLogError(
-            f"{name} is of schema version {schema}, this program knows {SCHEMA_VERSION}"
+            f"{name} was made by a development version; start with an empty dataset"
         )
     return lines
 
@@ -311,7 +307,7 @@ def _merged(
     contents: Iterable[bytes], names: Iterable[str]
 ) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
     """The latest header, and the latest line of each row, with the number of its batch. Raises ChangeLogError."""
-    head: dict[str, Any] = {"copy": 0, "schema": SCHEMA_VERSION}
+    head: dict[str, Any] = {"copy": 0, "schema": DIGEST}
     last: dict[tuple, dict[str, Any]] = {}
     for first, *lines in map(_lines, contents, names):
         head = max(head, first, key=lambda one: one["copy"])
@@ -389,7 +385,7 @@ def _of_voter(table: Table) -> frozenset[str]:
 def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
     """All times in a row of the backup."""
     values = (
-        (column.type, row.get(column.name))
+        (column.type, row[column.name])
         for column in table.columns
         if isinstance(column.type, Moment)
     )
@@ -440,11 +436,9 @@ def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict
     of_voter = _of_voter(table)
     taken: dict[str, Any] = {}
     for name, value in row.items():
-        if (table.name, name) in OF_THE_DISK:
-            continue
         if name in of_voter and value is not None:
             value = voters[value]
-        elif name in table.c and isinstance(moment := table.c[name].type, Moment):
+        elif isinstance(moment := table.c[name].type, Moment):
             value = moment.process_result_value(value, None)
         taken[name] = value
     return taken

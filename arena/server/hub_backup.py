@@ -51,7 +51,7 @@ _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
 FOLD = 16
 """Files of one level that are folded into one of the next: of a year's 600,000 commits, fewer than 80 are left."""
 _FOLD_AT_ONCE = 256
-"""Most files folded in one go, where a copy of an earlier program has many."""
+"""Most files folded in one go, where many are left because the Hub failed for long."""
 _PICTURES = "pictures/"
 _WRITER = "writer/"
 """Folder of one empty file, named after the database whose copy this is: two would make it a copy of neither."""

@@ -56,8 +56,17 @@ class BattleTask(SeatTask):
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
     ) -> str:
-        state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
-        return HTML.work(action, piece.token, *state, problem, words)
+        return HTML.work(
+            action,
+            piece.token,
+            piece.name,
+            piece.phase,
+            piece.said,
+            piece.undo_seconds,
+            piece.answer,
+            problem,
+            words,
+        )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         self.work.take(seat, token, form.get("answer", ""), self.terms)

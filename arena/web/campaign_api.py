@@ -99,10 +99,12 @@ class CampaignPages:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
-        account = (
-            self.voters.account(visit.cookie) if campaign.spec.platform.kind == "login" else None
-        )
-        logged_in = account and account_arrival(*account)
+        logged_in = None
+        if campaign.spec.platform.kind == "login" and (
+            account := self.voters.account(visit.cookie)
+        ):
+            subject, user_name = account
+            logged_in = account_arrival(subject, user_name)
         return campaign, arrival(
             campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
         )
@@ -217,11 +219,13 @@ class CampaignPages:
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
         words = visit.words
-        path = path_of(seat)
-        told = (words["c_nothing"], words["c_nothing_more"], path, words["c_again"])
         if seat.campaign.ended_at is not None:
-            told = (words["c_full"], words["c_away"])
-        return self._page(seat.campaign, "message", visit, HTML.message(*told))
+            message = HTML.message(words["c_full"], words["c_away"])
+        else:
+            message = HTML.message(
+                words["c_nothing"], words["c_nothing_more"], path_of(seat), words["c_again"]
+            )
+        return self._page(seat.campaign, "message", visit, message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
@@ -241,8 +245,8 @@ class CampaignPages:
         all_of_it = spec.seat.votes + task.checks_wanted(seat)
         number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        told = (words["c_progress"].format(number, all_of_it), words["c_took"].format(minutes))
-        lead = HTML.lead(*told, number / all_of_it)
+        progress = words["c_progress"].format(number, all_of_it)
+        lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
         work = task.dock(seat, piece, path_of(seat), problem, words, typed)
         foot = HTML.foot(spec, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
@@ -299,15 +303,18 @@ class CampaignPages:
         )
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
-        told = (words[f"c_{seat.end}"], words[f"c_{seat.end}_more"].format(seat.id), code)
-        return self._page(seat.campaign, "end", visit, HTML.end(*told, back, reply, values, words))
+        title = words[f"c_{seat.end}"]
+        text = words[f"c_{seat.end}_more"].format(seat.id)
+        end = HTML.end(title, text, code, back, reply, values, words)
+        return self._page(seat.campaign, "end", visit, end)
 
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
         words = visit.words
         title = words["c_nothing"]
         text = said(error, words)
-        link = ("", "")
+        link = ""
+        label = ""
         if isinstance(
             error, CampaignError
         ):  # its words are the operator's, with names of models in them
@@ -315,10 +322,11 @@ class CampaignPages:
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
             title = words["c_login"]
-            link = (f"/login?{urlencode({'back': visit.address})}", words["login"])
+            link = f"/login?{urlencode({'back': visit.address})}"
+            label = words["login"]
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
-        return self._page(title, "message", visit, HTML.message(title, text, *link))
+        return self._page(title, "message", visit, HTML.message(title, text, link, label))
 
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:

@@ -124,7 +124,8 @@ def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
 
 def into_view(selector: str) -> str:
     """JavaScript after an event: what it showed comes into view."""
-    return f"""() => setTimeout(() => document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }}), 50)"""
+    scroll = f"""document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }})"""
+    return f"() => setTimeout(() => {scroll}, 50)"
 
 
 def still_there(request: Any) -> Callable[[], bool]:

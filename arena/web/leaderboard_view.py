@@ -333,8 +333,9 @@ def _bodies(
 
 def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell]]]:
     bounds = [bound for line in group if line.rating for bound in line.rating if bound is not None]
-    scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
-    return [(line, _cells(line, *scale)) for line in group]
+    low = min(bounds, default=0.0)
+    high = max(bounds, default=1.0)
+    return [(line, _cells(line, low, high)) for line in group]
 
 
 def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:

@@ -274,8 +274,9 @@ class _WritingRoutes(CampaignRoutes):
                 ]
                 files = [(one.filename or "", await one.read()) for one in uploads]
         except HTTPException as error:
-            told = f"Expected the page's form, with {MOST_BROUGHT} files at most. Go back: what you wrote is still there."
-            return PlainTextResponse(f"{told} ({error.detail})", status_code=400, headers=NO_STORE)
+            told = f"Expected the page's form, with {MOST_BROUGHT} files at most."
+            told += f" Go back: what you wrote is still there. ({error.detail})"
+            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
         def do(of: Seat, words: Words) -> str | None:

@@ -222,7 +222,8 @@ def read_answers(
     ]
     if gone := [id for id in known or () if id not in times]:
         ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
-        text = f"PARTIAL: {len(gone):,} of the {len(known or ()):,} questions of the question file have no answer: {ids}"
+        asked = f"{len(known or ()):,} questions of the question file"
+        text = f"PARTIAL: {len(gone):,} of the {asked} have no answer: {ids}"
         problems.insert(0, Problem(0, None, text, "whole"))
     return ReadFile(tuple(rows), tuple(problems))
 
@@ -473,7 +474,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
             PublishedRow(row.model, dict(zip(columns, (row.accuracy, row.mark), strict=True)))
             for row in rows
         )
-        own = dict(zip(columns, (found.exact.mean, found.marks.mean), strict=True))
+        own: dict[str, float | None] = {
+            "Exact match": found.exact.mean,
+            "Mean mark": found.marks.mean,
+        }
         reason = "the table is of 1,000 random answers of each data set, marked by GPT-3.5"
         return PublishedBoard("MMBench's Table 3", columns, shown, own, (reason,))
 

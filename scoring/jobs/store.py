@@ -25,7 +25,6 @@ from sqlalchemy import (
     Text,
     and_,
     delete,
-    false,
     func,
     insert,
     or_,
@@ -71,7 +70,7 @@ JOB = Table(
     Field("until", Moment),
     Field("report", Text),
     Field("network", Text),
-    Field("published", Boolean, nullable=False, server_default=false()),
+    Field("published", Boolean, nullable=False),
     Field("score", Text),
     Index("job_queue", "state", "queued"),
 )
@@ -130,7 +129,7 @@ class Job:
     published: bool
     """Whether the head of its page names it, with its number, to everybody."""
     score: str | None
-    """Its report's main number as text; None without a report, and for reports older than this field."""
+    """Its report's main number as text; None without a report."""
 
 
 class Claim(NamedTuple):
@@ -491,6 +490,7 @@ class Jobs:
             "total": quote.grades,
             "fresh": 0,
             "created": now(),
+            "published": False,
             **more,
         }
         return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())

@@ -20,7 +20,10 @@ class Plain(NamedTuple):
     """Names of the removed parts, in order."""
 
 
-_WORDS = r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot|summary|caption"
+_WORDS = (
+    r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot"
+    r"|summary|caption"
+)
 _REASONING_OPENS = re.compile(
     rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE
 )

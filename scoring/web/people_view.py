@@ -41,7 +41,10 @@ def marks_line(found: MarkResults) -> str:
 def mean_text(mean: CorrectedMean) -> str:
     """What people would have given to all answers, in percent."""
     if mean.is_whole:
-        return f"Every answer is marked: people give {100 * mean.alone.value:.1f}, the judge gave {100 * mean.judge:.1f}."
+        people = f"{100 * mean.alone.value:.1f}"
+        return (
+            f"Every answer is marked: people give {people}, the judge gave {100 * mean.judge:.1f}."
+        )
     corrected, alone = (
         f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone)
     )

@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, func, select, text, update
 from sqlalchemy.exc import StatementError
 
 from arena.battles.tables import VOTER
-from arena.database import META, SCHEMA_VERSION, Database, DatabaseError, bump_counter, counter
+from arena.database import DIGEST, SCHEMA, STEPS, Database, DatabaseError, bump_counter, counter
 from tests.support.servers import ROOT, new_postgresql_database
 
 pytestmark = pytest.mark.locks_or_dialect
@@ -67,25 +67,18 @@ def run_script(script: str, *arguments: object) -> str:
 def test_the_schema_version_is_stored_once_and_opens_again(database, database_url):
     again = Database(database_url)
     with again.read() as connection:
-        assert connection.execute(select(META).where(META.c.name == "schema")).all() == [
-            ("schema", SCHEMA_VERSION)
-        ]
+        assert connection.execute(select(SCHEMA)).all() == [(len(STEPS), DIGEST)]
     again.close()
 
 
 def test_a_newer_schema_refuses_to_start_and_stays_as_it_is(database, database_url):
     add_voter(database, "someone")
     with database.write() as connection:
-        connection.execute(
-            update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1)
-        )
-    with pytest.raises(
-        DatabaseError,
-        match=rf"version {SCHEMA_VERSION + 1}, newer than .* {SCHEMA_VERSION}\b.*Update",
-    ):
+        connection.execute(update(SCHEMA).values(version=len(STEPS) + 1))
+    with pytest.raises(DatabaseError, match="was made by a newer version; update this program$"):
         Database(database_url)
     with database.read() as connection:
-        assert counter(connection, "schema") == SCHEMA_VERSION + 1
+        assert connection.scalar(select(SCHEMA.c.version)) == len(STEPS) + 1
     assert voters(database) == {"someone"}
 
 
@@ -93,9 +86,7 @@ def test_a_refused_opening_leaves_no_connection_behind(postgresql):
     url = new_postgresql_database(postgresql)
     database = Database(url)
     with database.write() as connection:
-        connection.execute(
-            update(META).where(META.c.name == "schema").values(value=SCHEMA_VERSION + 1)
-        )
+        connection.execute(update(SCHEMA).values(version=len(STEPS) + 1))
     database.close()
     with pytest.raises(DatabaseError) as refusal:
         Database(url)
@@ -118,7 +109,7 @@ def test_servers_that_start_at_once_on_an_empty_database_all_open_it(database_ur
     with ThreadPoolExecutor(6) as pool:
         opened = list(pool.map(open_one, range(6)))
     with opened[0].read() as connection:
-        assert connection.execute(select(META)).all() == [("schema", SCHEMA_VERSION)]
+        assert connection.execute(select(SCHEMA)).all() == [(len(STEPS), DIGEST)]
     for one in opened:
         one.close()
 

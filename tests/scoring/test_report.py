@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.io.csv_text import CELL_LIMIT
+from arena.io.strict_json import RowsError
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -20,7 +21,12 @@ from scoring.report import (
     Report,
     Row,
     audit,
+    bounds,
     line,
+    lines_csv,
+    missing_csv,
+    missing_notice,
+    read_audit,
     safe_csv,
     scores,
     table,
@@ -171,6 +177,50 @@ def test_a_grade_belongs_to_its_run_in_any_order():
     assert np.array_equal(values, [[0.1, np.nan, 0.3]], equal_nan=True)
 
 
+def test_totals_are_summed_one_question_at_a_time():
+    """As MM-Vet's script sums them: to the last bit, and not as `np.sum` does."""
+    values = np.random.default_rng(1).integers(0, 11, (218, 1)) / 10
+    total = 0.0
+    for (value,) in values:
+        total += value
+    assert total != values.sum()
+    assert line("all", values).mean == total / 218 * 100
+
+
+def test_questions_without_a_prediction_are_named_and_counted():
+    few = report([row("a", [1.0]), row("b", [None], prediction=None)])
+    assert missing_notice(few) == "1 of 2 questions have no prediction: b; they are unscored"
+    none_of_them = [row(f"v1_{n}", [None], prediction=None) for n in range(1, 23)]
+    notice = missing_notice(report(none_of_them[:20]))
+    assert notice.endswith(" v1_19, v1_20; they are unscored")
+    notice = missing_notice(report(none_of_them))
+    assert notice.startswith("22 of 22 questions have no prediction: v1_1, v1_2, ")
+    assert "v1_20, ... (all are in the file -missing.csv)" in notice and "v1_21" not in notice
+    table_of_missing = missing_csv(few).decode("utf-8-sig").splitlines()
+    assert table_of_missing == ['"id","groups","question"', '"b","rec","What?"']
+
+
+def test_a_table_of_lines_has_empty_cells_where_nothing_is_scored():
+    scored = line("ocr", cells([[0.0], [1.0], [1.0]]))
+    unscored = line("total", cells([[None]]))
+    found = list(
+        csv.reader(io.StringIO(lines_csv([("skills", [scored, unscored])]).decode("utf-8-sig")))
+    )
+    assert found[0] == "table name n unscored mean low high worst best".split()
+    assert found[1][:4] == ["skills", "ocr", "3", "0"]
+    assert list(map(float, found[1][4:])) == [
+        scored.mean, scored.low, scored.high, scored.worst, scored.best,
+    ]  # fmt: skip
+    assert found[2] == ["skills", "total", "1", "1", "", "", "", "0.0", "100.0"]
+
+
+def test_bounds_are_told_where_something_is_unscored():
+    assert bounds(line("all", cells([[1.0], [0.5]]))) == ""
+    assert bounds(line("all", cells([[1.0], [None]]))) == "1 of 2 unscored: 50.0 to 100.0"
+    half = line("all", cells([[1.0, None], [1.0, None]]))
+    assert bounds(half, 2) == "2 of 4 unscored: 50.0 to 100.0"
+
+
 # Out without loss.
 TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=12)
 GRADES = st.builds(
@@ -203,6 +253,23 @@ def test_reports_and_audits_come_back_whole(rows, canaries):
     assert stored.isascii() and "\0" not in stored
     head, *lines = map(json.loads, audit(whole).decode("ascii").splitlines())
     assert read_record(Report, json.dumps({**head, "rows": lines})) == whole
+
+
+def test_an_audit_is_read_back(tmp_path):
+    whole = report([row("a", [1.0, None]), row("b", [], prediction=None)], 2)
+    (tmp_path / "report-audit.jsonl").write_bytes(audit(whole))
+    assert read_audit(tmp_path / "report-audit.jsonl") == whole
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "[]", "{}\n", '{"benchmark": "mm-vet"}\n', "[" * 100_000]
+)
+def test_what_is_no_audit_is_refused_by_the_file_s_name(text, tmp_path):
+    (tmp_path / "other.jsonl").write_text(text)
+    with pytest.raises(
+        RowsError, match="other.jsonl.*expected the -audit.jsonl of a judged MM-Vet report"
+    ):
+        read_audit(tmp_path / "other.jsonl")
 
 
 def test_a_report_of_whole_numbers_comes_back():

@@ -60,6 +60,7 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                     "answer_a": answers[vote.item, a],
                     "answer_b": answers[vote.item, b],
                     "served_at": at - timedelta(minutes=vote.minutes),
+                    "draw": "lot",
                 }
             )
             choice = {

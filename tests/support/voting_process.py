@@ -16,11 +16,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -249,9 +249,11 @@ def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str)
 def main(folder: str, voters: str, kind: str, url: str) -> None:
     """Fork a voting process for each seed that is read; print its number, and when it is gone its exit status."""
     logging.disable()  # a refused call stands in the journal
-    say: Callable[[Any], object] = lambda words: (
-        sys.stdout.write(f"{words}\n") and sys.stdout.flush()
-    )  # noqa: E731
+
+    def say(words: object) -> None:
+        sys.stdout.write(f"{words}\n")
+        sys.stdout.flush()
+
     warm_up(Path(folder))
     say("ready")
     for seed in sys.stdin:

@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
+from arena.admin.projects import ProjectAdmin, project_admin
 from arena.authoring.drafting import Drafting
 from arena.authoring.events import Credit
 from arena.authoring.projects import Projects
@@ -24,7 +25,6 @@ from arena.seats.links import Arrival
 from arena.seats.seats import Seat, SeatStore
 from arena.settings import Settings, secret
 from arena.types import VLM, ModelCard
-from arena.web.writing_setup import WritingSetup
 
 FREE = Credit(source="https://example.org/photo", creator="Ada", licence="CC BY")
 CAPTION = (
@@ -55,11 +55,12 @@ def photo(seed: int, gps: bool = False) -> bytes:
     return out.getvalue()
 
 
-def writing_setup(settings: Settings, database: Database) -> WritingSetup:
-    """A server's services of projects, with the models that its settings name."""
+def projects_of(settings: Settings, database: Database) -> ProjectAdmin:
+    """The operators' side of a server's projects, with the models that its settings name."""
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
-    items, pictures = ItemBank(database, settings.image_hosts), PictureStore(settings.pictures_dir)
-    return WritingSetup(settings, database, items, pictures, models)
+    items = ItemBank(database, settings.image_hosts)
+    pictures = PictureStore(settings.pictures_dir)
+    return project_admin(settings, database, items, pictures, models)
 
 
 @dataclass

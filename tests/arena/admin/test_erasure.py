@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, true
 
 import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
@@ -334,7 +334,7 @@ def test_what_was_interrupted_can_be_done_again(bank, images, forgetting):
     (picture,) = images._folder.iterdir()
     picture.unlink()  # as if the program had been ended in between
     forgetting.forget(visitor.id, "ada")
-    assert images.take_down() == 0
+    assert images.take_down(true()) == 0
 
 
 def test_the_command_forgets_and_is_recorded(tmp_path):

@@ -18,7 +18,7 @@ from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_campaigns import routes
 from arena.web.project_view import projects_html
 from tests.support.live_visitor import catalogue, table
-from tests.support.writers import Project, writing_setup
+from tests.support.writers import Project, projects_of
 
 TOML = """
 name = "streets"
@@ -45,7 +45,7 @@ def on_disk() -> dict[str, str]:
 @pytest.fixture
 def admin(database, tmp_path):
     settings = Settings.from_env(on_disk() | {"MODELS": catalogue(tmp_path, table(MODEL))})
-    return writing_setup(settings, database).admin
+    return projects_of(settings, database)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_paid_items_are_not_made_on_a_disk_that_is_wiped(database, tmp_path):
         {"SPACE_ID": "a/b", "SPACE_HOST": "a-b.example", "DATA_DIR": str(tmp_path)}
     )
     with pytest.raises(CampaignError, match="A restart would lose"):
-        writing_setup(settings, database).admin.make("ada", TOML.encode())
+        projects_of(settings, database).make("ada", TOML.encode())
 
 
 def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, operator, admin):

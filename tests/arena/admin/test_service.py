@@ -35,7 +35,7 @@ from arena.web.admin_view import dashboard_html
 from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.visitors import Visitor
-from tests.support.writers import writing_setup
+from tests.support.writers import projects_of
 
 LOGGED_IN = CountSettings("logged-in")
 LOGIN = {"OAUTH_CLIENT_ID": "app", "OAUTH_CLIENT_SECRET": "s3cret"}
@@ -68,7 +68,7 @@ def watch(
     budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
     campaigns, projects = (
         CampaignAdmin(settings, database, ItemBank(database)),
-        writing_setup(settings, database).admin,
+        projects_of(settings, database),
     )
     return DashboardService(
         database, settings, backup, budgets, queues, live_models, campaigns, projects

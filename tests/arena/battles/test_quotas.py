@@ -48,8 +48,8 @@ class Arena:
         return battle
 
     def vote(
-        self, cookie: str, network: str | None = None, asked_for: BattleRequest = BattleRequest()
-    ) -> Battle:  # noqa: B008
+        self, cookie: str, network: str | None = None, asked_for: BattleRequest = ANY
+    ) -> Battle:
         """Deal a battle, choose and reveal."""
         battle, voter = self.serve_battle(cookie, network, asked_for), self.store.voter(cookie)
         self.store.vote(voter, battle.token, "a", "terms")

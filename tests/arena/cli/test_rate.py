@@ -22,7 +22,8 @@ from arena.ratings.report import BoardRow, RatingOrder, board_csv, plots, rating
 from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parents[3]
-COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high battles wins losses ties".split()
+COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high".split()
+COLUMNS += ["battles", "wins", "losses", "ties"]
 ELO, SPREAD, BT = COLUMNS[1:2], COLUMNS[2:5], COLUMNS[5:8]
 SEED = 20231104
 

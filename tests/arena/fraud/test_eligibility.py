@@ -158,12 +158,6 @@ def test_a_new_database_opens_with_the_board_it_is_made_with(database):
     assert official(database) == "counted"
 
 
-def test_a_database_with_votes_keeps_what_it_counted(arena):
-    arena.vote("guest")
-    settle_official(arena.database, LOGGED_IN, "counted")
-    assert official(arena.database) == "everyone"
-
-
 def test_the_environment_wins_over_the_database(database):
     settle_official(database, LOGGED_IN, "counted")
     assert official(database, replace(LOGGED_IN, official="everyone")) == "everyone"

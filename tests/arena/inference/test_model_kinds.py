@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from arena.battles.voters import Voters
-from arena.database import Database
+from arena.context import ArenaContext
 from arena.inference.base import CardTable, ModelKind
 from arena.inference.catalogue import CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, Task, ask_all, fingerprint
 from arena.inference.registry import KINDS
-from arena.io.images import PictureStore
-from arena.items.store import ItemBank
 from arena.live.sessions import LiveRequest
 from arena.settings import Settings, secret
 from arena.types import SIDES, Conversation, Generation, ModelCard, Turn, Usage, pass_over
-from arena.web.live_setup import LiveSetup
 from tests.support.live_visitor import picture
 
 
@@ -131,23 +127,18 @@ def test_a_setting_of_the_toys_own_makes_another_run(models):
 
 def test_a_toy_kind_streams_live(models, tmp_path):
     models.write_text(models.read_text() + models.read_text().replace('"Toy"', '"Toy too"'))
-    settings = Settings.from_env({"DATA_DIR": str(tmp_path / "data"), "MODELS": str(models)})
-    database = Database(settings.database_url)
-    voter = Voters(database).voter("a visitor")
+    environ = {"DATA_DIR": str(tmp_path / "data"), "MODELS": str(models), "DEMO_BANK": "off"}
+    context = ArenaContext(Settings.from_env(environ))
+    voter = context.voters.voter("a visitor")
+    sessions = context.live_sessions
 
     async def upload() -> AsyncIterator[bytes]:
         yield picture()
 
     async def run() -> list[str]:
-        live = LiveSetup(
-            settings, database, ItemBank(database), PictureStore(settings.pictures_dir), "1"
-        )
-        async with live.running():
-            assert [vlm.card.name for vlm in live.vlms] == ["Toy", "Toy too"]
-            sessions, image = (
-                live.battles.sessions,
-                await live.battles.images.receive(voter, upload()),
-            )
+        async with context.running():
+            assert [vlm.card.name for vlm in context.vlms] == ["Toy", "Toy too"]
+            image = await context.live_images.receive(voter, upload())
             battle = await sessions.begin(
                 voter, LiveRequest("What is it?", (image.token,)), None, ()
             )
@@ -155,4 +146,4 @@ def test_a_toy_kind_streams_live(models, tmp_path):
             return [answer for side in SIDES for _, answer in states[-1].battle.said(side)]
 
     assert asyncio.run(run()) == ["WHAT IS IT?"] * 2
-    database.close()
+    context.database.close()

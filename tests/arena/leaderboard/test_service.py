@@ -13,13 +13,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sqlalchemy import insert, inspect, text, update
+from sqlalchemy import insert, update
 
 from arena.__main__ import main
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE, WINS
 from arena.clock import FINAL_SECONDS
-from arena.database import META, Database, now
+from arena.database import Database, now
 from arena.formats.registry import read
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -891,47 +891,6 @@ def test_random_votes_agree_with_a_recount(poll):
             (won, len(met)) if met else None
         )
         assert line.left.value == 1, "the winner stood on side A"
-
-
-def test_a_database_of_the_first_version_learns_what_was_won_on_the_left(poll):
-    """The columns that version 2 brought are added, and filled from the votes."""
-    votes = (
-        [Planted(1, "m1", "m2")] * 3
-        + [Planted(1, "m1", "m2", left=False)] * 2
-        + [Planted(2, "m2", "m1")]
-    )
-    plant(poll.database, votes)
-    voter, battle = poll.choose("m1", "m2")
-    poll.store.undo(voter, battle.token)
-    before = [(plain(poll.board(key)), poll.board(key).left) for key in (SINGLE, MULTI)]
-    with poll.database.write() as connection:
-        for index in ("wins_changed", "vote_tick", "live_vote_tick", "battle_of_pair"):
-            connection.execute(text(f"DROP INDEX {index}"))
-        draws = ("battle.draw", "battle.draw_probability", "live_battle.draw_probability")
-        added = ("hold.network", "job.network", "job.published", "job.score")
-        payers = [name for name in added if inspect(connection).has_table(name.partition(".")[0])]
-        for column in (
-            "wins.left_n",
-            "wins.change",
-            "vote.tick",
-            "live_vote.tick",
-            *draws,
-            *payers,
-        ):
-            connection.execute(text("ALTER TABLE {} DROP COLUMN {}".format(*column.split("."))))
-        connection.execute(text("ALTER TABLE live_wins RENAME COLUMN change TO changed_at"))
-        connection.execute(update(META).where(META.c.name == "schema").values(value=1))
-    opened = Database(poll.database.url.render_as_string(hide_password=False))
-    later = Poll(opened)
-    assert [(plain(later.board(key)), later.board(key).left) for key in (SINGLE, MULTI)] == before
-    later._voters = 100
-    later.vote("m3", "m1")
-    assert later.board().votes == before[0][0][0] + 1
-    with opened.read() as connection:
-        assert "wins_changed" in {
-            index["name"] for index in inspect(connection).get_indexes("wins")
-        }
-    opened.close()
 
 
 def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, capsys):

@@ -13,15 +13,13 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from arena.battles.tables import LIVE_BATTLE
-from arena.database import Database
-from arena.io.images import PictureStore
-from arena.items.store import ItemBank
+from arena.context import ArenaContext
 from arena.live import sessions
 from arena.live.images import OwnImages
 from arena.live.store import LiveStore
 from arena.settings import Settings
 from arena.web.cookies import COOKIE, new_cookie
-from arena.web.live_setup import LiveSetup
+from arena.web.live_api import LiveApi
 from tests.support.live_visitor import card, catalogue, picture, says
 from tests.support.openai_server import OpenAIServer
 from tests.support.servers import new_postgresql_database
@@ -35,12 +33,23 @@ class Server:
     def __init__(
         self, url: str, environ: dict[str, str], cookie: str, models: OpenAIServer
     ) -> None:
-        self.database, self.models = Database(url), models
-        settings = Settings.from_env(environ)
-        pictures = PictureStore(settings.pictures_dir)
-        setup = LiveSetup(settings, self.database, ItemBank(self.database), pictures, "1")
+        settings = Settings.from_env({**environ, "DATABASE_URL": url, "DEMO_BANK": "off"})
+        context = ArenaContext(settings)
+        self.database = context.database
+        self.models = models
+        live = LiveApi(
+            sessions=context.live_sessions,
+            store=context.live_battles,
+            images=context.live_images,
+            items=context.items,
+            demo_bank=settings.demo_bank,
+            pictures=context.pictures,
+            scaled=context.scaled,
+            terms="1",
+            networks=context.networks,
+        )
         app = FastAPI()
-        app.include_router(setup.router())
+        app.include_router(live.router(context.voters))
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://server", cookies={COOKIE: cookie}
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from PIL import Image
-from sqlalchemy import select
+from sqlalchemy import select, true
 
 from arena.battles.quotas import LimitError, NetworkDays
 from arena.battles.store import BattleStore
@@ -194,7 +194,7 @@ def test_an_image_that_is_taken_down_while_it_is_stored_leaves_no_file(images, v
     """Its row is there before its file."""
     write = Path.write_bytes
     monkeypatch.setattr(
-        Path, "write_bytes", lambda path, data: images.take_down() and write(path, data)
+        Path, "write_bytes", lambda path, data: images.take_down(true()) and write(path, data)
     )
     with pytest.raises(OwnImageError, match="no longer here"):
         receive(images, voter, picture())
@@ -207,7 +207,7 @@ def test_a_file_that_is_written_while_its_image_is_taken_down_goes_too(
     path = images.path(voter, receive(images, voter, picture()).token)
     data, write = path.read_bytes(), database.write
     monkeypatch.setattr(database, "write", lambda: path.write_bytes(data) and write())
-    assert images.take_down() == 1 and files(images) == []
+    assert images.take_down(true()) == 1 and files(images) == []
 
 
 def test_a_visitor_cannot_fill_the_disk(images, voter):

@@ -143,3 +143,15 @@ def test_votes_of_one_item_that_always_agree_are_one_vote():
     assert design_effects(always >= 0, 0 * always, 1, [always]).tolist() == [5], (
         "what nothing tells apart is one case"
     )
+
+
+def test_few_clusters_widen_an_effect_by_students_quantile():
+    """By hand: six items of five votes. All votes of three items are hits, and one of each other item's."""
+    hit = np.concatenate([np.arange(5) < hits for hits in (5, 5, 5, 1, 1, 1)])
+    item = np.repeat(np.arange(6), 5)
+    (effect,) = design_effects(hit, np.zeros(30, int), 1, [item])
+    alike = 43 / 68
+    quantile = 2.2077  # of Student's t with 10.73 degrees of freedom
+    assert effect == pytest.approx((1 + 4 * alike) * (quantile / 1.96) ** 2, rel=0.03)
+    with_empty_cells = design_effects(hit, np.zeros(30, int), 4, [item])
+    assert with_empty_cells.tolist() == [effect, 1, 1, 1]

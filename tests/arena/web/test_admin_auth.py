@@ -8,8 +8,8 @@ from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.live.images import OwnImages
 from arena.web import admin_auth as access
+from arena.web import operator_api
 from arena.web.admin_auth import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
-from arena.web.admin_setup import operator_routes
 from arena.web.cookies import COOKIE, new_cookie
 
 
@@ -133,7 +133,7 @@ def test_on_a_space_the_login_s_name_decides(voters):
 def test_the_route_binds_the_browser_that_sends_the_code(by_link, tmp_path):
     app = FastAPI()
     images = OwnImages(Database(f"sqlite:///{tmp_path / 'arena.db'}"), tmp_path)
-    app.include_router(operator_routes(images, by_link))
+    app.include_router(operator_api.routes(images, by_link))
     client = TestClient(app, base_url="http://127.0.0.1")
     code = code_of(by_link)
     assert (

@@ -34,10 +34,9 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.live.images import OwnImages
 from arena.settings import CountSettings, Settings
-from arena.web import admin_campaigns
+from arena.web import admin_campaigns, operator_api
 from arena.web.addresses import RUN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
-from arena.web.admin_setup import operator_routes
 from arena.web.admin_tab import AdminTab
 from arena.web.chinese import CHINESE
 from arena.web.cookies import cookie_hash
@@ -47,7 +46,7 @@ from tests.support.paid_campaigns import written
 from tests.support.screens import DESK, Late, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor, rows
-from tests.support.writers import writing_setup
+from tests.support.writers import projects_of
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
@@ -97,7 +96,7 @@ def arena(tmp_path) -> Iterator[Arena]:
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
     campaigns, projects = (
         CampaignAdmin(settings, database, ItemBank(database)),
-        writing_setup(settings, database).admin,
+        projects_of(settings, database),
     )
     watch = DashboardService(
         database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns, projects
@@ -110,7 +109,7 @@ def arena(tmp_path) -> Iterator[Arena]:
             watch, AdminService(database, images, CountSettings()), operators, Overview(boards)
         ).listen(page)
     served = FastAPI()
-    served.include_router(operator_routes(images, operators))
+    served.include_router(operator_api.routes(images, operators))
     served.include_router(admin_campaigns.routes(campaigns, projects, operators))
     served.include_router(public_routes(PublicFiles(database, tmp_path / "public")))
     css = [Path(app.__file__).parent / "arena/web/page.css"]

@@ -170,11 +170,10 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     expect(page.locator(".meaning dd").first).to_be_visible()
     shoot(page, "board", whole=True)
     page.set_viewport_size({"width": TABLET, "height": 844})
-    in_view = """(() => {
-        const board = document.querySelector(".board");
-        return board.scrollWidth <= board.clientWidth;
-    })()"""
-    page.wait_for_function(in_view)  # the last column is not cut off
+    fits = "board => board.scrollWidth <= board.clientWidth"
+    page.wait_for_function(
+        f"({fits})(document.querySelector('.board'))"
+    )  # the last column is not cut off
     page.wait_for_function(
         "document.querySelector('.board tbody .model').clientWidth > 100"
     )  # no letters in a column

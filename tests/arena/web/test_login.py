@@ -25,8 +25,8 @@ from arena.fraud.eligibility import VoteEligibility
 from arena.live.images import OwnImages
 from arena.settings import Settings
 from arena.web import login_api as login
+from arena.web import operator_api
 from arena.web.admin_auth import Operators
-from arena.web.admin_setup import operator_routes
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
@@ -82,7 +82,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     app = FastAPI()
     eligibility = VoteEligibility(database, settings.counted)
     app.include_router(login.routes(voters, cookies, eligibility, settings.oauth, known))
-    app.include_router(operator_routes(OwnImages(database, folder / "own"), known))
+    app.include_router(operator_api.routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -4,20 +4,18 @@ import asyncio
 import html
 import io
 import re
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from PIL import Image
 
+from arena.authoring.draft_worker import DraftWorker
+from arena.authoring.drafting import Drafting
+from arena.authoring.spec import KINDS
+from arena.authoring.store import DraftStore
+from arena.budget import DRAFTS, Budget, Ceilings
 from arena.database import Database
-from arena.inference.catalogue import Catalogue
-from arena.io.images import PictureStore
-from arena.items.store import ItemBank
-from arena.settings import Settings
-from arena.types import ModelCard
+from arena.seats.campaigns import CampaignStore
 from arena.web.words import ENGLISH
-from arena.web.writing_setup import WritingSetup
 from arena.web.writing_task import KEYS
 from arena.web.writing_words import WRITING_WORDS
 from tests.support.scripted_vlm import ScriptedVLM
@@ -293,16 +291,12 @@ def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
     assert bob.status == 200
 
 
-def setup_on(database: Database, folder, *vlms: ScriptedVLM) -> WritingSetup:
-    """The app's own services, with models at the seam."""
-    cards = tuple(ModelCard(one.card.name, "api", one.card.name) for one in vlms)
-    models: Any = SimpleNamespace(
-        catalogue=Catalogue(cards), vlm={one.card.name: one for one in vlms}.__getitem__
-    )
-    settings = Settings.from_env({"DATA_DIR": str(folder)})
-    return WritingSetup(
-        settings, database, ItemBank(database), PictureStore(folder / "pictures"), models
-    )
+def worker_on(database: Database, *vlms: ScriptedVLM) -> DraftWorker:
+    """The server's own worker, with models at the seam."""
+    vlm = {one.card.name: one for one in vlms}.__getitem__
+    budget = Budget(database, Ceilings(10**6, 10**6, 10**6), DRAFTS)
+    drafting = Drafting(DraftStore(database), vlm, budget)
+    return DraftWorker(CampaignStore(database, KINDS), drafting)
 
 
 async def _when(is_so) -> None:
@@ -322,10 +316,10 @@ def _captioned(database: Database, folder) -> Project:
 
 def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(database, tmp_path):
     project = _captioned(database, tmp_path)
-    setup = setup_on(database, tmp_path, ScriptedVLM("writer", "One ball."), ScriptedVLM("blind"))
+    worker = worker_on(database, ScriptedVLM("writer", "One ball."), ScriptedVLM("blind"))
 
     async def run() -> None:
-        async with setup.running():
+        async with worker.running():
             await _when(lambda: project.drafts[0].state.step == "verify")  # due before the start
             for person in ("cyd", "dan"):
                 seat = project.seat(person)
@@ -333,8 +327,8 @@ def test_a_model_answers_what_was_left_at_the_start_and_what_is_captioned(databa
             project.do(project.seat("ann")), project.do(project.seat("eve"))
             for draft in project.drafts:
                 if draft.state.step == "answer":
-                    await asyncio.to_thread(setup.soon, project.campaign, draft.id)
+                    await asyncio.to_thread(worker.soon, project.campaign, draft.id)
             await _when(lambda: all(one.state.step != "answer" for one in project.drafts))
 
     asyncio.run(run())
-    assert not setup._answering
+    assert not worker._answering

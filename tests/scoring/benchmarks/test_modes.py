@@ -117,7 +117,10 @@ def test_more_images_than_the_model_takes_are_joined_and_one_image_is_asked_as_i
     )
 
 
-SIZED = "Which box? The format is [x1, y1, x2, y2]. Note that the width of the input image is 550 and the height is 413."
+SIZED = (
+    "Which box? The format is [x1, y1, x2, y2]. "
+    "Note that the width of the input image is 550 and the height is 413."
+)
 
 
 def boxed(*boxes: str) -> ChoiceQuestion:

@@ -123,7 +123,8 @@ def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
 def test_a_local_model_answers_items_of_one_and_of_several_images_in_batches(place, capsys):
     fill_bank(place, 5, several=2)
     folder = build(place / "tiny")
-    card = f'name = "Tiny"\nkind = "local"\nfolder = "{folder}"\nimages = 2\nmax_tokens = 8\ntemperature = 0\nat_once = 2'
+    card = f'name = "Tiny"\nkind = "local"\nfolder = "{folder}"\nimages = 2\nmax_tokens = 8'
+    card += "\ntemperature = 0\nat_once = 2"
     (place / "models.toml").write_text(f"[[models]]\n{card}\n")
     assert arena.__main__.main(["answer", "--model", "Tiny"]) == 0
     said = capsys.readouterr().out

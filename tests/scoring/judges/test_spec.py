@@ -186,8 +186,8 @@ def test_a_secret_shows_nowhere_but_where_it_is_revealed():
         f"{secret}",
         f"{secret!s:>40}",
         repr([secret]),
-        "%s" % secret,
-    ]  # noqa: UP031
+        "%s" % secret,  # noqa: UP031
+    ]
     assert not any("planted" in text for text in shown)
     assert secret.reveal() == "sk-planted-0123456789" and secret == Secret("sk-planted-0123456789")
     assert secret and not Secret("")

@@ -1,0 +1,74 @@
+"""Draft worker: has the projects' models answer drafts in the background, while the server runs."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from arena.authoring.drafting import Drafting
+from arena.authoring.spec import project_of
+from arena.database import DatabaseError
+from arena.seats.campaigns import Campaign, CampaignStore
+
+AT_ONCE = 4
+"""Drafts that models answer at once."""
+SWEEP_SECONDS = 600
+
+log = logging.getLogger(__name__)
+
+
+class DraftWorker:
+    """Answers drafts that are announced, and those that a server which has ended left."""
+
+    def __init__(self, campaigns: CampaignStore, drafting: Drafting) -> None:
+        self._campaigns = campaigns
+        self._drafting = drafting
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._answering: set[asyncio.Task[None]] = set()
+
+    def soon(self, campaign: Campaign, draft: int) -> None:
+        """Have the project's model answer a draft that has its captions; may be called in any thread."""
+        if self._loop and project_of(campaign.spec).model:
+            self._loop.call_soon_threadsafe(self._begin, campaign, draft)
+
+    def _begin(self, campaign: Campaign, draft: int) -> None:
+        task = asyncio.create_task(self._answer(campaign, draft))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, campaign: Campaign, draft: int) -> None:
+        name = campaign.name
+        async with self._turns:
+            try:
+                why = await self._drafting.answer(campaign, draft)
+            except DatabaseError as error:
+                log.warning("item %d of %s waits for its draft answer: %s", draft, name, error)
+                return
+        if why:
+            told = "item %d of %s has no draft answer, a person writes it: %s"
+            log.warning(told, draft, name, why)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer drafts while the server runs."""
+        self._loop = asyncio.get_running_loop()
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            yield
+        finally:
+            for task in (sweeping, *self._answering):
+                task.cancel()
+            await asyncio.gather(sweeping, *self._answering, return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self._drafting.budget.commit_lost)
+                for campaign in await asyncio.to_thread(self._campaigns.all):
+                    if campaign.ended_at is None and project_of(campaign.spec).model:
+                        for draft in await asyncio.to_thread(self._drafting.due, campaign):
+                            self._begin(campaign, draft)
+            except DatabaseError as error:
+                log.warning("drafts that wait for an answer were not looked for: %s", error)
+            await asyncio.sleep(SWEEP_SECONDS)

@@ -1,0 +1,165 @@
+"""Context: every service of the arena, made once. What serves or commands takes them from here by name."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from arena.admin.campaigns import CampaignAdmin
+from arena.admin.dashboard import DashboardService
+from arena.admin.projects import project_admin
+from arena.admin.public_export import PublicFiles
+from arena.admin.service import AdminService
+from arena.authoring.draft_worker import DraftWorker
+from arena.authoring.store import DraftStore
+from arena.authoring.work import Writing
+from arena.battles.lending import Lending
+from arena.battles.outcomes import Outcomes
+from arena.battles.quotas import Networks
+from arena.battles.sampling import PairSampler
+from arena.battles.store import BattleStore
+from arena.battles.unsigned_links import UnsignedLinks
+from arena.battles.voters import Voters
+from arena.budget import JUDGE, LIVE, Budget, Ceilings
+from arena.campaign_battles.spec import closed_sources
+from arena.campaign_battles.task import BattleWork
+from arena.database import Database
+from arena.fraud.eligibility import VoteEligibility, settle_official
+from arena.inference.catalogue import Models, read_catalogue
+from arena.io.images import PictureStore
+from arena.io.scaled_pictures import ScaledPictures
+from arena.items.importers import ItemImporter
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.leaderboard.service import Leaderboard
+from arena.live.images import OwnImages
+from arena.live.pause import check_pause
+from arena.live.queue import GenerationQueue
+from arena.live.sessions import LiveSessions
+from arena.live.store import LiveStore
+from arena.live.tidying import tidying
+from arena.server.hub_backup import HubBackup, HubDataset
+from arena.settings import Settings, secret
+
+
+class ArenaContext:
+    """The arena's services on one database, and the work in the background."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the database, restore or fill it if it is empty, and make the services.
+
+        Raises DatabaseError; HubError and ChangeLogError for a copy that cannot be restored; CatalogueError and
+        SettingError for a wrong catalogue; LiveModelError for a model's name that is taken.
+        """
+        self.settings = settings
+        self.database = Database(settings.database_url)
+        self.database.become_server()
+        self.backup = restored_backup(settings, self.database)
+        self.networks = Networks(settings.trusted_hops)
+        self.voters = Voters(self.database)
+        self.lending = Lending(
+            self.database,
+            login=settings.oauth is not None,
+            campaigns=settings.counts.campaigns,
+        )
+        self.items = ItemBank(self.database, settings.image_hosts)
+        self.pictures = PictureStore(settings.pictures_dir)
+        self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
+        if settings.demo_bank != "off":
+            ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
+        self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
+        self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
+
+        official = "counted" if settings.space and settings.oauth else "everyone"
+        settle_official(self.database, settings.counted, official)
+        self.eligibility = VoteEligibility(self.database, settings.counted)
+        self.leaderboard = Leaderboard(self.database, settings.counted)
+        self.outcomes = Outcomes(self.database, closed_sources)
+
+        self.campaign_admin = CampaignAdmin(settings, self.database, self.items)
+        self.battles = BattleStore(self.database, settings.vote_limits)
+        self.unsigned_links = UnsignedLinks(
+            self.database, settings.voters_per_pair, self.campaign_admin.store.has
+        )
+        self.sampler = PairSampler(
+            self.battles,
+            self.items,
+            self.unsigned_links,
+            settings.demo_bank,
+            settings.vote_limits,
+        )
+        self.campaign_battles = BattleWork(
+            database=self.database,
+            store=self.battles,
+            items=self.items,
+            states=self.campaign_admin.states,
+        )
+
+        live = settings.live
+        self.live_images = OwnImages(self.database, settings.own_dir)
+        self.live_battles = LiveStore(self.database, settings.vote_limits)
+        self.live_battles.register_models([vlm.card.name for vlm in self.vlms])
+        self.live_budget = Budget(
+            self.database,
+            Ceilings(live.battle_budget, live.day_budget, live.total_budget),
+            LIVE,
+        )
+        self.live_sessions = LiveSessions(
+            vlms=self.vlms,
+            store=self.live_battles,
+            images=self.live_images,
+            budget=self.live_budget,
+            lending=self.lending,
+            queue=GenerationQueue(live.at_once, partial(check_pause, self.database)),
+        )
+
+        self.projects = project_admin(
+            settings, self.database, self.items, self.pictures, self.models
+        )
+        self.writing = Writing(DraftStore(self.database), self.pictures)
+        self.draft_worker = DraftWorker(self.projects.store, self.projects.drafting)
+
+        self.admin = AdminService(self.database, self.live_images, settings.counted)
+        self.public_files = PublicFiles(self.database, settings.public_dir)
+
+    def dashboard(self, queues: Mapping[str, Callable[[], int]]) -> DashboardService:
+        """Return the operators' overview; `queues` maps the name of a queue beside the live one's to its length."""
+        judge = self.settings.judge
+        judge_ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
+        return DashboardService(
+            database=self.database,
+            settings=self.settings,
+            backup=self.backup,
+            budget_of={
+                "Live answers": self.live_budget,
+                "Judge": Budget(self.database, judge_ceilings, JUDGE),
+                "Draft answers": self.projects.drafting.budget,
+            },
+            queues={"Live answers": lambda: self.live_sessions.waiting, **queues},
+            live_models=len(self.vlms),
+            campaigns=self.campaign_admin,
+            projects=self.projects,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Copy, tidy and have drafts answered while the server runs, and close the models with it."""
+        async with AsyncExitStack() as stack:
+            if self.backup:
+                await asyncio.to_thread(self.backup.start)
+                stack.push_async_callback(asyncio.to_thread, self.backup.stop)
+            stack.push_async_callback(self.models.aclose)
+            quotas = self.live_battles.quotas
+            await stack.enter_async_context(tidying(self.live_images, self.live_budget, quotas))
+            await stack.enter_async_context(self.draft_worker.running())
+            yield
+
+
+def restored_backup(settings: Settings, database: Database) -> HubBackup | None:
+    """Return the copy on the Hub, if there is one, after an empty database was filled from it."""
+    if settings.backup is None:
+        return None
+    hub = HubDataset(settings.backup.dataset, settings.backup.token)
+    backup = HubBackup(database, settings.pictures_dir, hub)
+    backup.restore()
+    return backup

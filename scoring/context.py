@@ -1,0 +1,91 @@
+"""Context: every service of scoring, made once, on the arena's database."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from arena.budget import Budget, Ceilings
+from arena.context import ArenaContext
+from arena.database import DatabaseError
+from arena.imports.polls import Polls
+from scoring.agreement.service import AgreementService
+from scoring.jobs.report_pictures import ReportPictures
+from scoring.jobs.service import JobService, operators_judge, question_sets
+from scoring.jobs.store import Jobs
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import UploadStore
+from scoring.jobs.worker import JobWorker
+from scoring.judges.cache import ReplyCache
+from scoring.judges.rate_limit import RateLimits
+from scoring.judges.spec import read_prices
+from scoring.marking.work import Marking
+from scoring.task_map.reports import ReportAccuracies
+
+TIDY_SECONDS = 600.0
+
+log = logging.getLogger(__name__)
+
+
+class ScoringContext:
+    """The services of scoring, and the work in the background."""
+
+    def __init__(self, arena: ArenaContext) -> None:
+        """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
+        settings = arena.settings
+        database = arena.database
+        judge = settings.judge
+        prices = read_prices(judge.prices) if judge.prices else {}
+        cache = ReplyCache(database)
+        self.jobs = Jobs(database)
+        self.uploads = UploadStore(settings.uploads_dir)
+        self.submissions = Submissions(database)
+        self.pictures = ReportPictures(database, self.jobs, self.uploads)
+        operator = operators_judge(judge, self.jobs, prices)
+        self.worker = JobWorker(
+            self.jobs,
+            cache,
+            Budget(database, Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)),
+            operator,
+            RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute),
+            pictures=arena.pictures,
+            judged=self.submissions.publish_if_complete,
+            finished=self.pictures.soon,
+        )
+        self.service = JobService(
+            question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),
+            upload_store=self.uploads,
+            jobs=self.jobs,
+            worker=self.worker,
+            cache=cache,
+            operator=operator,
+            prices=prices,
+            ceiling=judge.job_budget / 1e6,
+            submissions=self.submissions,
+            lending=arena.lending,
+            pictures=self.pictures,
+        )
+        self.agreement = AgreementService(Polls(database), self.submissions.store, self.uploads)
+        self.marking = Marking(database, self.jobs)
+        self.accuracies = ReportAccuracies(self.jobs)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
+        self.worker.start()
+        tidying = asyncio.create_task(self._tidy())
+        try:
+            yield
+        finally:
+            tidying.cancel()
+            await asyncio.to_thread(self.worker.stop)
+            self.pictures.stop()
+
+    async def _tidy(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self.uploads.sweep)
+                await asyncio.to_thread(self.jobs.sweep)
+            except (DatabaseError, OSError) as error:
+                log.warning("uploads and free reports were not tidied up: %s", error)
+            await asyncio.sleep(TIDY_SECONDS)
