@@ -68,22 +68,6 @@ def test_a_fastchat_log_gives_its_battle_votes_and_says_what_it_leaves_out(tmp_p
     )
 
 
-def test_a_torn_last_line_is_reported_and_skipped_wherever_it_is_torn(tmp_path):
-    whole = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in LOG[1:4]).encode()
-    start = whole.rindex(b"\n", 0, -1) + 1
-    path = tmp_path / "2024-04-05-conv.json"
-    for end in range(start + 1, len(whole) - 1):
-        path.write_bytes(whole[:end])
-        battles = read(path)
-        torn = end < len(whole) - 1
-        assert len(battles) == (2 if torn else 3)
-        assert battles.notices == (("row 3, the last, is torn and was skipped",) if torn else ())
-    path.write_bytes(whole[:-1])
-    assert len(read(path)) == 3 and not read(path).notices
-    path.write_bytes(whole[: start + 40] + b"\n")
-    assert len(read(path)) == 2 and read(path).notices
-
-
 def test_a_log_torn_in_its_middle_is_refused_with_the_row(tmp_path):
     lines = [json.dumps(row) for row in LOG[1:4]]
     path = tmp_path / "conv.json"

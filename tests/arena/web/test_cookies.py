@@ -124,17 +124,6 @@ def test_other_cookies_of_the_host_do_not_hide_ours(server):
                 ), line
 
 
-def test_the_database_and_the_log_hold_a_hash_of_the_cookie_alone(server):
-    with Voter(server.address) as voter:
-        voter.load()
-        voter.choose("a")
-        voter.wait_out_undo()
-        cookie = cookie_of(voter)
-    kept = b"".join(file.read_bytes() for file in server.data_dir.glob("*") if file.is_file())
-    assert cookie_hash(cookie).encode() in kept
-    assert cookie[:32].encode() not in kept
-
-
 def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(server):
     """A vote counts if the cookie is the one the battle was served to, whatever the session hash says."""
     for session, token, cookie in product((0, 1), repeat=3):
