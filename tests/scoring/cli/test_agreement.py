@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -19,7 +18,6 @@ from arena.imports.poll_files import read_poll
 from arena.types import REFERENCE
 from scoring.agreement.people_agreement import people_agreement
 from tests.support.commands import Done, run
-from tests.support.servers import ROOT
 
 PREFERENCES = ("image_url", "instruction", "A", "B", "A_model", "B_model", "model_selection.A", "model_selection.B")
 LONG, SHORT = "one two three four", "one two"
@@ -231,14 +229,6 @@ def test_an_optional_metric_says_what_it_needs(tmp_path, command, monkeypatch):
     answers = table(tmp_path / "answers.csv", "item model answer", [key, "human_verified_reference", "truth"])
     done = command(votes, "--answers", answers, "--metrics", "BERTScore", "--out", tmp_path / "out")
     assert done.code == 2 and "BERTScore needs requirements-metrics.txt" in done.err
-
-
-def test_the_command_line_knows_it(tmp_path):
-    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
-    words = [sys.executable, "-m", "scoring", "agreement", str(votes), "--out", str(tmp_path / "out")]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "BLEU-4: nothing (n=0, 0 ties, 1 missing)" in done.stdout and "Traceback" not in done.stderr
 
 
 def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_else_is_refused(tmp_path, command):

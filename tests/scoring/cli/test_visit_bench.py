@@ -62,16 +62,6 @@ def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     assert len(judged) == 456, "both orders of each pair, equal texts once"
 
 
-def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
-    command, _ = quiet
-    calls = command.server.counts.calls
-    first = (command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes()
-    done = command.compare(str(command.folder / "predictions.csv"), "--yes")
-    assert "0 calls to test-judge" in done.out and "variant 1 of this submitter: 0 new matches" in done.out
-    assert command.server.counts.calls <= calls + 7, "only what the judge takes is asked again"
-    assert first == ((command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes())
-
-
 def test_its_battles_come_back_to_the_same_board(quiet):
     command, said = quiet
     board = (command.out / "board.tsv").read_text("utf-8")
@@ -112,13 +102,6 @@ def test_faults_and_kills_change_no_verdict(command, tmp_path, data, opponents, 
         assert sum(server.counts.faults.values()) > 0.2 * command.server.counts.calls
     for name in ("battles.jsonl", "board.tsv"):
         assert (troubled.out / name).read_bytes() == (command.out / name).read_bytes()
-
-
-def test_the_cost_is_asked_first(command, data):
-    file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
-    done = command.compare(file, "--opponents", "reference", answer="y\nn\n")
-    assert done.code == 3 and "6 calls to test-judge" in done.out and "Nothing was sent" in done.err
-    assert command.server.counts.calls <= 7 and not command.out.exists()
 
 
 def test_a_partial_submission_or_another_address_gives_a_private_report(command, data):
