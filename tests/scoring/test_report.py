@@ -107,8 +107,9 @@ def test_one_question_has_no_interval():
     assert (found.low, found.high) == (None, None)
 
 
-def test_one_scored_question_beside_unscored_ones_has_no_interval():
-    found = line("one scored", cells([[0.1], [None], [None], [None], [None]]))
+@pytest.mark.parametrize("runs", [1, 2])
+def test_one_scored_question_beside_unscored_ones_has_no_interval(runs):
+    found = line("one scored", cells([[0.1] * runs, *[[None] * runs] * 4]))
     assert (found.mean, found.low, found.high) == (10, None, None)
 
 
