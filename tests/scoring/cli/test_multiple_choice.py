@@ -1,4 +1,4 @@
-"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, real files, bad files, and a judge for what rules leave."""
+"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, files as people hold them, and a judge for what rules leave."""
 
 import csv
 import json
