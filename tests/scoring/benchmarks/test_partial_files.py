@@ -162,9 +162,7 @@ def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
     assert "\nMMT-Bench (no split)\n" in said and "not checked against an edition" in said
 
 
-@pytest.mark.parametrize(
-    ("split", "name"), [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), ("other", "m.tsv")]
-)
+@pytest.mark.parametrize(("split", "name"), [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), ("other", "m.tsv")])
 def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
     part = tables(table_file(tmp_path / name, rows[::2]), "mmt-bench")

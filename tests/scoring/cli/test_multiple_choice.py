@@ -1,4 +1,4 @@
-"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, files as people hold them, and a judge for what rules leave."""
+"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, files that people hold, a judge for what rules leave."""
 
 import csv
 import json
@@ -71,8 +71,7 @@ def test_letters_steps_and_differences_are_in_files_and_told(command, tmp_path):
     assert difference["strict: trail"] and difference["mmt-paper: trail"]
 
 
-# Real files
-
+# VQA: files of answers, and marks
 
 GQA = {"1": {"question": "Is it red?", "answer": "no"}, "2": {"question": "Who?", "answer": "a girl"}}
 
