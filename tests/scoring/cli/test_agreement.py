@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -191,39 +190,20 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
     assert "length: nothing (n=0" in done.out
 
 
-_HEAD = "item,model,metric,score\n"
-BAD = {
-    "votes": ("who,what\nm1,m2\n", "", "votes.csv, row 2: expected the columns of one of"),
-    "columns": ("", "item,model,score\ni,m1,1\n", "scores.csv, row 2, column 'metric': expected this column"),
-    "number": ("", f"{_HEAD}i,m1,x,1\ni,m2,x,nan\n", "row 3, column 'score': expected a number, found 'nan'"),
-    "text": ("", f"{_HEAD}i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
-    "twice": ("", f"{_HEAD}i,m1,x,1\ni,m1,x,1\n", "row 3: expected one score of 'x' for 'm1' on item 'i'"),
-    "taken": ("", f"{_HEAD}i,m1,length,1\n", "column 'metric': expected a name of its own, found 'length'"),
-    "nothing": ("", _HEAD, "scores.csv: holds no scores"),
-    "empty name": ("", f"{_HEAD}i,,x,1\n", "row 2, column 'model': expected a text, found ''"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_is_named_and_nothing_is_written(tmp_path, command, case):
-    votes, scores, told = BAD[case]
-    path = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
-    if votes:
-        path.write_text(votes)
-    (tmp_path / "scores.csv").write_text(scores or "item,model,metric,score\ni,m1,x,1\n")
-    done = command(path, "--scores", tmp_path / "scores.csv", "--out", tmp_path / "out")
-    assert done.code == 2
-    assert told in done.err and "Traceback" not in done.err
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("votes.csv", "who,what\nm1,m2\n", "votes.csv, row 2: expected the columns of one of"),
+        ("scores.csv", "item,model,metric,score\ni,m1,length,1\n", "expected a name of its own, found 'length'"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(tmp_path, command, name, text, told):
+    preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
+    (tmp_path / "scores.csv").write_text("item,model,metric,score\ni,m1,x,1\n")
+    (tmp_path / name).write_text(text)
+    done = command(tmp_path / "votes.csv", "--scores", tmp_path / "scores.csv", "--out", tmp_path / "out")
+    assert done.code == 2 and told in done.err
     assert not (tmp_path / "out").exists()
-
-
-def test_an_optional_metric_says_what_it_needs(tmp_path, command, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bert_score", None)  # as where it is not installed
-    votes = preferences(tmp_path / "votes.csv", [("m1", "m2", 2, 1)])
-    (key,) = (contest.item for contest in read_poll([votes]).choices)
-    answers = table(tmp_path / "answers.csv", "item model answer", [key, "human_verified_reference", "truth"])
-    done = command(votes, "--answers", answers, "--metrics", "BERTScore", "--out", tmp_path / "out")
-    assert done.code == 2 and "BERTScore needs requirements-metrics.txt" in done.err
 
 
 def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_else_is_refused(tmp_path, command):
