@@ -148,6 +148,20 @@ def test_one_question_has_no_interval():
     assert (found.low, found.high) == (None, None)
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_one_scored_question_beside_unscored_ones_has_no_interval(runs):
+    found = line("one scored", cells([[0.1] * runs, *[[None] * runs] * 4]))
+    assert (found.mean, found.low, found.high) == (10, None, None)
+
+
+@pytest.mark.parametrize(
+    "values", [[[0.0], [1.0]], [[0.0], [1.0], [None]], [[0.0, None], [1.0, None]]]
+)
+def test_two_scored_questions_have_an_interval(values):
+    found = line("two scored", cells(values))
+    assert (found.mean, found.low, found.high) == (50, 0, 100)
+
+
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
 def test_questions_of_one_score_have_no_interval(score):
     """Two questions that a model fails do not prove that it fails all."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from arena.ratings.shares import design_effects, wilson
 
@@ -125,6 +126,20 @@ def test_a_share_of_all_votes_holds_where_few_voters_have_habits():
         low, high = wilson(np.array([hit.sum() / effect]), np.array([2_000 / effect]))
         held += low[0] <= truth <= high[0]
     assert 0.91 <= held / 600 <= 0.98
+
+
+def test_few_voters_make_an_effect_as_much_larger_as_students_interval_is_wider():
+    """Five voters with four votes each, of which 4, 3, 2, 1 and 0 are hits; worked out by hand."""
+    voter = np.repeat(np.arange(5), 4)
+    hit = np.arange(20) % 4 < 4 - voter
+    (effect,) = design_effects(hit, np.zeros(20, int), 1, [voter])
+    both_hit = 10 * 9 - (12 + 6 + 2)
+    chance = both_hit / (20 * 19 - 5 * 12)
+    alike = (20 / 3 - 20 * chance) / (20 * (0.5 - chance))
+    kish = 1 + 3 * alike
+    freedom = kish**2 / ((3 * alike) ** 2 / 4)
+    widening = stats.t.ppf(0.975, freedom) / stats.norm.ppf(0.975)
+    assert effect == pytest.approx(kish * widening**2, rel=1e-9)
 
 
 def test_votes_of_one_item_that_always_agree_are_one_vote():

@@ -84,12 +84,6 @@ def test_the_paper_has_neither_canaries_nor_probes(cache):
         )
 
 
-def test_no_more_calls_at_once_than_the_pace_allows(cache):
-    with OpenAIServer(latency=0.02) as server:
-        scored(server, cache, pace=replace(HASTY, concurrency=6))
-        assert server.counts.at_once == 6
-
-
 def test_the_samples_of_one_call_are_the_runs(cache):
     with OpenAIServer() as server:
         report = scored(
@@ -173,15 +167,6 @@ def test_equal_calls_under_way_are_made_once(cache):
         done = scored(server, cache, report, pace=replace(HASTY, concurrency=20))
         assert server.counts.calls == 2
     assert len({tuple(grade.score for grade in row.grades) for row in done.rows}) == 1
-
-
-def test_a_second_run_asks_nothing(cache):
-    with OpenAIServer() as server:
-        report = drafted(server.address)
-        first = scored(server, cache, report)
-        calls = server.counts.calls
-        assert scored(server, cache, report) == first
-        assert server.counts.calls == calls == quote(report, SPEC, None, cache).cached == CALLS
 
 
 # Disturbed

@@ -391,6 +391,26 @@ def test_a_download_that_fails_is_tried_again(data, release, tmp_path):
     assert waits == [1, 2, 4, 8] and handler.faults == []
 
 
+@pytest.mark.parametrize("status", [408, 429, 500, 501, 599])
+def test_a_server_that_may_soon_answer_is_asked_again(data, release, tmp_path, status):
+    handler, address = release
+    waits = []
+    handler.content = archive(data)
+    handler.faults = [lambda request: request.send_error(status)]
+    assert (fetch_mm_vet(tmp_path / "mm-vet", address, waits.append) / "images").is_dir()
+    assert waits == [1]
+
+
+@pytest.mark.parametrize("status", [407, 409, 428, 430, 499])
+def test_a_server_that_refuses_is_not_asked_again(release, tmp_path, status):
+    handler, address = release
+    waits = []
+    handler.faults = [lambda request: request.send_error(status)]
+    with pytest.raises(QuestionsError, match=f"answered {status}; check the address in a browser"):
+        fetch_mm_vet(tmp_path / "mm-vet", address, waits.append)
+    assert waits == []
+
+
 def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, release, tmp_path):
     handler, address = release
     no_wait = [].append

@@ -196,13 +196,13 @@ def test_splits_are_reported_apart_and_together():
 
 
 def test_a_test_split_without_answers_is_extracted_and_submitted():
-    rows = decided([{**one, "answer": ""} for one in WHOLE])
+    rows = decided([{**one, "answer": ""} for one in [*WHOLE, row(9, "Hm?")]])
     report = mmbench.tabulate(rows, "strict")
-    assert report.splits == () and report.without_answer == 8
+    assert report.splits == () and report.without_answer == 9
     table = list(csv.DictReader(io.StringIO(submission(rows).decode()), delimiter="\t"))
-    assert [line["opt"] for line in table] == [row.decision.letter for row in rows] and table[0][
-        "A"
-    ] == "dog"
+    *letters, undecided = [line["opt"] for line in table]
+    assert letters == [row.decision.letter for row in rows[:-1]] and table[0]["A"] == "dog"
+    assert undecided == "Z"
 
 
 def test_bad_rows_are_named_with_their_place():
@@ -286,6 +286,16 @@ def test_cells_of_which_it_is_unclear_what_they_say_are_refused(cells, told):
         read_choices(records([row(1, "A"), {**row(2, "A"), **cells}]))
 
 
+def test_a_file_without_a_column_of_answers_is_refused():
+    read = read_choices([Record(2, {"index": "1", "question": "What?", "A": "x", "B": "y"})])
+    assert not read.scorable
+    told = " ".join(problem.text for problem in read.problems)
+    assert (
+        "expected a column prediction with text, found 'index', 'question', 'A', 'B'; rename or add it"
+        in told
+    )
+
+
 def test_blank_predictions_are_counted():
     (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
     assert (told.text, told.blocks) == (
@@ -360,6 +370,26 @@ def test_comparison_and_differences():
     assert [
         one.other.letter for one in differences(changed, decided([{**WHOLE[0], "prediction": "B"}]))
     ] == ["B"]
+
+
+@pytest.mark.parametrize(
+    ("stem", "count"), [("vila_8b_CCBench", 16), ("vila_8b_MMT-Bench_VAL", 34)]
+)
+def test_protocols_part_where_each_answer_was_looked_at(data, stem, count):
+    """Strict is right or undecided in all of them."""
+    read = read_choices(read_records(data / "vlmevalkit" / f"{stem}.xlsx", skip=IMAGE_COLUMNS))
+    strict, paper = (
+        [
+            Decided(
+                one.question,
+                one.prediction,
+                extract(one.prediction, one.question.options, protocol),
+            )
+            for one in read.rows
+        ]
+        for protocol in ("strict", "mmt-paper")
+    )
+    assert len(differences(strict, paper)) == count
 
 
 def test_the_audit_has_a_line_for_each_row():

@@ -27,13 +27,15 @@ def overall(found, table):
     return tuple(float(line[name]) for name in ("mean", "worst", "best"))
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        "strict",
-        *(pytest.param(one, marks=pytest.mark.soak) for one in ("mmbench-paper", "mmt-paper")),
-    ],
-)
+def tables(file, benchmark="mmbench", protocol="strict"):
+    return tabulated(open_upload(file, benchmark=benchmark).report(protocol))
+
+
+def vanilla(found):
+    line = found.splits[-1].vanilla.line
+    return found.splits[-1].split, line.n, line.unscored, line.mean, line.worst, line.best
+
+
 @pytest.mark.parametrize(
     ("split", "name", "of"),
     [
@@ -49,40 +51,64 @@ def overall(found, table):
         ("en", "m_MMBench_TEST_EN.tsv", 1784),
     ],
 )
-def test_500_right_answers_alone_are_a_partial_score(command, tmp_path, protocol, split, name, of):
-    file = table_file(tmp_path / name, [row(index, "B", split=split) for index in range(1, 501)])
-    code, said, _ = command("mmbench", file, "--no-judge", "--protocol", protocol)
-    lines = said.splitlines()
-    assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
-    assert lines[2].startswith(f"PARTIAL: {of - 500:,} of the {of:,} questions of MMBench")
-    assert "partial, vanilla" in said and f"{of - 500:,} of {of:,} unscored" in said
-    assert overall(command, f"{split or '(no split)'}: vanilla") == pytest.approx(
-        (100, 50_000 / of, 100)
+def test_500_right_answers_alone_are_a_partial_score(tmp_path, split, name, of):
+    found = tables(
+        table_file(tmp_path / name, [row(index, "B", split=split) for index in range(1, 501)])
+    )
+    assert found.partial
+    assert found.problems[0].text.startswith(
+        f"PARTIAL: {of - 500:,} of the {of:,} questions of MMBench"
+    )
+    worst = pytest.approx(50_000 / of)
+    assert vanilla(found) == (split, of, of - 500, 100, worst, 100)
+
+
+@pytest.mark.parametrize("protocol", ["mmbench-paper", "mmt-paper"])
+def test_what_is_missing_is_not_wrong_under_the_papers_protocols(tmp_path, protocol):
+    file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
+    assert vanilla(tables(file, protocol=protocol)) == (
+        "dev",
+        1164,
+        664,
+        100,
+        pytest.approx(50_000 / 1164),
+        100,
     )
 
 
-def test_several_splits_without_a_known_name_are_one_partial_file(command, tmp_path):
+def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path):
+    file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
+    code, said, _ = command("mmbench", file, "--no-judge")
+    assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
+    assert said.splitlines()[2].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
+    assert "partial, vanilla" in said and "664 of 1,164 unscored" in said
+    assert overall(command, "dev: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
+
+
+def test_several_splits_without_a_known_name_are_one_partial_file(tmp_path):
     file = table_file(
         tmp_path / "m.tsv", [row(index, "B", split="ab"[index % 2]) for index in range(1, 501)]
     )
-    assert (
+    found = tables(file)
+    assert found.problems[0].text.startswith(
         "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer"
-        in command("mmbench", file)[1]
     )
-    assert overall(command, "all: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
+    assert vanilla(found) == ("all", 1164, 664, 100, pytest.approx(50_000 / 1164), 100)
 
 
 @pytest.mark.parametrize(
     ("count", "split"),
     [(1164, "dev"), (1176, "dev"), (1164, ""), (1176, ""), (1784, ""), (1176, "dev_en")],
 )
-def test_a_whole_dev_file_is_not_partial(command, tmp_path, count, split):
-    file = table_file(
-        tmp_path / "m.tsv", [row(index, "B", split=split) for index in range(1, count + 1)]
+def test_a_whole_dev_file_is_not_partial(tmp_path, count, split):
+    found = tables(
+        table_file(
+            tmp_path / "m.tsv", [row(index, "B", split=split) for index in range(1, count + 1)]
+        )
     )
-    code, said, _ = command("mmbench", file, "--no-judge")
-    assert code == 0 and "partial" not in said.lower()
-    assert not list(command.out.glob("partial_*"))
+    assert not found.partial and not [
+        problem for problem in found.problems if "PARTIAL" in problem.text
+    ]
 
 
 def test_what_no_edition_is_known_of_says_so(command, tmp_path):
@@ -92,13 +118,18 @@ def test_what_no_edition_is_known_of_says_so(command, tmp_path):
     assert not list(command.out.glob("partial_*"))
 
 
-def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(command, tmp_path):
+def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(tmp_path):
     rows = [
         row(index, "B", split="", category="juggling", **{"l2-category": "circus"})
         for index in range(1001, 1009)
     ]
-    _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows), "--no-judge")
-    assert "Multiple choice" in said and "edition" not in said and "PARTIAL" not in said
+    found = tables(table_file(tmp_path / "m.tsv", rows))
+    assert found.edition == "Multiple choice" and not found.partial
+    assert not [
+        problem
+        for problem in found.problems
+        if "edition" in problem.text or "PARTIAL" in problem.text
+    ]
 
 
 def test_the_question_file_names_what_is_missing(command, tmp_path):
@@ -158,19 +189,19 @@ def mmt_rows(split, lacking=()):
 @pytest.mark.parametrize(
     ("split", "of"), [("VAL", 3127), pytest.param("ALL", 31325, marks=pytest.mark.soak)]
 )
-def test_mmt_bench_is_checked_by_its_subtasks(command, tmp_path, split, of):
+def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     lacking = list(subtasks())[:3]
-    file = table_file(tmp_path / "m.tsv", mmt_rows(split, lacking))
-    code, said, _ = command("mmt-bench", file, "--no-judge")
-    assert (
-        code == 0
-        and f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer" in said
-    )
-    assert f"MMT-Bench {split}: partial" in said and f"3 of {of:,} unscored" in said
-    unscored = {line["name"] for line in command.table("-scores.csv") if line["unscored"] == "1"}
-    assert unscored >= set(lacking)
-    whole = table_file(tmp_path / "whole.tsv", mmt_rows(split))
-    assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
+    found = tables(table_file(tmp_path / "m.tsv", mmt_rows(split, lacking)), "mmt-bench")
+    told = f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer"
+    assert found.partial and found.problems[0].text.startswith(told)
+    scores = found.splits[-1]
+    unscored = {
+        node.line.name: node.line.unscored
+        for node in scores.tree.find("subtask")
+        if node.line.unscored
+    }
+    assert unscored == dict.fromkeys(lacking, 1) and scores.overall.samples.unscored == 3
+    assert not tables(table_file(tmp_path / "whole.tsv", mmt_rows(split)), "mmt-bench").partial
 
 
 @pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
@@ -185,20 +216,15 @@ def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("split", "name"),
-    [
-        ("", "m.tsv"),
-        ("validation", "m_MMT-Bench_VAL.tsv"),
-        pytest.param("other", "m.tsv", marks=pytest.mark.soak),
-    ],
+    ("split", "name"), [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), ("other", "m.tsv")]
 )
-def test_mmt_bench_of_a_split_without_a_known_name(command, tmp_path, split, name):
+def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
-    part = table_file(tmp_path / name, rows[::2])
-    said = command("mmt-bench", part, "--no-judge")[1]
-    assert f"PARTIAL: {len(rows) // 2:,} of the 3,127 questions of MMT-Bench" in said
-    whole = table_file(tmp_path / name, rows)
-    assert "PARTIAL" not in command("mmt-bench", whole, "--no-judge")[1]
+    part = tables(table_file(tmp_path / name, rows[::2]), "mmt-bench")
+    assert part.problems[0].text.startswith(
+        f"PARTIAL: {len(rows) // 2:,} of the 3,127 questions of MMT-Bench"
+    )
+    assert not tables(table_file(tmp_path / name, rows), "mmt-bench").partial
 
 
 @pytest.mark.parametrize(
@@ -219,8 +245,9 @@ def test_real_files_are_whole_and_parts_of_them_are_not(data, stem, benchmark, o
 
 
 def test_the_page_says_the_same(tmp_path):
-    file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
-    found = open_upload(file)
+    found = open_upload(
+        table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
+    )
     assert found.problems[0].blocks == "whole"
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")

@@ -15,7 +15,7 @@ from arena.io.drawn_pictures import DRAWN_BY
 from arena.io.tables import read_records
 from scoring.multiple_choice.reader import read_choices
 from scoring.registry import open_upload
-from tests.support.offline_answers import asked, catalogue, images, serve
+from tests.support.offline_answers import asked, catalogue, serve
 from tests.support.openai_server import Body
 
 SIZED = "Where is the {}? The width of the input image is 100 and the height is 50."
@@ -206,30 +206,15 @@ def test_a_rewritten_file_is_scored_with_the_question_file_by_its_own_options(pl
     assert scoring.__main__.main(words) == 2 and "has other options" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("mode", "count", "text"),
-    [
-        (
-            "multi-first",
-            2,
-            "What is the change of expression from the first image to the second image?",
-        ),
-        ("one-image", 1, "What is the change of expression from Image 1 to Image 2?"),
-    ],
-)
-def test_several_images_come_first_or_as_one(place, mode, count, text):
+def test_several_images_are_sent_as_one(place):
     with serve(lambda *_: "A") as server:
         catalogue(place, server)
-        assert answer(place, "--mode", mode) == 0
+        assert answer(place, "--mode", "one-image") == 0
         (body,) = [body for body in server.counts.bodies if "expression" in asked(body)]
-        others = [body for body in server.counts.bodies if "expression" not in asked(body)]
-    assert len(sent(body)) == count and f"{text}\nOptions:\nA. sad\nB. glad\n" in asked(body)
-    assert len(others) == 7 and all(images(other) == 1 for other in others)
-    if mode == "one-image":
-        assert sent(body)[0].size == (120 + 16 + 60, 60)
-        assert {row["mode"] for row in rows_of(place, "o-one-image.tsv").values()} == {
-            f"one-image ({DRAWN_BY})"
-        }
+    assert [picture.size for picture in sent(body)] == [(120 + 16 + 60, 60)]
+    assert {row["mode"] for row in rows_of(place, "o-one-image.tsv").values()} == {
+        f"one-image ({DRAWN_BY})"
+    }
 
 
 def test_images_stand_inside_the_sentence(place):

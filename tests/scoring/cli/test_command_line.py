@@ -48,8 +48,9 @@ def test_the_list_of_commands_loads_none_of_them():
     assert all(f"  {word} " in done.stdout for word in SCORING)
 
 
-@pytest.mark.parametrize(("half", "word"), WORDS)
-@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize(
+    ("half", "word", "option"), [*((*word, "--help") for word in WORDS), ("scoring", "score", "-h")]
+)
 def test_every_command_says_how_it_is_called(half, word, option):
     done = run(half, word, option)
     assert (

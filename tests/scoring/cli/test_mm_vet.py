@@ -1,6 +1,5 @@
 """`python -m scoring`: the same scores as the page, exit codes that say what to do, and no call paid twice."""
 
-import json
 import re
 from pathlib import Path
 
@@ -9,10 +8,7 @@ import pytest
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.judges import run as judging
 from tests.support.commands import KEY, Command, Done
-from tests.support.openai_server import PASSING, Faults, OpenAIServer
-
-SOON = tuple(kind for kind in PASSING if kind != "hang")
-"""Faults that a client sees at once; a hang takes its whole patience (tests/scoring/judges/test_client.py)."""
+from tests.support.openai_server import OpenAIServer
 
 
 class MMVet(Command):
@@ -57,45 +53,6 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     )
 
 
-def test_real_outputs_give_the_papers_tables(command, data):
-    outputs = data / "mm-vet" / "llava_llama2_13b_chat.json"
-    done = command(outputs, "--yes", "--runs", "1", MM_VET_PATH=str(data / "mm-vet"))
-    assert done.code == 0, done.err
-    (grades,) = (
-        json.loads(content)
-        for name, content in command.files().items()
-        if name.endswith("grade-1runs.json")
-    )
-    assert len(grades) == 218 and all(len(grade["score"]) == 1 for grade in grades.values())
-    (scores,) = (
-        content.decode()
-        for name, content in command.files().items()
-        if name.endswith("cap-score-1runs.csv")
-    )
-    assert scores.splitlines()[0] == ",rec,ocr,know,gen,spat,math,total,std,runs"
-    (both,) = (
-        content.decode() for name, content in command.files().items() if "cap-int-score" in name
-    )
-    header = both.splitlines()[0].split(",")
-    assert (
-        len(header) == 1 + 16 + 3
-        and header[1] == "rec_know_gen"
-        and header[16] == "rec_ocr_spat_math"
-    )
-
-
-def test_faults_on_the_way_change_nothing(command):
-    assert command("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "2").code == 0
-    quiet = command.files()
-    with OpenAIServer(faults=Faults(rate=0.3, seed=5, kinds=SOON)) as troubled:
-        other = MMVet(command.folder / "troubled", troubled)
-        assert other("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "2").code == 0
-        loud = other.files()
-    for name in quiet:
-        if name.endswith(".csv") and "audit" not in name:
-            assert quiet[name] == loud[name]
-
-
 def test_the_cost_is_asked_first(command):
     done = command("--sample", SAMPLE_PREDICTIONS, answer="n\n")
     assert done.code == 3 and "test-judge is not known here" in done.out
@@ -110,41 +67,6 @@ def test_the_cost_is_asked_first(command):
         "what the judge takes was found out, and nothing else was asked"
     )
     assert not command.out.exists()
-
-
-def test_a_price_list_gives_the_cost_in_dollars(command):
-    prices = command.folder / "prices.csv"
-    prices.write_text("model,prompt,completion\ntest-judge,2,8\n")
-    done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n", JUDGE_PRICES=str(prices))
-    assert "about $0.1" in done.out
-    prices.write_text("model,prompt,completion\ntest-judge,two,8\n")
-    done = command("--sample", SAMPLE_PREDICTIONS, JUDGE_PRICES=str(prices))
-    assert done.code == 2 and "row 2" in done.err and "'prompt'" in done.err
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--sample", "no-such-file.json", "--yes"), "no-such-file.json"),
-        (("--sample", "README.md", "--yes"), ".json"),
-        ((SAMPLE_PREDICTIONS, "--yes"), "MM_VET_PATH"),
-        (
-            ("--sample", SAMPLE_PREDICTIONS, "--subset", "no-such-list.json", "--yes"),
-            "no-such-list.json",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_in_words(command, words, told):
-    done = command(*words)
-    assert done.code == 2
-    assert told in done.err
-
-
-def test_a_judge_that_refuses_the_key_stops_at_once_without_showing_it(command):
-    with OpenAIServer(faults=Faults(rate=1.0, kinds=("401",))) as closed:
-        done = MMVet(command.folder, closed)("--sample", SAMPLE_PREDICTIONS, "--yes")
-        assert done.code == 4 and "key" in done.err
-        assert closed.counts.calls < 10
 
 
 def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkeypatch):

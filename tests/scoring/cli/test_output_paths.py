@@ -95,18 +95,17 @@ def test_grades_to_compare_with_stay_and_nothing_is_asked_before(command, grades
         assert judge.counts.calls <= TRIALS, "no answer was judged"
 
 
-def test_tables_of_agreement_and_of_a_board_go_over_no_file_that_was_given(command, tmp_path):
-    for name, words in {
-        "measures.csv": ("agreement", "votes.csv", "--scores"),
-        "board.tsv": ("visit-board",),
-    }.items():
-        read = write_csv(tmp_path / name, [{"item": "1"}])
-        refused(command, read, *words, read, "--out", tmp_path)
-
-
-def test_a_map_goes_over_no_distances_that_it_is_set_beside(command, tmp_path):
-    read = write_csv(tmp_path / "distances.csv", [{"task": "a", "a": "0"}])
-    refused(command, read, "task-map", tmp_path, "--beside", read, "--out", tmp_path)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("measures.csv", ("agreement", "votes.csv", "--scores")),
+        ("board.tsv", ("visit-board",)),
+        ("distances.csv", ("task-map", ".", "--beside")),
+    ],
+)
+def test_a_table_or_a_map_goes_over_no_file_that_was_given(command, tmp_path, name, words):
+    read = write_csv(tmp_path / name, [{"item": "1"}])
+    refused(command, read, *words, read, "--out", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-"""`python -m scoring visit-bench`: from a predictions.csv to the board, under faults and kills, and back again."""
+"""`python -m scoring visit-bench`: from a predictions.csv to the board, and back again."""
 
 import json
-import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,8 @@ from arena.database import Database
 from arena.types import REFERENCE
 from scoring.visit_bench.store import SubmissionStore
 from tests.support.commands import Command, Done, run
-from tests.support.openai_server import PASSING, TEXTS, Faults, OpenAIServer
+from tests.support.openai_server import OpenAIServer
 from tests.support.visit_bank import MODELS, NEW, bank, instances, judge, predictions
-
-SOON = tuple(kind for kind in PASSING if kind != "hang" and kind not in TEXTS)
-"""Faults of the way; a judge that says something else is none: what it says counts."""
 
 
 class VisitBench(Command):
@@ -25,8 +20,8 @@ class VisitBench(Command):
         super().__init__(folder, JUDGE_URL=server.address, JUDGE_CONCURRENCY="32")
         self.server = server
 
-    def compare(self, *words: object, answer: str = "") -> Done:
-        return self("visit-bench", *words, "--judge", "test-judge", answer=answer)
+    def compare(self, *words: object) -> Done:
+        return self("visit-bench", *words, "--judge", "test-judge")
 
 
 @pytest.fixture
@@ -65,22 +60,6 @@ def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     assert len(judged) == 456, "both orders of each pair, equal texts once"
 
 
-def test_the_same_command_again_asks_nothing_and_adds_nothing(quiet):
-    command, _ = quiet
-    calls = command.server.counts.calls
-    first = (command.out / "battles.jsonl").read_bytes(), (command.out / "board.tsv").read_bytes()
-    done = command.compare(str(command.folder / "predictions.csv"), "--yes")
-    assert (
-        "0 calls to test-judge" in done.out
-        and "variant 1 of this submitter: 0 new matches" in done.out
-    )
-    assert command.server.counts.calls <= calls + 7, "only what the judge takes is asked again"
-    assert first == (
-        (command.out / "battles.jsonl").read_bytes(),
-        (command.out / "board.tsv").read_bytes(),
-    )
-
-
 def test_its_battles_come_back_to_the_same_board(quiet):
     command, said = quiet
     board = (command.out / "board.tsv").read_text("utf-8")
@@ -93,44 +72,6 @@ def test_its_battles_come_back_to_the_same_board(quiet):
     assert steady in done.out.splitlines(), "a judge's board always says how steady it was"
     rated = run("arena", "rate", command.out / "battles.jsonl", "--out", back.out)
     assert rated.code == 0 and "format: visit-battles" in rated.out
-
-
-@pytest.mark.parametrize(
-    ("opponents", "kills"),
-    [("reference", (1,)), pytest.param("all", (1, 3), marks=pytest.mark.soak)],
-)
-def test_faults_and_kills_change_no_verdict(command, tmp_path, data, opponents, kills):
-    """30% of the calls fail on their way, and the command is killed; then it is given once more."""
-    file = predictions(tmp_path / "predictions.csv", instances(data))
-    words = (file, "--opponents", opponents, "--yes")
-    assert command.compare(*words).code == 0
-    bank(tmp_path / "troubled", data)
-    with OpenAIServer(judge, faults=Faults(rate=0.3, seed=7, kinds=SOON)) as server:
-        troubled = VisitBench(tmp_path / "troubled", server)
-        for kill in kills:
-            with troubled.process("visit-bench", *words, "--judge", "test-judge") as running:
-                wanted = server.counts.calls + 40 * kill
-                while server.counts.calls < wanted and running.poll() is None:
-                    time.sleep(0.02)
-                running.kill()
-                running.communicate()
-            assert running.returncode == -signal.SIGKILL
-            assert SubmissionStore(database := Database(troubled.database)).board_keys() == (), (
-                "a board has whole submissions only"
-            )
-            database.close()
-        done = troubled.compare(*words)
-        assert done.code == 0, done.err
-        assert sum(server.counts.faults.values()) > 0.2 * command.server.counts.calls
-    for name in ("battles.jsonl", "board.tsv"):
-        assert (troubled.out / name).read_bytes() == (command.out / name).read_bytes()
-
-
-def test_the_cost_is_asked_first(command, data):
-    file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
-    done = command.compare(file, "--opponents", "reference", answer="y\nn\n")
-    assert done.code == 3 and "6 calls to test-judge" in done.out and "Nothing was sent" in done.err
-    assert command.server.counts.calls <= 7 and not command.out.exists()
 
 
 def test_a_partial_submission_or_another_address_gives_a_private_report(command, data):

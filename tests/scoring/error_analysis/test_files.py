@@ -70,3 +70,26 @@ def test_jsonl_may_list_further_kinds(tmp_path):
     assert read_labels(tmp_path / "labels.jsonl", ERRORS).labels == (
         Label("1", "g1", "anna", "right", ("reasoning", "refuse")),
     )
+
+
+def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
+    rows = [
+        {"item": "1", "main": "perception"},
+        {"item": "2", "main": "blunder"},
+        {"item": "999", "main": "refuse"},
+        {"item": "3", "main": "refuse", "answer_sha256": "00"},
+        {"item": "1", "main": "refuse"},
+        {"item": "4", "main": "refuse", "round": 7},
+        {"item": "5", "main": ""},
+    ]
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels, problems, empty = read_labels(tmp_path / "labels.jsonl", ERRORS)
+    assert [(label.item, label.main) for label in labels] == [("1", "perception")] and empty == 1
+    unknown, *others = problems
+    assert unknown.startswith("left out, 'blunder' is none of the kinds perception, reasoning,")
+    assert others == [
+        "left out, it is none of the wrong answers of this file: row 3",
+        "left out, the label is of another answer: answer_sha256 differs: row 4",
+        "left out, this person labelled this answer in a row before: row 5",
+        "left out, a round is 1, or 2 for the same person's second time: row 6",
+    ]

@@ -13,13 +13,12 @@ from scoring.benchmarks.mm_vet import Options
 from scoring.judges import run as judging
 from scoring.judges.client import Judge
 from scoring.judges.spec import Ask, Message, likely_completion
-from scoring.registry import quote, score
-from scoring.report import Report
+from scoring.registry import quote
 from tests.support import judged_reports
 from tests.support.budgets import spent_by
 from tests.support.judged_reports import scored
 from tests.support.judging_process import CALLS, HASTY, SPEC, WIDE, drafted
-from tests.support.openai_server import PASSING, Fault, Faults, OpenAIServer
+from tests.support.openai_server import OpenAIServer
 
 database, cache = judged_reports.database, judged_reports.cache
 
@@ -104,49 +103,6 @@ def test_a_full_budget_stops_it_and_what_is_judged_stays(cache, database, short_
         assert 0 < calls < CALLS
         assert quote(drafted(server.address), SPEC, None, cache).cached == calls
     assert spent_by(budget, "job", "ada").job <= 30_000
-
-
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.soak)])
-def test_jobs_at_once_never_spend_more_than_the_ceiling(cache, database, count):
-    """With faults, and by the server's own count of the calls that it was paid for."""
-    ceiling = 4_500 * count
-    budget = Budget(database, Ceilings(10**9, 10**9, ceiling))
-    quick: tuple[Fault, ...] = tuple(kind for kind in PASSING if kind != "hang")
-    ends: list[str] = []
-
-    async def job(number: int, server: OpenAIServer, report: Report) -> None:
-        rows = tuple(
-            replace(row, prediction=f"{row.prediction} {number}") for row in report.rows[:4]
-        )
-        job_budget = budget.for_job(f"job {number}", f"person {number}")
-        pace = replace(HASTY, concurrency=2, timeout=30.0)
-        async with Judge(
-            SPEC, Endpoint(server.address, Secret("sk-test")), pace, job_budget
-        ) as judge:
-            try:
-                await score(
-                    replace(report, rows=rows), judge, cache, lambda progress: None, asyncio.Event()
-                )
-                ends.append("done")
-            except BudgetError as error:
-                assert "JUDGE_TOTAL_BUDGET" in str(error)
-                ends.append("refused")
-
-    async def jobs(server: OpenAIServer) -> None:
-        report = drafted(server.address, options=Options("paper", 1))
-        await asyncio.gather(*(job(number, server, report) for number in range(count)))
-
-    with OpenAIServer(faults=Faults(0.3, seed=3, kinds=quick)) as server:
-        asyncio.run(jobs(server))
-        each = [
-            sum(2 * (len(part["content"]) // 4 + 8) for part in body["messages"]) + 16
-            for body in server.counts.bodies
-        ]
-        billed = server.counts.paid * sum(each) / len(each)
-    assert len(ends) == count and 0 < ends.count("refused") < count
-    spent = spent_by(budget, "job 0", "person 0").total
-    print(f"{billed:,.0f} billed, {spent:,} counted of {ceiling:,}; {ends.count('done')} jobs done")
-    assert billed <= spent <= ceiling
 
 
 def test_money_on_its_way_is_waited_for(cache, database, short_waits):

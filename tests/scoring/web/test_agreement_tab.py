@@ -366,15 +366,6 @@ def test_the_page_has_the_hand_computed_figures():
     assert "It is not the truth" in text
 
 
-def test_votes_that_all_agree_are_agreement():
-    text = page_of(poll_of(*[(5, 0)] * 12))
-    for name in ("Krippendorff's alpha", "Gwet's AC1"):
-        assert (
-            f"<dt>{name}</dt><dd>1.000 <small>no interval</small> <small>n = 12 pairs, 60 votes</small></dd>"
-            in text
-        )
-
-
 @pytest.mark.parametrize(
     ("poll", "told"),
     [

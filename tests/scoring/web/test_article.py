@@ -342,13 +342,3 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
         page.locator("#unpublish").click()
         expect(page.locator("#publication")).to_contain_text("Private.")
     assert is_private()
-
-
-def test_an_address_without_a_report_says_what_to_do(browser, app):
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{app[0].address}/report/{'n' * 32}")
-        expect(page.locator("#report-head")).to_contain_text(
-            "There is no such report.", timeout=30_000
-        )
-        page.get_by_role("link", name="score the file again").click()
-        expect(page.locator("#drop-file")).to_be_attached(timeout=30_000)

@@ -108,23 +108,6 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
     shoot(page, "visit-withdrawn", whole=True)
 
 
-def test_everything_that_is_wrong_is_told_at_once_on_the_page(visitor, data, tmp_path):
-    rows = instances(data)[:2]
-    wrong = [rows[0], rows[0], {**rows[1], "images": '["nowhere.png"]'}]
-    visitor.locator("#drop-file").set_input_files(
-        predictions(tmp_path / "predictions.csv", wrong, "m1")
-    )
-    problems = visitor.locator("#scoring-problem")
-    for told in (
-        "more than once: 1",
-        "unknown instances: 1",
-        "a model named 'm1' is on the board already",
-    ):
-        expect(problems).to_contain_text(told, timeout=20_000)
-    expect(visitor.locator("#check")).to_be_hidden()
-    shoot(visitor, "visit-problems", whole=True)
-
-
 @pytest.mark.soak
 def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.get_by_role("button", name="Compare a model of this bank").click()
