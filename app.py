@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +144,7 @@ class AppContext:
         if settings.demo_bank != "off":
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms, self.voters = Terms.read(), Voters(database)
-        self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
+        self.cookies = VoterCookies(database.secret_key("cookies"))
         settle_official(database, settings.counted, "counted" if settings.space and settings.oauth else "everyone")
         self.leaderboard = Leaderboard(database, settings.counted)
         self.models = ModelPages(self.leaderboard, self.items)
@@ -167,10 +166,6 @@ class AppContext:
         queues = {"Live answers": lambda: live.battles.sessions.waiting, "Scoring jobs": self.scoring.jobs.waiting}
         shared = (live, queues, campaigns, self.writing)
         self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
-
-    def _known_since(self, owner: str) -> datetime | None:
-        """When somebody first voted, logged in or scored with a cookie of this hash."""
-        return self.voters.since(owner) or self.scoring.jobs.since(owner)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 import httpx
 from starlette.datastructures import Headers
@@ -76,8 +76,6 @@ class BuiltPages:
     async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a path; None if Gradio is to give it."""
         path, query = scope["path"], scope["query_string"].decode("latin-1")
-        if path == "/" and "report" in (asked := parse_qs(query[:500])):
-            return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
         if address is None and path.rstrip("/") != "/config":

@@ -74,7 +74,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     """Serve on loopback what an app with these settings would."""
     database = Database(f"sqlite:///{folder / 'arena.db'}")
     voters = Voters(database)
-    cookies = VoterCookies(database.secret_key("cookies"), voters.since)
+    cookies = VoterCookies(database.secret_key("cookies"))
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()

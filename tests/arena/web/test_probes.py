@@ -52,7 +52,6 @@ PAYLOADS = (
     "?item=%00&item=../../etc/passwd",
     "?campaign=%ff&worker=%00&n=1e9",
     "?campaign=x&worker=x&n=" + "9" * 5000,
-    "?report=../../x",
     "9" * 5000,
     "NaN",
     "-inf",
