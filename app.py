@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+import warnings
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,7 +29,6 @@ from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec, closed_sources
@@ -205,6 +205,7 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
+    warnings.filterwarnings("ignore", message="SSR mode is not supported")  # Gradio says so even where it is off
     gr.mount_gradio_app(
         app,
         page,
@@ -349,12 +350,11 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
 def battle_tab(context: AppContext) -> BattleTab:
     settings, backup = context.settings, context.backup
     store = BattleStore(context.database, settings.vote_limits)
-    campaigns = UnsignedLinks(context.database, settings.voters_per_pair, context.campaigns.campaigns.has)
-    sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
+    sampler = PairSampler(store, context.items, settings.demo_bank, settings.vote_limits)
     networks, terms, scaled = context.networks, context.terms.version, context.live.battles.scaled
     copy = (lambda: backup.seen) if backup else (lambda: None)
     reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
-    return BattleTab(store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled)
+    return BattleTab(store, context.items, sampler, terms, networks, copy, reveal, scaled)
 
 
 def terms_routes(terms: Terms) -> APIRouter:

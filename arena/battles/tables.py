@@ -90,8 +90,6 @@ HELD = Table(
     Column("answer_b", ForeignKey("answer.id"), nullable=False),
     Column("draw", Text, nullable=False),
     Column("draw_probability", Float),
-    Column("seat_id", ForeignKey("seat.id")),
-    Column("held_at", Moment, nullable=False),
 )
 """A voter's next battle, drawn and sent ahead but not shown: no battle for quotas, times, draws, counts or copies."""
 

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, select
 
-from arena.battles.tables import SEAT
 from arena.database import Database, now
 from arena.seats.links import key_bytes
 from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
@@ -44,12 +43,10 @@ class CampaignStore:
     def create(self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = "") -> Campaign:
         """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
 
-        Raises CampaignError for a name that another, or a link, has.
+        Raises CampaignError for a name that another has.
         """
         values = {"name": spec.name, "task": task, "spec": spec_text(spec), "key": secrets.token_hex(32)}
         with self._database.write() as connection:
-            if connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1)) is not None:
-                raise CampaignError(f"Workers work under ?campaign={spec.name} already, unsigned; choose another name")
             fresh = self._database.insert(CAMPAIGN).values(**values, created_at=now()).on_conflict_do_nothing()
             made = connection.scalar(fresh.returning(CAMPAIGN.c.id))
             if made is None:
