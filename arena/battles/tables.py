@@ -50,12 +50,8 @@ SEAT = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("campaign", Text, nullable=False),
-    Column("worker", Text, nullable=False),
     Column("voter_id", ForeignKey("voter.id"), nullable=False),
-    Column("wanted", Integer, nullable=False),
     Column("code", Text, nullable=False),
-    Column("since", Moment, nullable=False),
-    UniqueConstraint("campaign", "worker"),
     UniqueConstraint("campaign", "voter_id"),
 )
 BATTLE = Table(

@@ -114,8 +114,7 @@ class SeatStore:
                 "you opened before, or come again tomorrow.",
                 MOST_OF_NETWORK,
             )
-        values = {"campaign": campaign.name, "worker": arrival.person, "voter_id": voter, "since": now()}
-        values |= {"wanted": campaign.spec.seat.votes, "code": secrets.token_hex(5).upper()}
+        values = {"campaign": campaign.name, "voter_id": voter, "code": secrets.token_hex(5).upper()}
         seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
         entry = {"seat_id": seat, "campaign_id": campaign.id, "person": arrival.person, "arrived_at": now()}
         entry |= {"session": arrival.session, "reply_to": arrival.reply_to}

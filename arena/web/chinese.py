@@ -254,8 +254,8 @@ CHINESE: Mapping[str, str] = {
         "This battle runs on another server, which this request did not reach; reload the page, or ask "
         "the operator for session affinity."
     ): "这场对比在另一台服务器上，本次请求没有到达那里；请重新加载页面，或请运营者启用会话亲和。",
-    "This is lent to people who log in and to campaign workers, since it costs the operator money; log in above": (
-        "这项功能会花费运营者的钱，因此只提供给登录的人和活动参与者；请在上方登录"
+    "This is lent to people who log in, since it costs the operator money; log in above": (
+        "这项功能会花费运营者的钱，因此只提供给登录的人；请在上方登录"
     ),
     "An image is no longer here; take it out and add it again": "有一张图片已不在；请移除后重新添加",
     "You have {} images here that no battle uses; take some out first": "您有 {} 张图片未被任何对比使用；请先移除一些",

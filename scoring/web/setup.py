@@ -38,7 +38,7 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     done = {"judged": submissions.publish_if_complete, "finished": report_pictures.soon}
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
     sets, ceiling = question_sets(settings.mm_vet, settings.mm_vet_v2), judge.job_budget / 1e6
-    lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
+    lending = Lending(database, settings.oauth is not None)
     found = (sets, upload_store, jobs, worker, cache, operator, prices, ceiling, submissions, lending)
     return JobService(*found, report_pictures)
 

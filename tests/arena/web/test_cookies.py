@@ -155,8 +155,8 @@ def test_someone_elses_choice_is_neither_undone_nor_revealed_nor_skipped(server)
             with pytest.raises(EventError, match="not yours or does not exist"):
                 thief.call(event, owner.token)
         with pytest.raises(EventError, match="not yours or does not exist"):
-            thief.call("on_skip_rude", "", "Any family", owner.token)
-        thief.call("on_next", "", "Any family", "")
+            thief.call("on_skip_rude", "Any family", owner.token)
+        thief.call("on_next", "Any family", "")
         assert not any('class="model"' in text for text in thief.received)
         assert revealed(server, owner.token) == 0
         assert owner.undo()["token"].endswith(".2")
@@ -218,9 +218,9 @@ def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
         for event in ("on_choose_a", "on_undo", "on_reveal"):
             with pytest.raises(EventError, match="cookie"):
                 voter.call(event, "x.1")
-        for event, *token in (("on_next", ""), ("on_skip_judge", "x.1")):
+        for event, token in (("on_next", ""), ("on_skip_judge", "x.1")):
             with pytest.raises(EventError, match="cookie"):
-                voter.call(event, "", "Any family", *token)
+                voter.call(event, "Any family", token)
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
             assert database.execute("SELECT count(*) FROM voter").fetchone() == before
 

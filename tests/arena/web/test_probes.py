@@ -50,8 +50,6 @@ PAYLOADS = (
     "file:///etc/passwd",
     "http://127.0.0.1:9/x",
     "?item=%00&item=../../etc/passwd",
-    "?campaign=%ff&worker=%00&n=1e9",
-    "?campaign=x&worker=x&n=" + "9" * 5000,
     "9" * 5000,
     "NaN",
     "-inf",
