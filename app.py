@@ -3,10 +3,10 @@
 import asyncio
 import gc
 import sys
+import warnings
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec, closed_sources
@@ -161,7 +160,7 @@ class AppContext:
             ItemImporter(Ingest(database), self.items, self.pictures).demo()
         self.terms = Terms.read()
         self.voters = Voters(database)
-        self.cookies = VoterCookies(database.secret_key("cookies"), self._known_since)
+        self.cookies = VoterCookies(database.secret_key("cookies"))
         settle_official(
             database,
             settings.counted,
@@ -194,10 +193,6 @@ class AppContext:
         }
         shared = (live, queues, campaigns, self.writing)
         self.admin = AdminSetup(settings, database, operators, self.backup, *shared)
-
-    def _known_since(self, owner: str) -> datetime | None:
-        """When somebody first voted, logged in or scored with a cookie of this hash."""
-        return self.voters.since(owner) or self.scoring.jobs.since(owner)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -248,6 +243,9 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
+    warnings.filterwarnings(
+        "ignore", message="SSR mode is not supported"
+    )  # Gradio says so even where it is off
     gr.mount_gradio_app(
         app,
         page,
@@ -408,18 +406,13 @@ def battle_tab(context: AppContext) -> BattleTab:
     settings = context.settings
     backup = context.backup
     store = BattleStore(context.database, settings.vote_limits)
-    campaigns = UnsignedLinks(
-        context.database, settings.voters_per_pair, context.campaigns.campaigns.has
-    )
-    sampler = PairSampler(store, context.items, campaigns, settings.demo_bank, settings.vote_limits)
+    sampler = PairSampler(store, context.items, settings.demo_bank, settings.vote_limits)
     networks = context.networks
     terms = context.terms.version
     scaled = context.live.battles.scaled
     copy = (lambda: backup.seen) if backup else (lambda: None)
     reveal = Reveal(store, context.items, context.outcomes, context.leaderboard)
-    return BattleTab(
-        store, context.items, sampler, campaigns, terms, networks, copy, reveal, scaled
-    )
+    return BattleTab(store, context.items, sampler, terms, networks, copy, reveal, scaled)
 
 
 def terms_routes(terms: Terms) -> APIRouter:

@@ -52,7 +52,7 @@ class LiveSetup:
         self.budget = Budget(
             database, Ceilings(live.battle_budget, live.day_budget, live.total_budget), LIVE
         )
-        lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
+        lending = Lending(database, settings.oauth is not None)
         queue = GenerationQueue(live.at_once, partial(check_pause, database))
         sessions = LiveSessions(self.vlms, store, images, self.budget, lending, queue)
         scaled = ScaledPictures(pictures, settings.scaled_dir)

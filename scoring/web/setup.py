@@ -42,7 +42,7 @@ def build_scoring(settings: Settings, database: Database) -> JobService:
     worker = JobWorker(jobs, cache, budget, operator, pace, pictures=pictures, **done)
     sets = question_sets(settings.mm_vet, settings.mm_vet_v2)
     ceiling = judge.job_budget / 1e6
-    lending = Lending(database, settings.oauth is not None, settings.counts.campaigns)
+    lending = Lending(database, settings.oauth is not None)
     found = (
         sets,
         upload_store,
