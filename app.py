@@ -3,10 +3,10 @@
 import asyncio
 import gc
 import sys
+import warnings
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ class AppContext:
         self.arena = ArenaContext(settings)
         self.scoring = ScoringContext(self.arena)
         self.terms = Terms.read()
-        self.cookies = VoterCookies(self.arena.database.secret_key("cookies"), self._known_since)
+        self.cookies = VoterCookies(self.arena.database.secret_key("cookies"))
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
@@ -173,10 +173,6 @@ class AppContext:
             networks=arena.networks,
             mturk_hosts=self.settings.mturk_hosts,
         )
-
-    def _known_since(self, owner: str) -> datetime | None:
-        """When somebody first voted, logged in or scored with a cookie of this hash."""
-        return self.arena.voters.since(owner) or self.scoring.jobs.since(owner)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -219,6 +215,8 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
+    # Gradio says so even where it is off
+    warnings.filterwarnings("ignore", message="SSR mode is not supported")
     gr.mount_gradio_app(
         app,
         page,
@@ -411,7 +409,6 @@ def battle_tab(context: AppContext) -> BattleTab:
         store=arena.battles,
         items=arena.items,
         sampler=arena.sampler,
-        campaigns=arena.unsigned_links,
         terms=context.terms.version,
         networks=arena.networks,
         copy=lambda: backup.seen if backup else None,

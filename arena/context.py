@@ -18,7 +18,6 @@ from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Voters
 from arena.budget import JUDGE, LIVE, Budget, Ceilings
 from arena.campaign_battles.spec import closed_sources
@@ -57,11 +56,7 @@ class ArenaContext:
         self.backup = restored_backup(settings, self.database)
         self.networks = Networks(settings.trusted_hops)
         self.voters = Voters(self.database)
-        self.lending = Lending(
-            self.database,
-            login=settings.oauth is not None,
-            campaigns=settings.counts.campaigns,
-        )
+        self.lending = Lending(self.database, login=settings.oauth is not None)
         self.items = ItemBank(self.database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
@@ -78,13 +73,9 @@ class ArenaContext:
 
         self.campaign_admin = CampaignAdmin(settings, self.database, self.items)
         self.battles = BattleStore(self.database, settings.vote_limits)
-        self.unsigned_links = UnsignedLinks(
-            self.database, settings.voters_per_pair, self.campaign_admin.store.has
-        )
         self.sampler = PairSampler(
             self.battles,
             self.items,
-            self.unsigned_links,
             settings.demo_bank,
             settings.vote_limits,
         )

@@ -248,8 +248,6 @@ class Settings:
     """auto: demo items are served until another source is imported; on: always; off: never."""
     image_hosts: Annotated[tuple[_Host, ...], _Commas, Field(alias="IMAGE_HOSTS")] = ()
     """Hosts from which a voter's browser may load pictures directly."""
-    voters_per_pair: Annotated[_Count, whole(1, 1000), Field(alias="VOTERS_PER_PAIR")] = 5
-    """Distinct voters that a campaign collects per item and pair."""
     judge: JudgeSettings
     mm_vet: Annotated[_Existing | None, Field(alias="MM_VET_PATH")] = None
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""

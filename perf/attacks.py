@@ -150,7 +150,7 @@ async def vote(
             seen.failed.append(chosen[:200])
         seen.votes += "You chose A" in chosen
         await timed("on_reveal", token[1] if token else "")
-        shown = await timed("on_next", "", "Any family", "")
+        shown = await timed("on_next", "Any family", "")
 
 
 async def watch(client: httpx.AsyncClient, seen: Seen, until: float) -> None:

@@ -72,8 +72,7 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
         for one in range(seats)
     ]
     places = [
-        {"id": one + 1, "campaign": campaign.name, "worker": f"w{one}", "voter_id": one + 1}
-        | {"wanted": SEAT_VOTES, "code": "C", "since": now()}
+        {"id": one + 1, "campaign": campaign.name, "voter_id": one + 1, "code": "C"}
         for one in range(seats)
     ]
     entries = [

@@ -76,7 +76,7 @@ class Crowd:
             else:
                 self._seen.failed.append(answer[:300])
             await self._called("on_reveal", [token[1]], headers, session)
-            shown = await self._called("on_next", ["", "Any family", ""], headers, session)
+            shown = await self._called("on_next", ["Any family", ""], headers, session)
 
     async def _called(
         self, event: str, data: list[str], headers: dict[str, str], session: str

@@ -2,12 +2,11 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Row, func, select, type_coerce
+from sqlalchemy import BigInteger, Connection, func, select, type_coerce
 
 from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
@@ -15,15 +14,13 @@ from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
 from arena.admin.projects import ProjectAdmin, ProjectStanding
-from arena.battles.tables import BANK, LIVE, SEAT
-from arena.battles.unsigned_links import UnsignedLinks
+from arena.battles.tables import BANK, LIVE
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FlagService
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
-from arena.seats.tables import CAMPAIGN
 from arena.server.hub_backup import BackupState, HubBackup
 from arena.settings import BoardVoters, CountSettings, Settings
 
@@ -33,15 +30,6 @@ LEAST_DAYS = 7
 MOST_ACTS = 50
 MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
-
-
-class CampaignProgress(NamedTuple):
-    """A campaign of unsigned links, and its seats in order of arrival, each with its votes."""
-
-    name: str
-    counts: bool
-    """Whether its workers stand on the counted board."""
-    seats: Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -60,13 +48,11 @@ class Dashboard:
     official: BoardVoters
     flagged: tuple[FlaggedVoter, ...]
     """On the official board; not all, where there are many."""
-    every_flagged: frozenset[int]
-    """All of them."""
+    all_flagged: int
     campaigns: tuple[CampaignStanding, ...]
     projects: tuple[ProjectStanding, ...]
     links: Mapping[str, str]
     """Path and query of the one link of each campaign that has one."""
-    unsigned: tuple[CampaignProgress, ...]
     disk_bytes: int
     """Size of the disk of the data folder, as this server sees it."""
     free_bytes: int
@@ -107,7 +93,6 @@ class DashboardService:
             **self.campaigns.links(one.campaign for one in campaigns),
             **self.projects.links(one.campaign for one in projects),
         }
-        unsigned = self._unsigned()
         who = self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
@@ -123,11 +108,10 @@ class DashboardService:
                 who=who,
                 official=official,
                 flagged=with_votes(connection, flags),
-                every_flagged=frozenset(flag.voter for flag in flags),
+                all_flagged=len({flag.voter for flag in flags}),
                 campaigns=campaigns,
                 projects=projects,
                 links=links,
-                unsigned=unsigned,
                 disk_bytes=disk.total,
                 free_bytes=disk.free,
                 copy=copy,
@@ -138,23 +122,6 @@ class DashboardService:
                 acts=latest_actions(connection, MOST_ACTS),
                 read_at=present,
             )
-
-    def _unsigned(self) -> tuple[CampaignProgress, ...]:
-        """Return those that have workers, the newest first, and then those that wait for their first."""
-        counting = self.settings.counts.campaigns
-        campaigns = UnsignedLinks(self.database, self.settings.voters_per_pair)
-        signed = select(CAMPAIGN.c.name)
-        newest = (
-            select(SEAT.c.campaign).where(SEAT.c.campaign.not_in(signed)).group_by(SEAT.c.campaign)
-        )
-        newest = newest.order_by(func.max(SEAT.c.id).desc())
-        with self.database.read() as connection:
-            names = connection.scalars(newest.limit(MOST_CAMPAIGNS)).all()
-            others = set(connection.scalars(signed))
-        named = dict.fromkeys((*names, *(name for name in counting if name not in others)))
-        return tuple(
-            CampaignProgress(name, name in counting, campaigns.report(name)) for name in named
-        )
 
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:

@@ -153,14 +153,8 @@ def _forget(connection: Connection, voter: int) -> None:
 def _forget_worker(connection: Connection, voter: int) -> None:
     """Make the seats of a voter nobody's, and take the worker out of the platforms' lists."""
     for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
-        connection.execute(
-            update(SEAT).where(SEAT.c.id == seat).values(worker=_nobody(), code=_nobody())
-        )
-        entry = connection.execute(
-            select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)
-        ).one_or_none()
-        if entry is None:
-            continue
+        connection.execute(update(SEAT).where(SEAT.c.id == seat).values(code=_nobody()))
+        entry = connection.execute(select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)).one()
         listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (
             PARTICIPANT.c.person == entry.person
         )

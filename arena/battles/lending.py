@@ -1,19 +1,16 @@
 """Lending: who may spend the operator's money on judges and live models, and which network pays beside a guest.
 
-Where people can log in, it is lent to those who did and to workers of campaigns that count; elsewhere to any cookie.
+Where people can log in, it is lent to those who did; elsewhere to any cookie.
 """
-
-from collections.abc import Collection
 
 from sqlalchemy import select
 
 from arena.battles.quotas import NetworkDays
-from arena.battles.tables import SEAT
 from arena.battles.voters import PERSON, Voters
 from arena.database import Database
 from arena.errors import VoterError
 
-TERMS = "lent to people who log in and to campaign workers, since it costs the operator money"
+TERMS = "lent to people who log in, since it costs the operator money"
 
 
 class NotLentError(VoterError):
@@ -24,12 +21,11 @@ class NotLentError(VoterError):
 
 
 class Lending:
-    """Lending by one database; `login`: whether people can log in; `campaigns`: those whose workers count."""
+    """Lending by one database; `login`: whether people can log in."""
 
-    def __init__(self, database: Database, login: bool, campaigns: Collection[str] = ()) -> None:
+    def __init__(self, database: Database, login: bool) -> None:
         self.login = login
         self._database = database
-        self._campaigns = campaigns
         self._days = NetworkDays(database)
         self._voters = Voters(database)
 
@@ -39,16 +35,11 @@ class Lending:
     def to_voter(self, voter: int, network: str | None) -> str | None:
         """Return the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
-        seats = (
-            select(SEAT.c.id)
-            .where(SEAT.c.voter_id == voter, SEAT.c.campaign.in_(self._campaigns))
-            .limit(1)
-        )
         with self._database.read() as connection:
             if connection.scalar(person) is not None:
                 return None
-            if self.login and connection.scalar(seats) is None:
-                raise NotLentError
+        if self.login:
+            raise NotLentError
         if network is None:
             return None
         with self._database.write() as connection:

@@ -1,8 +1,8 @@
 """Pair sampling: the item, the two models and their sides of a voter's next battle.
 
 Pairs of models with fewer votes are likelier, by so little that nobody can foretell the next one; items are drawn
-evenly, and a fair coin gives the sides. In a campaign an (item, pair) that was begun is completed first, until it has
-its number of voters. Where there are check items, about one battle in ten is on one of them, in place of any other.
+evenly, and a fair coin gives the sides. Where there are check items, about one battle in ten is on one of them, in
+place of any other.
 """
 
 import random
@@ -18,11 +18,9 @@ import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
 from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
-from arena.battles.unsigned_links import PENDING, Collected, UnsignedLinks, UnsignedSeat
-from arena.database import now
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
-from arena.types import Battle, Contestant, Item, Phase
+from arena.types import Battle, Contestant, Item
 
 Pair = tuple[int, int]
 Floats = npt.NDArray[np.floating]
@@ -68,13 +66,11 @@ class PairSampler:
         self,
         store: BattleStore,
         items: ItemBank,
-        campaigns: UnsignedLinks,
         demo_bank: DemoBank,
         limits: VoteLimits = LIMITS,
     ) -> None:
         self._store = store
         self._items = items
-        self._campaigns = campaigns
         self._limits = limits
         self._demo_bank: DemoBank = demo_bank
         self._coin = random.SystemRandom()
@@ -94,11 +90,7 @@ class PairSampler:
         return any(item.source in demo for item in in_draw(bank, self._demo_bank))
 
     def next_battle(
-        self,
-        voter: int,
-        request: BattleRequest,
-        seat: UnsignedSeat | None = None,
-        network: str | None = None,
+        self, voter: int, request: BattleRequest, network: str | None = None
     ) -> Battle | NoBattle:
         """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
         items = self.shown_items()
@@ -106,61 +98,40 @@ class PairSampler:
         if request.item is not None and not wanted:
             return self._why_none(items, wanted)
         linked = wanted[0].id if request.item is not None else None
-        kind: DrawKind = "picked" if linked is not None else "campaign" if seat else "lot"
+        kind: DrawKind = "lot" if linked is None else "picked"
         self._count_votes()
         battle = self._store.serve(
             voter,
-            choose=lambda taken: self._maybe_check_item(
-                self._draw(wanted, taken, seat), taken, kind
-            ),
-            comes_back=lambda battle, seen: self._comes_back(battle, seen, seat),
+            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken), taken, kind),
+            comes_back=lambda battle, _: battle.item in self._items.bank().items,
             item=linked,
-            seat=seat.id if seat else None,
             network=network,
-            stands=lambda held, taken: linked is None and self._stands(held, wanted, taken, seat),
+            stands=lambda held, taken: linked is None and self._stands(held, wanted, taken),
         )
         return battle or self._why_none(items, wanted)
 
-    def hold(
-        self, voter: int, request: BattleRequest, seat: UnsignedSeat | None = None
-    ) -> Held | None:
+    def hold(self, voter: int, request: BattleRequest) -> Held | None:
         """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
         """
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
-        kind: DrawKind = "campaign" if seat else "lot"
         self._count_votes()
         return self._store.hold(
             voter,
-            choose=lambda taken: self._maybe_check_item(
-                self._draw(wanted, taken, seat), taken, kind
-            ),
-            stands=lambda held, taken: self._stands(held, items, taken, seat),
-            seat=seat.id if seat else None,
+            choose=lambda taken: self._maybe_check_item(self._draw(wanted, taken), taken, "lot"),
+            stands=lambda held, taken: self._stands(held, items, taken),
         )
 
-    def _stands(
-        self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None
-    ) -> bool:
-        """Whether a held draw could be drawn now: its answers are in use, and nobody took its place meanwhile."""
+    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen]) -> bool:
+        """Whether a held draw could be drawn now: its answers are in use, and the voter has not had it meanwhile."""
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
             return False
         low, high = sorted((held.model_a, held.model_b))
-        full = self._campaigns.collected(seat).full if seat else frozenset()
         answers = {(held.model_a, held.answer_a), (held.model_b, held.answer_b)}
-        return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken | full
-
-    def _comes_back(self, battle: Battle, seen: Seen, seat: UnsignedSeat | None) -> bool:
-        """Whether an unfinished battle can be shown and has kept its place in the campaign."""
-        if battle.item not in self._items.bank().items:
-            return False
-        lapsed = (
-            seat is not None and battle.phase is Phase.OPEN and now() - battle.served_at > PENDING
-        )
-        return not (lapsed and seat and seen in self._campaigns.collected(seat).full)
+        return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken
 
     def _maybe_check_item(
         self, found: Draw | None, taken: frozenset[Seen], kind: DrawKind
@@ -172,23 +143,14 @@ class PairSampler:
         check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
         return check.by("check") if check else found
 
-    def _draw(
-        self, wanted: Sequence[Item], taken: frozenset[Seen], seat: UnsignedSeat | None
-    ) -> Draw | None:
+    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen]) -> Draw | None:
         """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
-        begun, full = self._campaigns.collected(seat) if seat else Collected()
         items = Counter(seen.item for seen in taken)
         pairs = Counter((seen.low, seen.high) for seen in taken)
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
-        found = _begun(
-            grid,
-            (one for one in begun if (one.low, one.high) not in closed),
-            taken | full,
-            self._coin,
-        )
-        found = found or draw(grid, self._pair_votes, taken | full, self._coin, closed)
+        found = draw(grid, self._pair_votes, taken, self._coin, closed)
         if (
             found is None
             and wanted
@@ -315,17 +277,6 @@ def pair_chances(votes: npt.ArrayLike) -> Floats:
         1 + cast / (cast.mean() + 1)
     )  # at least half a share on the average, since this is convex
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
-
-
-def _begun(
-    grid: PairGrid, begun: Iterable[Seen], taken: frozenset[Seen], coin: random.Random
-) -> Draw | None:
-    """The (item, pair) nearest to completion that this voter has not had; `begun` has the fullest first."""
-    for seen in begun:
-        answers = grid.answers.get(seen.item, {})
-        if seen not in taken and seen.low in answers and seen.high in answers:
-            return _sided(seen.item, answers[seen.low], answers[seen.high], coin)
-    return None
 
 
 def _sided(item: int, one: Contestant, other: Contestant, coin: random.Random) -> Draw:

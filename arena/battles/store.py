@@ -3,20 +3,9 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Literal, NamedTuple, get_args
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Integer,
-    Row,
-    bindparam,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import Connection, Integer, Row, bindparam, delete, func, insert, select
 
 from arena.battles.choices import (
     ChoiceError,
@@ -85,9 +74,6 @@ class Held(NamedTuple):
 Choose = Callable[[frozenset[Seen]], Draw | None]
 Stands = Callable[[Draw, frozenset[Seen]], bool]
 """Whether a draw that is held can still be shown to a voter who has had these battles."""
-HELD_SECONDS = 24 * 3600
-"""How long a draw that nobody is shown is held under a campaign's seat, and keeps others of its voter from being held:
-a voter who waits to see another pair sees fewer than one who skips."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE)
@@ -134,7 +120,7 @@ class BattleStore(ChoiceStore[Battle]):
                 if comes_back(_battle(row), Seen.of(row)):
                     return _battle(row)
             taken = _seen(connection, voter)
-            held = _held(connection, voter, seat)
+            held = _held(connection, voter)
             if held is None or not stands(held.draw, taken):
                 held = _drawn(choose(taken))
             if held is None:
@@ -152,36 +138,27 @@ class BattleStore(ChoiceStore[Battle]):
             ).scalar_one()
             return self._stored(connection, battle)
 
-    def hold(
-        self, voter: int, choose: Choose, stands: Stands, seat: int | None = None
-    ) -> Held | None:
-        """Draw the voter's next battle, to be sent ahead; None if one is unfinished or held elsewhere, or none is left.
+    def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
+        """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
 
-        `serve` serves it, and `hold` holds no other while it `stands`, under a seat for HELD_SECONDS, nor as long one
-        under another seat: looking ahead chooses nothing. Until it is served it is no battle: it has no time, counts
-        for nobody and takes no vote. Raises LimitError.
+        `serve` serves it, and `hold` holds no other while it `stands`: looking ahead chooses nothing. Until it is
+        served it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
         """
         with self._database.write() as connection:
-            self._lock(connection, voter, seat)
-            if connection.execute(unfinished(voter, seat, None)).first() is not None:
+            lock(connection, voter)
+            if connection.execute(unfinished(voter, None, None)).first() is not None:
                 return None
             self._quotas.check_voter(connection, voter)
             taken = _seen(connection, voter)
-            held = _held(connection, voter, seat)
+            held = _held(connection, voter)
             if held and stands(held.draw, taken):
                 return held
-            held = None if _is_held_elsewhere(connection, voter, seat) else _drawn(choose(taken))
+            held = _drawn(choose(taken))
             if held is None:
                 return None
             token, draw = held
             connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
-            values = {
-                "voter_id": voter,
-                "token": token,
-                "seat_id": seat,
-                "held_at": now(),
-                "item_id": draw.item,
-            }
+            values = {"voter_id": voter, "token": token, "item_id": draw.item}
             values |= {"model_a": draw.model_a, "model_b": draw.model_b, "draw": draw.kind}
             values |= {
                 "answer_a": draw.answer_a,
@@ -271,20 +248,8 @@ def _drawn(draw: Draw | None) -> Held | None:
     return draw and Held(secrets.token_urlsafe(16), draw)
 
 
-def _is_held_elsewhere(connection: Connection, voter: int, seat: int | None) -> bool:
-    others = (HELD.c.voter_id == voter) & HELD.c.seat_id.is_distinct_from(seat) & _held_lately()
-    return connection.execute(select(HELD.c.token).where(others)).first() is not None
-
-
-def _held_lately() -> ColumnElement[bool]:
-    return HELD.c.held_at > now() - timedelta(seconds=HELD_SECONDS)
-
-
-def _held(connection: Connection, voter: int, seat: int | None) -> Held | None:
-    fresh = HELD.c.seat_id.is_not_distinct_from(seat)
-    if seat is not None:
-        fresh &= _held_lately()
-    row = connection.execute(select(HELD).where(HELD.c.voter_id == voter, fresh)).first()
+def _held(connection: Connection, voter: int) -> Held | None:
+    row = connection.execute(select(HELD).where(HELD.c.voter_id == voter)).first()
     if row is None:
         return None
     draw = Draw(

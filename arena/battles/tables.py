@@ -50,12 +50,8 @@ SEAT = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("campaign", Text, nullable=False),
-    Column("worker", Text, nullable=False),
     Column("voter_id", ForeignKey("voter.id"), nullable=False),
-    Column("wanted", Integer, nullable=False),
     Column("code", Text, nullable=False),
-    Column("since", Moment, nullable=False),
-    UniqueConstraint("campaign", "worker"),
     UniqueConstraint("campaign", "voter_id"),
 )
 BATTLE = Table(
@@ -90,8 +86,6 @@ HELD = Table(
     Column("answer_b", ForeignKey("answer.id"), nullable=False),
     Column("draw", Text, nullable=False),
     Column("draw_probability", Float),
-    Column("seat_id", ForeignKey("seat.id")),
-    Column("held_at", Moment, nullable=False),
 )
 """A voter's next battle, drawn and sent ahead but not shown: no battle for quotas, times, draws, counts or copies."""
 

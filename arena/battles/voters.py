@@ -99,15 +99,6 @@ class Voters:
         self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
         return guest
 
-    def since(self, cookie_hash: str) -> datetime | None:
-        """When a cookie's voter came, or its login was; None if nobody has used it."""
-        of_login = select(LOGIN.c.since).where(LOGIN.c.cookie_hash == cookie_hash)
-        with self._database.read() as connection:
-            of_voter = connection.scalar(
-                select(VOTER.c.since).where(VOTER.c.cookie_hash == cookie_hash)
-            )
-            return of_voter or connection.scalar(of_login)
-
     def account(self, cookie_hash: str) -> tuple[str, str] | None:
         """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
         mine = select(PERSON.c.subject, LOGIN.c.name).join(

@@ -1,17 +1,14 @@
-"""Commands `campaign ...`: make a campaign, its links, its pay sheet; and the report of unsigned links."""
+"""Commands `campaign ...`: make a campaign, its links, its pay sheet."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
 from typer import Option, Typer
-from typer.core import TyperGroup
 
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.projects import ProjectAdmin, ProjectStanding, project_admin
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
@@ -25,17 +22,8 @@ from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
 from arena.settings import Settings, secret
 
-
-class CampaignCommands(TyperGroup):
-    """Subcommands; a word that is none names a campaign of unsigned links."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        known = args[0] in self.commands or args[0].startswith("-")
-        return super().resolve_command(ctx, args if known else ["unsigned", *args])
-
-
 app = Typer(rich_markup_mode=None)
-campaign = Typer(cls=CampaignCommands)
+campaign = Typer()
 app.add_typer(campaign, name="campaign")
 
 
@@ -191,20 +179,3 @@ def quality(name: str) -> Iterator[str]:
 def votes(name: str) -> Iterator[str]:
     """Every answer with its worker, as CSV, for operators alone."""
     return _of_battles(name, "votes")
-
-
-@campaign.command(hidden=True)
-def unsigned(name: str) -> Iterator[str]:
-    """Each worker's progress under unsigned links, as CSV; a worker is given the code once complete."""
-    settings = Settings.from_env()
-    rows: Rows = [("worker", "votes", "wanted", "complete", "code", "since")]
-    seats = UnsignedLinks(Database(settings.database_url), settings.voters_per_pair).report(name)
-    if not seats:
-        typer.echo(
-            f"Nobody has opened an unsigned link of {name!r}; for all commands: campaign --help",
-            err=True,
-        )
-    for row in seats:
-        complete = "yes" if row.votes >= row.wanted else "no"
-        rows.append((row.worker, row.votes, row.wanted, complete, row.code, row.since.isoformat()))
-    return printed(rows)

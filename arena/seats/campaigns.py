@@ -7,7 +7,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, select
 
-from arena.battles.tables import SEAT
 from arena.database import Database, now
 from arena.seats.links import key_bytes
 from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
@@ -47,7 +46,7 @@ class CampaignStore:
     ) -> Campaign:
         """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
 
-        Raises CampaignError for a name that another, or a link, has.
+        Raises CampaignError for a name that another has.
         """
         values = {
             "name": spec.name,
@@ -56,13 +55,6 @@ class CampaignStore:
             "key": secrets.token_hex(32),
         }
         with self._database.write() as connection:
-            if (
-                connection.scalar(select(SEAT.c.id).where(SEAT.c.campaign == spec.name).limit(1))
-                is not None
-            ):
-                raise CampaignError(
-                    f"Workers work under ?campaign={spec.name} already, unsigned; choose another name"
-                )
             fresh = (
                 self._database.insert(CAMPAIGN)
                 .values(**values, created_at=now())

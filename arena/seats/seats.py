@@ -15,7 +15,6 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT, VOTER
-from arena.battles.unsigned_links import MOST_OF_NETWORK
 from arena.battles.voters import lock
 from arena.database import Database, now
 from arena.seats.campaigns import Campaign, Note
@@ -25,6 +24,8 @@ from arena.seats.tables import CAMPAIGN, PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
 """Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
+MOST_OF_NETWORK = 200
+"""Most seats that a network may take in a day: workers of a class share one."""
 _TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
 
@@ -124,11 +125,9 @@ class SeatStore:
             )
         values = {
             "campaign": campaign.name,
-            "worker": arrival.person,
             "voter_id": voter,
-            "since": now(),
+            "code": secrets.token_hex(5).upper(),
         }
-        values |= {"wanted": campaign.spec.seat.votes, "code": secrets.token_hex(5).upper()}
         seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
         entry = {
             "seat_id": seat,

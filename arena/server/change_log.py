@@ -75,8 +75,8 @@ UNSAID = frozenset(
     | {("job", "owner"), ("job", "network"), ("mark", "owner")}
 )
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
-UNNAMED = frozenset({("person", "subject"), ("seat", "worker")})
-"""Columns replaced by the voter's random key: they show that somebody logged in, or came as a worker, but not who."""
+UNNAMED = frozenset({("person", "subject")})
+"""Columns replaced by the voter's random key: they show that somebody logged in, but not who."""
 OF_THE_DISK = frozenset(
     {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
 )

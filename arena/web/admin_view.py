@@ -19,8 +19,6 @@ from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
 from arena.web.project_view import projects_html
 
 HTML = macros("admin.html")
-MOST_SEATS = 200
-"""Seats of a campaign that are shown, the latest; the command line lists all."""
 _UNSEEN = f"known from {LOOK_EVERY} votes on"
 
 
@@ -47,10 +45,9 @@ def dashboard_html(
         HTML.running(
             seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]
         ),
-        HTML.flagged([_flagged(one) for one in seen.flagged], len(seen.every_flagged)),
+        HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged),
         HTML.campaigns([_campaign(one, seen, address) for one in seen.campaigns]),
         projects_html(seen.projects, seen.links, address),
-        HTML.unsigned(seen.unsigned, MOST_SEATS, seen.every_flagged),
         HTML.official(seen, COUNTED.get(seen.who.rule)),
         HTML.moderation(seen),
         HTML.settings(

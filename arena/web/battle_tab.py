@@ -6,7 +6,7 @@ Handlers take values that the database checks (the battle's token, a choice) and
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
@@ -15,7 +15,6 @@ from arena.battles.choices import ChoiceError, UnknownBattleError, undo_seconds
 from arena.battles.quotas import LimitError, Networks
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore, VoteRequest
-from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks, UnsignedSeat
 from arena.battles.write_batch import WriteBatch
 from arena.clock import UNDO_SECONDS
 from arena.database import DatabaseError, now
@@ -43,24 +42,6 @@ _ADDRESS = (
 """In the browser: the page's query (of `/item/KEY`: that item's), and the chosen battle that it showed, if any."""
 RESULTS = 24
 """Most items in a search result."""
-
-
-class Link(NamedTuple):
-    """Parameters of the page's URL."""
-
-    item: str | None = None
-    campaign: str | None = None
-    worker: str = ""
-    wanted: str = ""
-
-    @classmethod
-    def parse(cls, query: object) -> "Link":
-        """Parse the query string of a URL; unknown parameters are ignored."""
-        parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
-        first = {name: values[0] for name, values in parts.items()}
-        return cls(
-            first.get("item"), first.get("campaign"), first.get("worker", ""), first.get("n", "")
-        )
 
 
 SHOWN_ERRORS = (ChoiceError, UnknownBattleError, DatabaseError, NoVisitorError)
@@ -115,7 +96,6 @@ class BattleTab:
         store: BattleStore,
         items: ItemBank,
         sampler: PairSampler,
-        campaigns: UnsignedLinks,
         terms: str,
         networks: Networks,
         copy: Callable[[], BackupState | None],
@@ -127,7 +107,6 @@ class BattleTab:
         self._write_batch = WriteBatch(store)
         self._items = items
         self._sampler = sampler
-        self._campaigns = campaigns
         self._terms = terms
         self._networks = networks
         self._copy = copy
@@ -201,7 +180,7 @@ class BattleTab:
             *names,
         ]
         screen += [self.saved, self.bank, self.family, self.pick, self.results]
-        opened = [self.query, self.search, *screen]
+        opened = [self.search, *screen]
         answered = [page.load(self.on_load, [self.query, self.token], opened, js=_ADDRESS, **PLAIN)]
         for side, handler in zip(SIDES, (self.on_choose_a, self.on_choose_b), strict=True):
             chosen = self.choose[side].click(
@@ -218,7 +197,7 @@ class BattleTab:
             self.on_reveal, self.token, [self.status, self.problem, *names], **PLAIN
         )
         revealed.then(None, js="() => stereoscopeVote.answered()")
-        held = revealed.then(self.on_hold, [self.query, self.family], self.held, **PLAIN)
+        held = revealed.then(self.on_hold, self.family, self.held, **PLAIN)
         held.then(None, self.held, None, js="(held) => stereoscopeVote.hold(held)")
         sent_ahead = [
             self.item,
@@ -228,9 +207,9 @@ class BattleTab:
             self.status,
         ]
         self.show.click(None, None, sent_ahead, js="() => stereoscopeVote.shown()")
-        shown = "(query, family) => [query, family, stereoscopeVote.name()]"
+        shown = "(family) => [family, stereoscopeVote.name()]"
         following = self.next.click(
-            self.on_next, [self.query, self.family, self.held], screen, js=shown, **PLAIN
+            self.on_next, [self.family, self.held], screen, js=shown, **PLAIN
         )
         went_on = "() => { stereoscopeVote.answered(); stereoscope.focusNew(); }"
         following.then(None, js=went_on)
@@ -243,7 +222,7 @@ class BattleTab:
             (self.rude, self.on_skip_rude),
         )
         for button, handler in skips:
-            skipped = button.click(handler, [self.query, self.family, self.token], screen, **PLAIN)
+            skipped = button.click(handler, [self.family, self.token], screen, **PLAIN)
             skipped.then(None, js=went_on)
             answered.append(skipped)
         for event in (*answered, taken_back, revealed, following):
@@ -265,41 +244,33 @@ class BattleTab:
 
     @_shows_errors
     def _loaded(self, query: object, before: object, request: gr.Request) -> Updates:
-        link = Link.parse(query)
         words = words_of(request.headers)
         if sent_cookie(request.headers) is None:
-            return {
-                self.query: query,
-                **self._message("one_step", NoVisitorError(), words, new_tab=True),
-            }
+            return self._message("one_step", NoVisitorError(), words, new_tab=True)
         again = self._again(before, request) if before else None
-        updates = again or self._next(link, BattleRequest(item=link.item), request)
-        labels = {
+        updates = again or self._next(BattleRequest(item=_linked_item(query)), request)
+        return {
             self.family: gr.update(label=words["family"]),
             self.search: gr.update(label=words["search"]),
+            self.pick: gr.update(label=words["pick"]),
+            **updates,
         }
-        picks = gr.update(visible=link.campaign is None, label=words["pick"])
-        return {self.query: query, **labels, self.pick: picks, **updates}
 
     @_shows_errors
-    def on_next(self, query: object, family: object, shown: object, request: gr.Request) -> Updates:
+    def on_next(self, family: object, shown: object, request: gr.Request) -> Updates:
         """Show the next battle, or first one that is voted but not yet revealed; `shown`: the held one on the page."""
-        updates = self._next(Link.parse(query), self._battle_request(family), request)
+        updates = self._next(self._battle_request(family), request)
         if shown and str(updates.get(self.token)).partition(".")[0] == shown:
             for part in (self.item, *self.sides.values()):
                 del updates[part]
         return updates
 
-    def on_hold(self, query: object, family: object, request: gr.Request) -> Updates:
+    def on_hold(self, family: object, request: gr.Request) -> Updates:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
+        words = words_of(request.headers)
         try:
-            voter = self._voter(request)
-            words = words_of(request.headers)
-            link = Link.parse(query)
-            held = self._sampler.hold(
-                voter, self._battle_request(family), self._seat(voter, link, request)
-            )
-        except (LimitError, UnsignedLinkError, *SHOWN_ERRORS):  # `on_next` says so
+            held = self._sampler.hold(self._voter(request), self._battle_request(family))
+        except (LimitError, *SHOWN_ERRORS):  # `on_next` says so
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
             return {self.held: ""}
@@ -317,22 +288,16 @@ class BattleTab:
         return await self._choose("b", token, request)
 
     @_shows_errors
-    def on_skip_judge(
-        self, query: object, family: object, token: object, request: gr.Request
-    ) -> Updates:
-        return self._skip("cannot judge", query, family, token, request)
+    def on_skip_judge(self, family: object, token: object, request: gr.Request) -> Updates:
+        return self._skip("cannot judge", family, token, request)
 
     @_shows_errors
-    def on_skip_broken(
-        self, query: object, family: object, token: object, request: gr.Request
-    ) -> Updates:
-        return self._skip("image broken", query, family, token, request)
+    def on_skip_broken(self, family: object, token: object, request: gr.Request) -> Updates:
+        return self._skip("image broken", family, token, request)
 
     @_shows_errors
-    def on_skip_rude(
-        self, query: object, family: object, token: object, request: gr.Request
-    ) -> Updates:
-        return self._skip("offensive", query, family, token, request)
+    def on_skip_rude(self, family: object, token: object, request: gr.Request) -> Updates:
+        return self._skip("offensive", family, token, request)
 
     async def _choose(self, side: Side, token: object, request: gr.Request) -> Updates:
         """Store the choice; the page asks for the names once it can no longer be undone."""
@@ -378,14 +343,14 @@ class BattleTab:
         return {self.problem: ""}
 
     def _skip(
-        self, reason: SkipReason, query: object, family: object, token: object, request: gr.Request
+        self, reason: SkipReason, family: object, token: object, request: gr.Request
     ) -> Updates:
         voter = self._voter(request)
         try:
             self._store.skip(voter, str(token), reason)
         except ChoiceError as error:
             return self._stands(voter, token, error, request)
-        return self._next(Link.parse(query), self._battle_request(family), request)
+        return self._next(self._battle_request(family), request)
 
     @_shows_errors
     def on_search(self, family: object, sought: object, request: gr.Request) -> Updates:
@@ -403,20 +368,12 @@ class BattleTab:
             self.family: gr.update(choices=[(words["any_family"], ANY_FAMILY), *families]),
         }
 
-    def _next(self, link: Link, battle_request: BattleRequest, request: gr.Request) -> Updates:
+    def _next(self, battle_request: BattleRequest, request: gr.Request) -> Updates:
         """Serve the next battle, or say why there is none."""
         voter = self._voter(request)
         words = words_of(request.headers)
         try:
-            seat = self._seat(voter, link, request)
-        except UnsignedLinkError as error:
-            return self._message("bad_link", error, words)
-        if seat and self._campaigns.progress(seat.id).votes >= seat.wanted:
-            text = words["code"].format(seat.wanted, seat.code)
-            return {**self._message("thanks", text, words), self.status: ""}
-        try:
-            asked = BattleRequest() if seat else battle_request
-            battle = self._sampler.next_battle(voter, asked, seat, self._networks.of(request))
+            battle = self._sampler.next_battle(voter, battle_request, self._networks.of(request))
         except LimitError as error:
             return self._message("enough", error, words)
         if isinstance(battle, NoBattle):
@@ -435,11 +392,6 @@ class BattleTab:
         is_shown = battle.phase is Phase.REVEALED and battle.item in self._items.bank().items
         return self._battle(battle, voter, words_of(request.headers)) if is_shown else None
 
-    def _seat(self, voter: int, link: Link, request: gr.Request) -> UnsignedSeat | None:
-        """Return the voter's seat under a campaign's link. Raises UnsignedLinkError."""
-        given = (link.worker, link.wanted, self._networks.of(request))
-        return None if link.campaign is None else self._campaigns.seat(voter, link.campaign, *given)
-
     def _battle(self, battle: Battle, voter: int, words: Words) -> Updates:
         item = self._items.bank().items[battle.item]
         texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
@@ -453,7 +405,7 @@ class BattleTab:
             self.bank: HTML.demo(words) if self._sampler.is_demo() else "",
             self.status: status_html(battle, words=words),
             self.saved: "",
-            **self._counted(voter, battle, words),
+            **self._counted(voter, words),
             **(
                 self._named(battle, voter, words)
                 if battle.phase is Phase.REVEALED
@@ -478,7 +430,7 @@ class BattleTab:
             **{self.titles[side]: title for side, title in told.titles.items()},
             self.outcome: told.more,
             self.status: status_html(battle, names, words, told.others),
-            **self._counted(voter, battle, words),
+            **self._counted(voter, words),
         }
 
     def _message(
@@ -489,13 +441,13 @@ class BattleTab:
         blank = dict.fromkeys((self.token, self.saved, self.first, self.outcome), "")
         return {**updates, **blank, self.status: status_html(None)}
 
-    def _counted(self, voter: int, battle: Battle, words: Words) -> Updates:
+    def _counted(self, voter: int, words: Words) -> Updates:
         """Return the number of a voter's votes, and the terms to whoever has given none."""
         votes = self._store.votes_of(voter)
-        given = words["votes"].format(votes)
-        if battle.seat is not None:
-            given = words["votes_of"].format(*self._campaigns.progress(battle.seat))
-        return {self.counter: given, self.first: "" if votes else HTML.terms(words, UNDO_SECONDS)}
+        return {
+            self.counter: words["votes"].format(votes),
+            self.first: "" if votes else HTML.terms(words, UNDO_SECONDS),
+        }
 
     def _voter(self, request: gr.Request) -> int:
         return sent_voter(self._store.voter, request.headers)
@@ -505,6 +457,12 @@ class BattleTab:
         return BattleRequest(
             family=family if isinstance(family, str) and family != ANY_FAMILY else None
         )
+
+
+def _linked_item(query: object) -> str | None:
+    """Return the key of the item that a page's query names; None if it names none."""
+    parts = parse_qs(query.removeprefix("?")[:2000]) if isinstance(query, str) else {}
+    return parts.get("item", [None])[0]
 
 
 def _button(name: str, **how: Any) -> gr.Button:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 import httpx
 from starlette.datastructures import Headers
@@ -87,8 +87,6 @@ class BuiltPages:
         """Return the answer to a path; None if Gradio is to give it."""
         path = scope["path"]
         query = scope["query_string"].decode("latin-1")
-        if path == "/" and "report" in (asked := parse_qs(query[:500])):
-            return RedirectResponse(f"/report/{quote(asked['report'][0], safe='')}")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
         if address is None and path.rstrip("/") != "/config":

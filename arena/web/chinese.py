@@ -25,7 +25,6 @@ CHINESE: Mapping[str, str] = {
     "terms_undo": "您可以在 {} 秒内撤回一次。",
     "terms_link": "保存和公开的内容",
     "votes": "您的投票：{}",
-    "votes_of": "{} / {} 票",
     "demo": "演示题库",
     "choose_a": "A 更好",
     "choose_b": "B 更好",
@@ -59,9 +58,6 @@ CHINESE: Mapping[str, str] = {
     "mine_row": "{} / {}",
     "one_step": "还差一步",
     "new_tab": "在新标签页中打开",
-    "bad_link": "此链接无效",
-    "thanks": "谢谢！",
-    "code": "您已完成全部 {} 票。您的完成码：{}",
     "enough": "今天到此为止",
     "nothing": "没有可比较的内容",
     "none_fits": "没有符合的题目。请换一个类别或减少关键词。",
@@ -199,18 +195,6 @@ CHINESE: Mapping[str, str] = {
     "Your network has brought its images for today. There is room from midnight (UTC).": (
         "您所在网络今天的图片数量已用完。午夜（UTC）后可以继续。"
     ),
-    "The link must hold worker= and campaign=, each of 1 to 64 letters, digits or . @ : + - _": (
-        "链接必须包含 worker= 和 campaign=，各为 1 至 64 个字母、数字或 . @ : + - _"
-    ),
-    "The link must hold n=, a whole number from 1 to {}": "链接必须包含 n=，即 1 至 {} 的整数",
-    (
-        "This link was opened in another browser, or this browser works under another link of the campaign. "
-        "Go on where you began."
-    ): "此链接已在另一个浏览器中打开，或本浏览器正在使用该活动的另一个链接。请在开始的地方继续。",
-    (
-        "You have begun {} campaigns today, the most for one person. Go on under a link that you opened before, or come "
-        "again tomorrow."
-    ): "您今天已开始 {} 个活动，这是每人的上限。请在先前打开的链接中继续，或明天再来。",
     (
         "Your network has opened {} campaign links today, the most for one network. Go on under a link that you opened "
         "before, or come again tomorrow."
@@ -270,8 +254,8 @@ CHINESE: Mapping[str, str] = {
         "This battle runs on another server, which this request did not reach; reload the page, or ask "
         "the operator for session affinity."
     ): "这场对比在另一台服务器上，本次请求没有到达那里；请重新加载页面，或请运营者启用会话亲和。",
-    "This is lent to people who log in and to campaign workers, since it costs the operator money; log in above": (
-        "这项功能会花费运营者的钱，因此只提供给登录的人和活动参与者；请在上方登录"
+    "This is lent to people who log in, since it costs the operator money; log in above": (
+        "这项功能会花费运营者的钱，因此只提供给登录的人；请在上方登录"
     ),
     "An image is no longer here; take it out and add it again": "有一张图片已不在；请移除后重新添加",
     "You have {} images here that no battle uses; take some out first": "您有 {} 张图片未被任何对比使用；请先移除一些",
@@ -320,7 +304,6 @@ CHINESE: Mapping[str, str] = {
         "本活动无法开始：资格练习需要 {} 道题，而 {!r} 只有 {} 道。"
     ),
     "This campaign has all its answers. Thank you; please return it on your platform.": "本活动已收齐所有回答。谢谢；请在您的平台上退还。",
-    "This campaign has links of its own. Open the one that you were sent.": "本活动有专用链接。请打开您收到的那一个。",
     "This is a preview. Accept the HIT to begin.": "这是预览。请先接受 HIT 再开始。",
     "This link belongs to another study. Open it from the study's page at Prolific.": (
         "此链接属于另一项研究。请从 Prolific 上该研究的页面打开。"

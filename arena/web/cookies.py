@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from starlette.datastructures import Headers
@@ -24,15 +24,11 @@ NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 class VoterCookies:
     """Issues and checks voter cookies.
 
-    A cookie is its random value, the time of its issue and their signature. `known` gives the time since when the
-    holder of a cookie, by its hash, is known: cookies that were issued without a signature, or under another key.
+    A cookie is its random value, the time of its issue and their signature.
     """
 
-    def __init__(
-        self, key: bytes, known: Callable[[str], datetime | None] = lambda hashed: None
-    ) -> None:
+    def __init__(self, key: bytes) -> None:
         self._key = key
-        self.known = known
 
     def new(self) -> str:
         return self.signed(new_cookie(), now())
@@ -44,11 +40,10 @@ class VoterCookies:
         return f"{told}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
     def sent(self, headers: Mapping[str, str]) -> str | None:
-        """Return the first signed voter cookie of a request, else the first without a valid signature, or None."""
-        found = list(_sent(headers, COOKIE))
-        return next(filter(self.is_signed, found), found[0] if found else None)
+        """Return the first voter cookie of a request that has our signature; None without one."""
+        return next(filter(self._is_signed, _sent(headers, COOKIE)), None)
 
-    def is_signed(self, cookie: str) -> bool:
+    def _is_signed(self, cookie: str) -> bool:
         since = cookie_since(cookie)
         return since is not None and hmac.compare_digest(cookie, self.signed(cookie, since))
 
@@ -72,7 +67,7 @@ def cookie_since(cookie: str) -> datetime | None:
 def sent_cookie(headers: Mapping[str, str], name: str = COOKIE) -> str | None:
     """Return a cookie of ours from a request's headers; None if it does not have the form of our cookies.
 
-    The middleware lets only voter cookies through that it believes.
+    The middleware lets only voter cookies through that have our signature.
     """
     return next(_sent(headers, name), None)
 

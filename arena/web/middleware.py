@@ -17,11 +17,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arena.database import DatabaseError
 from arena.errors import VoterError
 from arena.storage import size_text
 from arena.web.addresses import opened
-from arena.web.cookies import VoterCookies, cookie_hash, cookie_header, over_https, with_cookie
+from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 from arena.web.words import said, words_of
@@ -80,7 +79,7 @@ class RequestMiddleware:
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called. A request that is passed on has a voter
-    cookie only if `cookies` believes it; its `state.network` is the hash of its caller's network.
+    cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
@@ -114,9 +113,8 @@ class RequestMiddleware:
         headers = Headers(scope=scope)
         peer = scope.get("client")
         sent = self._cookies.sent(headers)
-        signed = sent if sent and self._cookies.is_signed(sent) else None
         caller = self._limits.caller(
-            signed, peer[0] if peer else "", headers.getlist("x-forwarded-for")
+            sent, peer[0] if peer else "", headers.getlist("x-forwarded-for")
         )
         most = self._uploads.get(scope["path"], MOST_BODY)
         refusal = _refusal(scope, headers, most)
@@ -128,7 +126,11 @@ class RequestMiddleware:
         scope["headers"] = [
             header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS
         ]
-        send = self._guarded(send, await self._fresh_cookie(scope, headers, sent), scope["path"])
+        scope["headers"] = with_cookie(
+            scope["headers"], sent
+        )  # without others, that may stand before it
+        fresh = None if sent else self._fresh_cookie(scope, headers)
+        send = self._guarded(send, fresh, scope["path"])
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
         try:
@@ -206,30 +208,11 @@ class RequestMiddleware:
 
         return send_guarded
 
-    async def _fresh_cookie(self, scope: Scope, headers: Headers, sent: str | None) -> str | None:
-        """Return the Set-Cookie header, if any, and leave in the request only a cookie that is believed.
-
-        A visitor of a page without one gets a new one; a known one without our signature is exchanged for itself,
-        signed.
-        """
-        if sent and self._cookies.is_signed(sent):
-            scope["headers"] = with_cookie(
-                scope["headers"], sent
-            )  # without others, that may stand before it
+    def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
+        """Return the Set-Cookie header for a visitor of a page; None for other requests."""
+        if scope["method"] != "GET" or opened(scope["path"]) is None:
             return None
-        opens = scope["method"] == "GET" and opened(scope["path"]) is not None
-        believed = None
-        if sent:
-            try:
-                since = await asyncio.to_thread(self._cookies.known, cookie_hash(sent))
-            except DatabaseError:
-                # who it is may come out later
-                opens = False
-                since = None
-            believed = since and self._cookies.signed(sent, since)
-        scope["headers"] = with_cookie(scope["headers"], believed)
-        cookie = believed or self._cookies.new()
-        return cookie_header(cookie, self._https or over_https(scope, headers)) if opens else None
+        return cookie_header(self._cookies.new(), self._https or over_https(scope, headers))
 
 
 class _Body:

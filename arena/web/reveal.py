@@ -29,7 +29,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Reveal:
-    """Tells of revealed battles. Under a campaign's seat it tells the names alone: the rest could lead its workers."""
+    """Tells of revealed battles."""
 
     store: BattleStore
     items: ItemBank
@@ -42,8 +42,6 @@ class Reveal:
 
     def of(self, voter: int, battle: Battle, names: Names, words: Words) -> Told:
         """Return what to tell; raises ChoiceError before the reveal."""
-        if battle.seat is not None:
-            return Told({side: _title(side, words, names, battle) for side in SIDES}, "", "")
         board = self._board(battle)
         outcome = self.outcomes.of(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
@@ -67,10 +65,8 @@ class Reveal:
         return key and self.leaderboard.latest(key)
 
 
-def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str = "") -> str:
-    return HTML.title(
-        side, words, getattr(names, side), battle.choice == side, standing, battle.seat is None
-    )
+def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str) -> str:
+    return HTML.title(side, words, getattr(names, side), battle.choice == side, standing, True)
 
 
 def _standing(line: Standing | None, board: Board | None, words: Words) -> str:

@@ -34,7 +34,6 @@ ENGLISH: Words = {
     "terms_undo": "You can take it back once, within {} seconds.",
     "terms_link": "What is stored and published",
     "votes": "Your votes: {}",
-    "votes_of": "{} of {} votes",
     "demo": "demo bank",
     # Controls
     "choose_a": "A is better",
@@ -81,9 +80,6 @@ ENGLISH: Words = {
     # No battle
     "one_step": "One step more",
     "new_tab": "Open in a new tab",
-    "bad_link": "This link does not work",
-    "thanks": "Thank you!",
-    "code": "You have given all {} votes. Your completion code: {}",
     "enough": "Enough for now",
     "nothing": "Nothing to compare",
     # Picking an item

@@ -288,11 +288,6 @@ class Jobs:
             row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
         return _job(row) if row else None
 
-    def since(self, owner: str) -> datetime | None:
-        """When an owner's first job was made; None without any."""
-        with self._database.read() as connection:
-            return connection.scalar(select(func.min(JOB.c.created)).where(JOB.c.owner == owner))
-
     def of_owner(self, owner: str) -> tuple[Job, ...]:
         query = (
             select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import gradio as gr
 
@@ -286,6 +286,6 @@ class ReportTab:
 
 
 def _link(typed: object) -> str:
-    """Return the link of a report from itself or its address: `/report/LINK`, or the older `?report=LINK`."""
+    """Return the link of a report from itself or its address, `/report/LINK`."""
     address = urlsplit(str(typed or "").strip()[:500])
-    return parse_qs(address.query).get("report", [address.path.rpartition("/")[2]])[0]
+    return address.path.rpartition("/")[2]

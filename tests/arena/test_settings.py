@@ -32,7 +32,7 @@ def test_defaults_need_no_variable():
     assert settings.data_dir == Path.home() / ".stereoscope"
     assert settings.database_url == f"sqlite:///{settings.data_dir / 'arena.db'}"
     assert settings.pictures_dir == settings.data_dir / "pictures"
-    assert (settings.demo_bank, settings.image_hosts, settings.voters_per_pair) == ("auto", (), 5)
+    assert (settings.demo_bank, settings.image_hosts) == ("auto", ())
     assert settings.judge == JudgeSettings() and not settings.judge.key
     assert settings.mm_vet is None and settings.models is None
     assert (settings.local_models, settings.live) == (2, LiveSettings())
@@ -41,7 +41,7 @@ def test_defaults_need_no_variable():
 
 def test_blank_variables_are_as_if_absent():
     names = (
-        "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS VOTERS_PER_PAIR SPACE_ID OPENAI_API_KEY "
+        "HOST PORT DATA_DIR DATABASE_URL DEMO_BANK IMAGE_HOSTS SPACE_ID OPENAI_API_KEY "
         "JUDGE_MODEL JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE "
         "JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH "
         "MM_VET_V2_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET LIVE_TOTAL_BUDGET "
@@ -61,7 +61,6 @@ def test_every_variable_is_read(tmp_path):
             "DATABASE_URL": "postgresql://u:p@host/arena",
             "DEMO_BANK": "off",
             "IMAGE_HOSTS": "images.example.org, CDN.Example.com ,",
-            "VOTERS_PER_PAIR": "7",
             "SPACE_ID": "someone/space",
             "SPACES_ZERO_GPU": "true",
             "OPENAI_API_KEY": " sk-1 ",
@@ -106,7 +105,6 @@ def test_every_variable_is_read(tmp_path):
         database_url="postgresql://u:p@host/arena",
         demo_bank="off",
         image_hosts=("images.example.org", "cdn.example.com"),
-        voters_per_pair=7,
         judge=JudgeSettings(
             model="gpt-4.1",
             base_url="http://localhost:8000/v1",
@@ -254,7 +252,6 @@ def test_settings_are_frozen():
                 "9" * 5000,
             )
         ),
-        *(("VOTERS_PER_PAIR", value) for value in ("0", "1001", "five", "-5", "5\n6", "9" * 5000)),
         *(("COUNTS", value) for value in ("nobody", "Everyone", "logged_in")),
         *(
             (f"{name}_LIMIT", value)
@@ -348,7 +345,7 @@ def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
     Settings.from_env({"PROMPT": '"anything"'})
 
 
-@pytest.mark.parametrize("name", ["PORT", "DEMO_BANK", "IMAGE_HOSTS", "VOTERS_PER_PAIR"])
+@pytest.mark.parametrize("name", ["PORT", "DEMO_BANK", "IMAGE_HOSTS"])
 def test_the_line_quotes_the_wrong_value(name):
     with pytest.raises(SettingError, match="'wrong'"):
         Settings.from_env({name: "wrong"})

@@ -102,6 +102,12 @@ class Battles:
         return most
 
 
+def worker_of(database: Database, campaign: str, person: str = "w1") -> Seat:
+    """A person's seat in a campaign of this name, which is made for it."""
+    battles = Battles(database)
+    return battles.seat(battles.campaign(name=campaign), person)
+
+
 def votes_by_tuple(database: Database, campaign: Campaign) -> dict[tuple[int, int, int], list[int]]:
     """The voters of each (item, lower model, higher model) of a campaign."""
     battles = select(

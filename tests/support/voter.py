@@ -28,7 +28,6 @@ class Voter:
         self.session = secrets.token_hex(8)
         self.received: list[str] = []
         self.token = ""
-        self.query = ""
         self.values: dict[str, Any] = {}
         self._get("/")
         config = self._get("/config").json()
@@ -77,7 +76,6 @@ class Voter:
 
     def load(self, query: str = "", before: str = "") -> dict[str, Any]:
         """Open the page under a query, as in `?item=...`, or again where it showed a chosen battle `before`."""
-        self.query = query
         return self.call("on_load", query, before)
 
     def pictures(self) -> list[str]:
@@ -98,7 +96,7 @@ class Voter:
         return self.call("on_reveal", self.token)
 
     def next(self, family: str = "Any family") -> dict[str, Any]:
-        return self.call("on_next", self.query, family, "")
+        return self.call("on_next", family, "")
 
     def skip(self, reason: str = "cannot judge", family: str = "Any family") -> dict[str, Any]:
-        return self.call(SKIPS[reason], self.query, family, self.token)
+        return self.call(SKIPS[reason], family, self.token)

@@ -17,7 +17,6 @@ from arena.admin.service import AdminService
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import VOTE
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
 from arena.fraud.eligibility import settle_official
@@ -99,7 +98,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
 def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     items, visitor = ItemBank(bank), Visitor(bank, "one")
     items.CHECK_SECONDS = 0.0
-    sampler = PairSampler(BattleStore(bank), items, UnsignedLinks(bank, 5), "off")
+    sampler = PairSampler(BattleStore(bank), items, "off")
     item = next(iter(items.bank().items.values()))
     voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
     open_battle = visitor.serve_on(item.id)

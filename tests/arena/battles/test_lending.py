@@ -3,7 +3,6 @@
 import pytest
 
 from arena.battles.lending import Lending, NotLentError
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 
 NETWORK = "8.8.8.0/24"
@@ -22,20 +21,14 @@ def test_without_login_every_cookie_is_lent_to_and_its_network_pays_too(database
 
 
 @pytest.mark.locks_or_dialect
-def test_with_login_only_people_and_workers_are_lent_to(database):
-    voters, lending = Voters(database), Lending(database, login=True, campaigns={"pilot"})
+def test_with_login_only_people_are_lent_to(database):
+    voters, lending = Voters(database), Lending(database, login=True)
     person = voters.log_in(Account("7", "anna"), "guest", "anna")
     assert lending.to_voter(person, NETWORK) is None, "a person pays alone"
     assert lending.to_cookie("anna", NETWORK) is None
     for refused in ("guest", "stranger"):
         with pytest.raises(NotLentError, match="log in above"):
             lending.to_cookie(refused, NETWORK)
-    campaigns = UnsignedLinks(database, 5)
-    campaigns.seat(voters.voter("worker"), "pilot", "W1", "20")
-    campaigns.seat(voters.voter("self-made"), "of-my-own", "W1", "20")
-    assert lending.to_cookie("worker", NETWORK)
-    with pytest.raises(NotLentError):
-        lending.to_cookie("self-made", NETWORK)
     voters.log_out("anna")
     with pytest.raises(NotLentError):
         lending.to_cookie("anna", NETWORK)

@@ -13,7 +13,6 @@ from arena.battles.quotas import NETWORK_DAY, NETWORK_KEY, LimitError, Networks,
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, VOTER_NETWORK
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -35,8 +34,7 @@ class Arena:
         Ingest(database).add_items("test", "folder", drafts(items=8))
         self.database = database
         self.store = BattleStore(database, limits)
-        campaigns = UnsignedLinks(database, 5)
-        self.sampler = PairSampler(self.store, ItemBank(database), campaigns, "auto", limits)
+        self.sampler = PairSampler(self.store, ItemBank(database), "auto", limits)
         self.live = LiveStore(database, limits)
         self.live.register_models(["m1", "m2", "m3"])
 
@@ -332,13 +330,7 @@ def _rooms(arena: Arena):
     """A second server on the same database."""
     limits = VoteLimits(**{**vars(MANY), "network_day": 7})
     database = arena.database
-    return (
-        BattleStore(database, limits),
-        ItemBank(database),
-        UnsignedLinks(database, 5),
-        "auto",
-        limits,
-    )
+    return BattleStore(database, limits), ItemBank(database), "auto", limits
 
 
 def _all(work, count: int) -> None:

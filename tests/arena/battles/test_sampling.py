@@ -5,13 +5,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import combinations
+from threading import Barrier, local
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import Connection, select, update
 
 from arena.battles.sampling import (
     BattleRequest,
@@ -23,7 +27,7 @@ from arena.battles.sampling import (
 )
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE
-from arena.battles.unsigned_links import UnsignedLinks
+from arena.clock import CLOCK, SECOND
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
@@ -35,13 +39,29 @@ ANY = BattleRequest()
 DRAWS = 5_000
 
 
+class OneTransaction(Database):
+    """A database on which no thread writes inside its own write: many that did would wait for one another."""
+
+    def __init__(self, url: str) -> None:
+        self._inside = local()
+        super().__init__(url)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        assert not getattr(self._inside, "writes", False), "a write inside a write"
+        self._inside.writes = True
+        try:
+            with super().write() as connection:
+                yield connection
+        finally:
+            self._inside.writes = False
+
+
 def sampler(
     database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()
 ) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return PairSampler(
-        BattleStore(database), ItemBank(database, hosts), UnsignedLinks(database, 5), demo_bank
-    )
+    return PairSampler(BattleStore(database), ItemBank(database, hosts), demo_bank)
 
 
 def served(
@@ -272,7 +292,7 @@ def test_a_family_that_is_gone_is_not_taken_for_a_bank_without_answers(bank):
     assert none(bank, BattleRequest(family="Gone")) is NoBattle.NO_SUCH_ITEM
     decide(bank, served(bank))
     limits = VoteLimits(voter_item=1, voter_pair=1)
-    limited = PairSampler(BattleStore(bank), ItemBank(bank), UnsignedLinks(bank, 5), "auto", limits)
+    limited = PairSampler(BattleStore(bank), ItemBank(bank), "auto", limits)
     gone = limited.next_battle(BattleStore(bank).voter("one"), BattleRequest(family="Gone"))
     assert gone is NoBattle.NO_SUCH_ITEM, "no limit is in the way"
 
@@ -353,7 +373,7 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(
 def test_a_sampler_that_has_drawn_sees_that_a_model_retires(bank):
     items, voter = ItemBank(bank), BattleStore(bank).voter("one")
     items.CHECK_SECONDS = 0
-    maker = PairSampler(BattleStore(bank), items, UnsignedLinks(bank, 5), "auto")
+    maker = PairSampler(BattleStore(bank), items, "auto")
     first = maker.next_battle(voter, ANY)
     assert isinstance(first, Battle)
     decide(bank, first)
@@ -390,3 +410,27 @@ def test_items_imported_by_another_program_are_drawn_within_five_seconds(databas
         assert not late, "asked when five seconds were over"
         time.sleep(0.1)
         late = time.monotonic() > deadline
+
+
+@pytest.mark.locks_or_dialect
+def test_a_battle_is_drawn_in_one_transaction_even_when_the_time_must_be_kept(database_url):
+    with closing(OneTransaction(database_url)) as bank:
+        Ingest(bank).add_items("test", "folder", drafts())
+        decide(bank, served(bank, "one"), "one")
+        with bank.write() as connection:
+            connection.execute(update(CLOCK).values(seen=CLOCK.c.seen - 2 * SECOND))
+        assert served(bank, "two")
+
+
+def test_more_voters_than_connections_are_all_served(bank):
+    """As many as the page has threads: none waits for a connection that another holds while it waits too."""
+    maker, start = sampler(bank), Barrier(60)
+    voters = [BattleStore(bank).voter(f"cookie {number}") for number in range(60)]
+
+    def draw_one(voter: int) -> Battle | NoBattle:
+        start.wait()
+        return maker.next_battle(voter, ANY)
+
+    with ThreadPoolExecutor(60) as pool:
+        battles = list(pool.map(draw_one, voters))
+    assert len({battle.id for battle in battles if isinstance(battle, Battle)}) == 60

@@ -176,20 +176,11 @@ def test_a_voter_meets_an_item_and_pair_once_whatever_the_sides(visitor):
             put(visitor.database, BATTLE, again)
 
 
-def test_one_worker_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(visitor):
-    seat = {
-        "campaign": "c",
-        "worker": "w",
-        "voter_id": visitor.id,
-        "wanted": 1,
-        "code": "X",
-        "since": now(),
-    }
+def test_one_voter_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(visitor):
+    seat = {"campaign": "c", "voter_id": visitor.id, "code": "X"}
     put(visitor.database, SEAT, seat)
-    other = Visitor(visitor.database, "other").id
-    for refused in ({"voter_id": other}, {"worker": "v"}):
-        with pytest.raises(DatabaseError):
-            put(visitor.database, SEAT, seat | refused)
+    with pytest.raises(DatabaseError):
+        put(visitor.database, SEAT, seat)
     with pytest.raises(DatabaseError):
         put(visitor.database, ANSWER, {"item_id": 1, "model_id": 1, "text": "a second answer"})
 

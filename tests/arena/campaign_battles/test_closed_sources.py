@@ -11,7 +11,6 @@ from arena.admin.public_export import write_export
 from arena.battles.outcomes import Outcomes
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
 from arena.database import Database
 from arena.imports.polls import Polls
@@ -41,9 +40,7 @@ def voted(database: Database, name: str) -> Battle:
     """A final vote of a visitor."""
     store, items = BattleStore(database), ItemBank(database)
     voter = store.voter(f"cookie of {name}")
-    battle = PairSampler(store, items, UnsignedLinks(database, 2), "auto").next_battle(
-        voter, BattleRequest()
-    )
+    battle = PairSampler(store, items, "auto").next_battle(voter, BattleRequest())
     assert isinstance(battle, Battle)
     store.vote(voter, battle.token, "a", "1")
     return store.reveal(voter, battle.token)

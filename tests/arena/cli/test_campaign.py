@@ -1,4 +1,4 @@
-"""`python -m arena campaign`: from a file to its pay sheet; the report of unsigned links as before."""
+"""`python -m arena campaign`: from a file to its pay sheet."""
 
 import csv
 import io
@@ -8,14 +8,12 @@ import pytest
 
 import app  # noqa: F401 every table is there
 from arena.__main__ import main
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.seats.links import arrival
 from tests.support.battle_campaigns import let_minutes_pass
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, written
 from tests.support.servers import drafts
-from tests.support.visitors import Visitor
 
 
 @pytest.fixture
@@ -141,25 +139,3 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     for word in ("sheet", "quality", "votes", "end", "links"):
         code, _, err = campaign(capsys, word, "pilo")
         assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")
-
-
-def test_the_report_of_unsigned_links_is_as_before(arena, capsys):
-    visitor = Visitor(arena, "cookie")
-    seat = UnsignedLinks(arena, 5).seat(visitor.id, "spring", "w1", "3")
-    for words in (("spring",), ("unsigned", "spring")):
-        (row,) = read(campaign(capsys, *words)[1])
-        assert (row["worker"], row["votes"], row["wanted"], row["complete"]) == (
-            "w1",
-            "0",
-            "3",
-            "no",
-        )
-        assert row["code"] == seat.code
-
-
-def test_a_mistyped_command_is_told_beside_its_empty_table(arena, capsys):
-    code, out, err = campaign(capsys, "qualty")
-    assert (code, out) == (0, "worker,votes,wanted,complete,code,since\n")
-    assert (
-        err == "Nobody has opened an unsigned link of 'qualty'; for all commands: campaign --help\n"
-    )

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from sqlalchemy import insert
 
 from arena.battles.quotas import NetworkDays
-from arena.battles.unsigned_links import UnsignedLinks
+from arena.battles.tables import SEAT
 from arena.database import Database, now
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import Suspicion, VoterChoices
@@ -107,8 +108,12 @@ def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(
     rigged_bank(bank, crowd_days=1)
     crowd = in_crowd(bank, Suspicion.COHORT)
     assert len(crowd) > CROWD / 3 and len([voter for voter in crowd if voter <= HONEST]) <= 5
-    for number, voter in enumerate(sorted(crowd)):
-        UnsignedLinks(bank, 5).seat(voter, "spring", f"w{number}", "5")
+    seats = [
+        {"campaign": "spring", "voter_id": voter, "code": f"code {voter}"}
+        for voter in sorted(crowd)
+    ]
+    with bank.write() as connection:
+        connection.execute(insert(SEAT), seats)
     assert not in_crowd(bank, Suspicion.COHORT) & crowd
 
 

@@ -8,7 +8,6 @@ from sqlalchemy import func, select, update
 
 from arena.battles.store import BattleStore, Draw, Seen
 from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
 from arena.fraud.eligibility import (
@@ -20,6 +19,7 @@ from arena.fraud.eligibility import (
 )
 from arena.items.ingest import Ingest
 from arena.settings import BoardVoters, CountSettings
+from tests.support.battle_campaigns import worker_of
 from tests.support.servers import drafts
 
 EVERYONE, LOGGED_IN = CountSettings(), CountSettings("logged-in")
@@ -42,9 +42,12 @@ class Arena:
         self.voters = Voters(database)
         self.given = 0
 
-    def vote(self, cookie: str, seat: int | None = None) -> int:
+    def vote(self, cookie: str) -> int:
         """Let a cookie vote on the next item; return the vote's id."""
-        voter = self.store.voter(cookie)
+        return self.vote_of(self.store.voter(cookie))
+
+    def vote_of(self, voter: int, seat: int | None = None) -> int:
+        """Let a voter vote on the next item; return the vote's id."""
         battle = self.store.serve(voter, self._choose, seat=seat)
         assert battle is not None
         self.store.vote(voter, battle.token, "a", "terms")
@@ -100,15 +103,13 @@ def test_votes_stay_counted_after_the_logout(arena):
 
 
 def test_workers_of_the_named_campaigns_count(arena):
-    campaigns = UnsignedLinks(arena.database, 5)
     seats = {
-        name: campaigns.seat(arena.store.voter(name), name, "w1", "5")
-        for name in ("spring", "forged")
+        name: worker_of(arena.database, name, f"{name} worker") for name in ("spring", "autumn")
     }
-    votes = {name: arena.vote(name, seat.id) for name, seat in seats.items()}
+    votes = {name: arena.vote_of(seat.voter, seat.id) for name, seat in seats.items()}
     guest = arena.vote("guest")
     assert arena.counted(CAMPAIGN) == arena.counted(COUNTED) == {votes["spring"]}
-    assert guest not in arena.counted(CountSettings("campaign", ("spring", "forged")))
+    assert guest not in arena.counted(CountSettings("campaign", ("spring", "autumn")))
     with arena.database.read() as connection:
         assert connection.execute(select(func.count()).select_from(SEAT)).scalar_one() == 2
 
@@ -129,8 +130,7 @@ def test_live_votes_are_counted_by_the_same_rule(database):
 def test_a_voter_is_told_whether_votes_count(arena, who):
     eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
-    worker = arena.store.voter("worker")
-    UnsignedLinks(arena.database, 5).seat(worker, "spring", "w1", "5")
+    worker = worker_of(arena.database, "spring").voter
     person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
     told = [eligibility.counts(voter) for voter in (guest, worker, person)]
     assert (

@@ -12,7 +12,6 @@ from arena.__main__ import main
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
 from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
@@ -26,6 +25,7 @@ from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from perf.fraud import EACH, HONEST, MODELS, RIGS, drawn, places, rigged
+from tests.support.battle_campaigns import worker_of
 from tests.support.live_visitor import picture
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
@@ -317,8 +317,7 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
 def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     clear(bank, 90)
     voters = Voters(bank)
-    worker = voters.store.voter("worker")
-    UnsignedLinks(bank, 5).seat(worker, "spring", "w1", "20")
+    worker = worker_of(bank, "spring").voter
     for number in range(4):
         voters.vote(worker, 1 + number, "m2", "m1", "a" if number % 2 else "b")
     leaderboard = Leaderboard(bank, CountSettings("campaign", ("spring",)), every=0.0)
@@ -337,8 +336,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
 def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
     clear(bank, 300)
     voters = Voters(bank)
-    worker = voters.store.voter("worker")
-    UnsignedLinks(bank, 5).seat(worker, "spring", "w1", "20")
+    worker = worker_of(bank, "spring").voter
     for number in range(30):
         voters.vote(
             worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15]
@@ -386,10 +384,7 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
     checks(database, 8)
     items, store = ItemBank(database), BattleStore(database)
-    sampler, of_check = (
-        PairSampler(store, items, UnsignedLinks(database, 5), "auto"),
-        check_codes(items),
-    )
+    sampler, of_check = PairSampler(store, items, "auto"), check_codes(items)
     dealt, sides = [], set()
     for visitor in range(5):
         voter = store.voter(f"visitor {visitor}")
@@ -433,9 +428,7 @@ def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("demo bank", "demo", drafts())
     checks(database)
-    sampler = PairSampler(
-        BattleStore(database), ItemBank(database), UnsignedLinks(database, 5), "auto"
-    )
+    sampler = PairSampler(BattleStore(database), ItemBank(database), "auto")
     assert len(sampler.shown_items()) == 6 and sampler.is_demo()
     database.close()
 

@@ -10,15 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from sqlalchemy import func, select
 
-from arena.battles.store import BattleStore
 from arena.battles.tables import SEAT
-from arena.battles.unsigned_links import UnsignedLinkError, UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.seats import seats
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
-from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY
 from arena.web.cookies import COOKIE, cookie_hash
 from tests.support.campaign_worker import Worker
@@ -336,27 +333,6 @@ def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
     )
     assert toys.worker(campaign, "p9", network="8.8.4.4").enter().kind == "work"
     assert entries(database) == 4
-
-
-# Unsigned links beside them
-
-
-def test_an_unsigned_link_does_not_open_a_signed_campaign(toys, database):
-    toys.campaign()
-    unsigned = UnsignedLinks(database, 5, toys.pages.campaigns.has)
-    with pytest.raises(UnsignedLinkError, match="links of its own"):
-        unsigned.seat(toys_voter(database), "evens", "w1", "1")
-    assert toys.worker(toys.campaign(name="odds")).enter().kind == "work"
-
-
-def test_a_campaign_does_not_take_the_name_of_unsigned_links(toys, database):
-    UnsignedLinks(database, 5).seat(toys_voter(database), "evens", "w1", "1")
-    with pytest.raises(CampaignError, match="unsigned; choose another name"):
-        toys.campaign()
-
-
-def toys_voter(database: Database) -> int:
-    return BattleStore(database).voter("a cookie")
 
 
 # Hostile forms

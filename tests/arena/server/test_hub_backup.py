@@ -16,15 +16,13 @@ from sqlalchemy import delete, func, select, update
 
 import app
 from arena.admin.actions import ACT, latest_actions, record_action
-from arena.admin.erasure import Erasure
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
 from arena.battles.tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
-from arena.database import DIGEST, Database, now
+from arena.database import DIGEST, Database
 from arena.formats.registry import read
 from arena.fraud.eligibility import counting_voters, official_board, settle_official
 from arena.imports.importer import ImportRequest, VoteImporter
@@ -383,36 +381,6 @@ def test_whose_a_job_is_does_not_leave_and_it_comes_back_under_its_link(
         )
 
 
-def test_a_worker_stands_in_the_copy_under_the_key_of_the_votes(database, another, tmp_path):
-    hub, visitor = FolderHub(), Visitor(bank(database), "cookie")
-    seat = UnsignedLinks(database, 5).seat(visitor.id, "pilot", "PROLIFIC-5f3a9", "3")
-    visitor.decide()
-    copy_all(backup_of(database, hub, tmp_path))
-    with database.read() as connection:
-        key = connection.scalar(select(VOTER_KEY.c.key))
-    fresh, wiped = another(), FolderHub()
-    wiped.files = dict(hub.files)
-    backup_of(fresh, wiped, tmp_path).restore()
-    (report,) = UnsignedLinks(fresh, 5).report("pilot")
-    assert (report.worker, report.code) == (f"copy:{key}", seat.code), (
-        "the code still tells whom to pay"
-    )
-    with fresh.read() as connection:
-        assert connection.scalar(select(SEAT.c.voter_id)) == connection.scalar(
-            select(VOTE.c.voter_id)
-        )
-    again = UnsignedLinks(fresh, 5).seat(
-        Visitor(fresh, "cookie").id, "pilot", "PROLIFIC-5f3a9", "3"
-    )
-    assert again.id != seat.id, "who comes back is not locked out, and begins anew"
-    Erasure(database, OwnImages(database, tmp_path / "own")).forget(visitor.id, "ada")
-    copy_all(backup_of(database, hub, tmp_path))
-    everything = b"".join(hub.files.values()).decode()
-    assert "PROLIFIC-5f3a9" not in everything
-    last = ChangeLog(database).unpacked(hub.batches()).rows["seat"]
-    assert [row["code"] == seat.code or row["worker"] == f"copy:{key}" for row in last] == [False]
-
-
 def test_a_worker_is_the_same_voter_in_a_campaign_after_a_wipe(database, another, tmp_path):
     """On one platform: another's worker of that name is somebody else."""
     hub, fresh, kinds = FolderHub(), another(), {"plain": {}, "prolific": PROLIFIC}
@@ -492,8 +460,7 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     copy_all(backup_of(bank(database), hub, tmp_path))
     visitor = Visitor(database, "c")
     with database.write() as connection:
-        seat = {"campaign": "c", "worker": "w", "voter_id": visitor.id, "wanted": 1, "code": "x"}
-        connection.execute(SEAT.insert().values(**seat, since=now()))
+        connection.execute(SEAT.insert().values(campaign="c", voter_id=visitor.id, code="x"))
     copy_all(backup_of(database, hub, tmp_path))
     with database.write() as connection:
         connection.execute(delete(SEAT))

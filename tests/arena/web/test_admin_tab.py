@@ -357,9 +357,6 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
     expect(made.locator("output.kept")).to_contain_text(
         f"ann,{arena.address}/c/pilot?n=2&until=", timeout=30_000
     )
-    expect(view.locator("section", has_text="Unsigned links")).to_contain_text(
-        "Anybody can change these links"
-    )
     shoot(screen, "operator-campaigns", whole=True)
     made.get_by_label("The platform's list").set_input_files(
         written(tmp_path, "list.csv", "name\nann\n")

@@ -581,26 +581,6 @@ def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
             )
 
 
-def test_a_campaign_link_counts_stops_and_shows_a_code(page, server):
-    page.add_init_script(NEVER_BY_ITSELF)
-    worker = f"w{time.monotonic_ns()}"
-    open_battle(page, server.address, f"?campaign=pilot&worker={worker}&n=2")
-    expect(page.locator("#counter")).to_have_text("0 of 2 votes")
-    expect(page.locator("#pick")).to_be_hidden()
-    for given in ("1 of 2 votes", "2 of 2 votes"):
-        if given.startswith("2"):
-            see_both(page)
-        page.keyboard.press("a")
-        expect(page.locator("#reveal")).to_be_visible()
-        page.keyboard.press("n")
-        expect(page.locator(".answer .model")).to_have_count(2)
-        expect(page.locator("#counter")).to_have_text(given)
-        page.keyboard.press("n")
-        expect(page.locator(".answer .model")).to_have_count(0)
-    expect(page.locator(".message")).to_contain_text(re.compile(r"completion code: [0-9A-F]{10}"))
-    shoot(page, "complete")
-
-
 def test_a_link_to_an_item_opens_it_whatever_was_added_and_is_left_with_it(browser, server):
     with closing(Database(f"sqlite:///{server.data_dir / 'arena.db'}")) as database:
         *_, item = ItemBank(database).bank().items.values()

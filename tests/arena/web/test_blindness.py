@@ -79,7 +79,7 @@ def battle(witness: Witness, number: int, others_token: str) -> set[str]:
     if number % 3 == 1:
         witness.choose("ab"[number % 2])
         witness.refused(f"on_choose_{'ba'[number % 2]}", token)
-        witness.refused("on_skip_judge", "", "Any family", token)
+        witness.refused("on_skip_judge", "Any family", token)
     if number % 4 == 0:
         witness.undo()
     seen = witness.bytes
@@ -110,9 +110,7 @@ def play(server: AppServer, battles: int) -> None:
         )
         others_token = witness.token
         if number % 2:
-            assert witness.call("on_hold", "", "Any family")["held"], (
-                "the next battle is sent ahead"
-            )
+            assert witness.call("on_hold", "Any family")["held"], "the next battle is sent ahead"
     for witness in witnesses:
         assert len(witness.bytes) > 100_000
         assert told(names, witness.bytes) == set()

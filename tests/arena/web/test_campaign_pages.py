@@ -11,13 +11,14 @@ from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS
-from arena.battles.tables import BATTLE, SEAT, VOTE
+from arena.battles.tables import BATTLE, VOTE
 from arena.database import Database, now
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import FAMILY, IMAGE, ITEM, MODEL
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
+from arena.seats.tables import SEAT_ENTRY
 from arena.types import RIGHT, UNRELATED
 from arena.web.words import ENGLISH
 from tests.support.axe import faults
@@ -389,8 +390,8 @@ def assert_back(hands: Hands, site: Platform, code: str) -> None:
 def assert_given(server: AppServer, worker: str) -> None:
     """The worker's seat has its votes and its check, each once."""
     with database_of(server) as database:
-        (seat,) = [row for row in rows(database, SEAT) if row.worker == worker]
-        battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat.id]
+        (seat,) = [row.seat_id for row in rows(database, SEAT_ENTRY) if row.person == worker]
+        battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat]
         assert len(battles) == PIECES
         assert {row.battle_id for row in rows(database, VOTE)} >= set(battles)
 

@@ -50,9 +50,8 @@ PAYLOADS = (
     "file:///etc/passwd",
     "http://127.0.0.1:9/x",
     "?item=%00&item=../../etc/passwd",
-    "?campaign=%ff&worker=%00&n=1e9",
-    "?campaign=x&worker=x&n=" + "9" * 5000,
-    "?report=../../x",
+    "?item=%ff&item=1e9",
+    "?item=" + "9" * 5000,
     "9" * 5000,
     "NaN",
     "-inf",
@@ -166,7 +165,7 @@ def test_a_probe_finds_nothing_in_ours(ours, live, name):
     seen = PROBES[name](ours)
     assert not seen.open, seen.what
     grown = {table for table, rows in fingerprint(live).items() if rows != before[table]}
-    assert grown <= {"voter", "battle", "meta"}, (
+    assert grown <= {"voter", "battle", "held_battle", "meta"}, (
         "a visitor may be dealt a battle; nothing else changes"
     )
 

@@ -11,7 +11,6 @@ from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.lending import NotLentError
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import NoBattle
-from arena.battles.unsigned_links import UnsignedLinkError
 from arena.live.queue import ElsewhereError
 from arena.web.chinese import CHINESE
 from arena.web.terms import Terms
@@ -19,15 +18,7 @@ from arena.web.visitor_api import NoVisitorError
 from arena.web.words import ENGLISH, language_of, said, words_of
 from tests.support.servers import ROOT
 
-SAID = {
-    "ChoiceError",
-    "LimitError",
-    "UnsignedLinkError",
-    "LiveError",
-    "LoginError",
-    "OwnImageError",
-    "PictureError",
-}
+SAID = {"ChoiceError", "LimitError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
 SAID |= {"VoterError", "CampaignLinkError", "QualificationError"}
 FOLDERS = (
     "arena/battles",
@@ -116,7 +107,7 @@ def test_an_error_is_said_with_its_values_or_in_english(error):
     assert said(error, ENGLISH) == str(error)
     known = CHINESE.get(error.sentence, error.sentence)
     assert said(error, CHINESE) == known.format(*error.values)
-    assert said(UnsignedLinkError("{not a place}"), CHINESE) == "{not a place}"
+    assert said(LimitError("{not a place}"), CHINESE) == "{not a place}"
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,6 @@ def test_of_many_presses_at_once_one_report_comes(visit, database, tmp_path):
             )
         )
     assert len(links) == 1 == rows(database, JOB)
-    assert visit.jobs.since(OWNER) and visit.jobs.since("nobody") is None
 
 
 def test_an_owner_who_has_the_most_reports_is_told_and_loses_none(visit, tmp_path):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.battles.lending import Lending
-from arena.battles.unsigned_links import UnsignedLinks
 from arena.battles.voters import Account, Voters
 from arena.io.strict_json import RowsError
 from scoring.benchmarks.base import ChoicesError
@@ -79,7 +78,7 @@ class Visit:
             {},
             ceiling,
             Submissions(bench.database),
-            Lending(bench.database, login, {"pilot"}),
+            Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
         )
 
@@ -361,14 +360,12 @@ def test_reports_of_different_kinds_are_not_compared(unsure, tmp_path):
 def test_where_people_can_log_in_a_guest_is_lent_no_judge(database, tmp_path, unsure):
     with visiting(database, tmp_path, login=True) as guest:
         link = guest.service.extract(guest.owner, *guest.asked_for(unsure)).link
-        words = "lent to people who log in and to campaign workers, .* log in above, or use a key of your own"
+        words = "lent to people who log in, .* log in above, or use a key of your own"
         with pytest.raises(JobServiceError, match=words):
             guest.service.quote(guest.owner, guest.service.rest(guest.owner, link), None)
         job = guest.bench.quoted(owner=guest.owner)
         with pytest.raises(JobServiceError, match=words):
             guest.service.start(guest.owner, job.link, None)
-        UnsignedLinks(database, 5).seat(Voters(database).voter(guest.owner), "pilot", "W1", "20")
-        guest.service.start(guest.owner, job.link, None)
 
 
 def test_a_person_has_one_day_budget_over_all_logins(database, tmp_path):

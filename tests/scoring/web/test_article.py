@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 from scipy import stats
 from starlette.datastructures import Headers
 
-from arena.database import Database, DatabaseError
+from arena.database import Database, DatabaseError, now
 from arena.drawing_png import png
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
@@ -47,6 +47,7 @@ from scoring.web.report_tab import ReportTab
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
+from tests.support.signer import signer_of
 
 OWNER = "o" * 32
 
@@ -327,7 +328,8 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
         expect(page.locator("#report-heading")).to_contain_text("A <b>model</b>", timeout=30_000)
         expect(page.locator("#publish")).to_be_hidden()
     with fresh_page(browser, DESK) as page:
-        page.context.add_cookies([{"name": COOKIE, "value": OWNER, "url": server.address}])
+        signed = signer_of(server.data_dir).signed(OWNER, now())
+        page.context.add_cookies([{"name": COOKIE, "value": signed, "url": server.address}])
         page.goto(address)
         expect(page.locator("#publication")).to_contain_text("Private.", timeout=30_000)
         page.locator("#publish").click()

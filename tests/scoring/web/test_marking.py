@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from arena.database import Database
+from arena.database import Database, now
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
@@ -20,9 +20,10 @@ from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
 from tests.support.servers import AppServer
+from tests.support.signer import signer_of
 
-COOKIE_OF_OWNER = "o" * 32
-OWNER = cookie_hash(COOKIE_OF_OWNER)
+RANDOM_OF_OWNER = "o" * 32
+OWNER = cookie_hash(RANDOM_OF_OWNER)
 HOSTILE = "<img src=x onerror=document.title='run'> **bold** <script>document.title='run'</script>"
 JUDGE = "gpt-4-0613"
 TITLE = "Very secret model"
@@ -53,11 +54,15 @@ def app(tmp_path_factory) -> Iterator[tuple[AppServer, str]]:
     running.stop()
 
 
+def cookie_of_owner(server: AppServer) -> str:
+    return signer_of(server.data_dir).signed(RANDOM_OF_OWNER, now())
+
+
 @pytest.fixture
 def owner(browser, app) -> Iterator[Page]:
     """The owner's browser, on the page of people; all that comes over the wire is kept in `page.wire`."""
     server, link = app
-    cookie = {"name": COOKIE, "value": COOKIE_OF_OWNER, "url": server.address}
+    cookie = {"name": COOKIE, "value": cookie_of_owner(server), "url": server.address}
     with fresh_page(browser, DESK, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.context.add_cookies([cookie])
         page.goto(f"{server.address}/report/{link}/people")
@@ -248,7 +253,7 @@ def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, 
         b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.c\0v"\r\n\r\n%s\r\n--b--'
         % marks
     )
-    with httpx.Client(base_url=server.address, cookies={COOKIE: COOKIE_OF_OWNER}) as sender:
+    with httpx.Client(base_url=server.address, cookies={COOKIE: cookie_of_owner(server)}) as sender:
         for kind, body in {"; boundary=b": nul, "": b"", "; boundary=x": b"{}"}.items():
             headers = {"content-type": f"multipart/form-data{kind}"}
             answer = sender.post("/marks", params={"report": link}, content=body, headers=headers)
@@ -285,7 +290,7 @@ def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
             marking.store.say(seat, marking.draw(seat)[0].token, Said("annotation"))
     database.close()
     address = f"{server.address}/report/{link}/people"
-    assert "Another of mine" in httpx.get(address, cookies={COOKIE: COOKIE_OF_OWNER}).text
+    assert "Another of mine" in httpx.get(address, cookies={COOKIE: cookie_of_owner(server)}).text
     assert "Another of mine" not in httpx.get(address).text
 
 
