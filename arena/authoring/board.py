@@ -111,10 +111,11 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     )
     counts = [Counter(said if said in _METRICS else "other" for said in group) for group in groups]
     sizes = np.array([len(group) for group in groups])
-    return [
-        YieldRow(one, *shares(np.array([count[one] for count in counts]), sizes))
-        for one in _METRICS
-    ]
+    rows = []
+    for metric in _METRICS:
+        overall, single, multi = shares(np.array([count[metric] for count in counts]), sizes)
+        rows.append(YieldRow(metric=metric, overall=overall, single=single, multi=multi))
+    return rows
 
 
 def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
