@@ -37,15 +37,19 @@ FORGOTTEN = "forgotten"
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
 """Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
 HANDED_OVER = (
-    *(SEAT.c.voter_id, BATTLE.c.voter_id, VOTE.c.voter_id),
-    *(LIVE_BATTLE.c.voter_id, LIVE_VOTE.c.voter_id, OWN_IMAGE.c.voter_id),
-    *(PERSON.c.voter_id, ADOPTION.c.guest, ADOPTION.c.person),
-    *(
-        VOTER_NETWORK.c.voter_id,
-        VOTER_FLAG.c.voter_id,
-        COUNTED_FLAG.c.voter_id,
-        DRAFT_EVENT.c.voter_id,
-    ),
+    SEAT.c.voter_id,
+    BATTLE.c.voter_id,
+    VOTE.c.voter_id,
+    LIVE_BATTLE.c.voter_id,
+    LIVE_VOTE.c.voter_id,
+    OWN_IMAGE.c.voter_id,
+    PERSON.c.voter_id,
+    ADOPTION.c.guest,
+    ADOPTION.c.person,
+    VOTER_NETWORK.c.voter_id,
+    VOTER_FLAG.c.voter_id,
+    COUNTED_FLAG.c.voter_id,
+    DRAFT_EVENT.c.voter_id,
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))

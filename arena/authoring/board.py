@@ -84,9 +84,17 @@ def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
     counts = Counter((draft.family, draft.state.step) for draft in drafts)
     wanted = {family.name: family.wanted for family in spec.families}
     names = dict.fromkeys([*wanted, *(draft.family for draft in drafts)])
-    steps = ("accepted", "instruction", "caption", "answer", "verify", "rejected")
     return [
-        FamilyRow(name, wanted.get(name, 0), *(counts[name, step] for step in steps))
+        FamilyRow(
+            family=name,
+            wanted=wanted.get(name, 0),
+            accepted=counts[name, "accepted"],
+            instruction=counts[name, "instruction"],
+            caption=counts[name, "caption"],
+            answer=counts[name, "answer"],
+            verify=counts[name, "verify"],
+            rejected=counts[name, "rejected"],
+        )
         for name in names
     ]
 
@@ -103,10 +111,11 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     )
     counts = [Counter(said if said in _METRICS else "other" for said in group) for group in groups]
     sizes = np.array([len(group) for group in groups])
-    return [
-        YieldRow(one, *shares(np.array([count[one] for count in counts]), sizes))
-        for one in _METRICS
-    ]
+    rows = []
+    for metric in _METRICS:
+        overall, single, multi = shares(np.array([count[metric] for count in counts]), sizes)
+        rows.append(YieldRow(metric=metric, overall=overall, single=single, multi=multi))
+    return rows
 
 
 def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:

@@ -50,7 +50,8 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
     if spec.free_pictures and credit.licence in UNFREE:
         raise DraftError(
             "Picture {} is under {}, which forbids changes or commerce; this project takes free pictures only.",
-            *(number, credit.licence),
+            number,
+            credit.licence,
         )
     if max(map(len, (credit.source, credit.creator, credit.statement))) > LONGEST["credit"]:
         raise DraftError(
@@ -81,7 +82,9 @@ def check_caption(number: int, caption: str, answer: str) -> str:
     if len(words) < LEAST_CAPTION:
         raise DraftError(
             "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.",
-            *(number, len(words), LEAST_CAPTION),
+            number,
+            len(words),
+            LEAST_CAPTION,
         )
     return caption
 

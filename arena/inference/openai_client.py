@@ -325,12 +325,13 @@ def counted(usage: object) -> Tokens | None:
     """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
     if not isinstance(usage, Mapping):
         return None
-    prompt = usage.get("prompt_tokens")
-    answer = usage.get("completion_tokens")
-    counts = (prompt, answer)
-    if all(type(count) is int and 0 <= count < 10**9 for count in counts) and prompt:
-        return Tokens(prompt, answer)
-    return None
+    prompt = _token_count(usage.get("prompt_tokens"))
+    completion = _token_count(usage.get("completion_tokens"))
+    return Tokens(prompt, completion) if prompt and completion is not None else None
+
+
+def _token_count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < 10**9 else None
 
 
 def data_url(image: bytes) -> str:

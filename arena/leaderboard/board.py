@@ -258,7 +258,10 @@ def _lines(
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
     trusted = trusted_models(fit, np.nan_to_num(reach, nan=np.inf if found.known else 0.0))
     ranked = trusted & ~np.isnan(reach)
-    rank = ranks(fit, Bounds(*(np.where(ranked, bound, np.nan) for bound in bounds)))
+    ranked_bounds = Bounds(
+        low=np.where(ranked, bounds.low, np.nan), high=np.where(ranked, bounds.high, np.nan)
+    )
+    rank = ranks(fit, ranked_bounds)
     shown = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
     is_trusted = trusted.tolist()
@@ -334,7 +337,7 @@ class _Ranking:
         self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
         elo = statistics and statistics.elo
         spans = (
-            _spans(*map(self._placed, (elo.median, elo.low, elo.high)))
+            _spans(self._placed(elo.median), self._placed(elo.low), self._placed(elo.high))
             if elo
             else [None] * len(codes)
         )
@@ -355,8 +358,9 @@ class _Ranking:
 
     def ranks(self, ranks: Codes) -> list[Span]:
         """Return ranks with their ranges, widened to include them: a rank counts only models that are surely better."""
-        bounds = (np.minimum(ranks, self._best), np.maximum(ranks, self._worst))
-        return list(map(Span, ranks.tolist(), *(_listed(bound, self._ranked) for bound in bounds)))
+        best = _listed(np.minimum(ranks, self._best), self._ranked)
+        worst = _listed(np.maximum(ranks, self._worst), self._ranked)
+        return list(map(Span, ranks.tolist(), best, worst))
 
     def order(self, above: int, below: int) -> Order | None:
         """Return the order of two models by code, as of the last look; None without one or without these models."""
@@ -383,9 +387,9 @@ class _Ranking:
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
     """Return numbers with their ranges, which are NaN when unknown."""
-    return list(
-        map(Span, value.tolist(), *(_listed(bound, ~np.isnan(bound)) for bound in (low, high)))
-    )
+    lowest = _listed(low, ~np.isnan(low))
+    highest = _listed(high, ~np.isnan(high))
+    return list(map(Span, value.tolist(), lowest, highest))
 
 
 def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:

@@ -78,8 +78,11 @@ def _bars(
 
 def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
     for line in lines:
-        if line.rating is not None:
-            yield RatingRow(line.model, *line.rating, has_rank=line.rank is not None)
+        rating = line.rating
+        if rating is not None:
+            yield RatingRow(
+                line.model, rating.value, rating.low, rating.high, has_rank=line.rank is not None
+            )
 
 
 def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:

@@ -278,7 +278,8 @@ def _estimate(value: float, draws: Floats) -> Estimate:
         return Estimate(None, None, None)
     if not len(draws) or np.isnan(draws).any() or draws.min() == draws.max():
         return Estimate(value, None, None)
-    return Estimate(value, *map(float, percentiles(draws)))
+    bounds = percentiles(draws)
+    return Estimate(value, float(bounds.low), float(bounds.high))
 
 
 def _alpha(weights: Floats, counts: Floats) -> Floats:

@@ -29,7 +29,8 @@ class Bootstrap:
             members = np.flatnonzero((self.components == component) & numbered)
             rank[:, members] = len(members) - self.ratings[:, members].argsort(1).argsort(1)
         bounds = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-        return Bounds(*np.quantile(rank, bounds, axis=0, method="inverted_cdf"))
+        low, high = np.quantile(rank, bounds, axis=0, method="inverted_cdf")
+        return Bounds(low, high)
 
 
 def bootstrap(fit: Strengths, found: Intervals, rounds: int, seed: int) -> Bootstrap:

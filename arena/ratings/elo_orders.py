@@ -54,7 +54,8 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
             ratings[a] = rating_a + gain
             ratings[b] = rating_b - gain
     ratings = ratings.reshape(rounds, m) + ELO.start
-    return EloOrders(np.median(ratings, axis=0), *percentiles(ratings))
+    bounds = percentiles(ratings)
+    return EloOrders(np.median(ratings, axis=0), bounds.low, bounds.high)
 
 
 def _packed(votes: Votes) -> npt.NDArray[np.uint32]:

@@ -98,13 +98,17 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
 def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
     """Range of each rank over draws, this rank included."""
     rank = ranks(fit, found).astype(np.float64)
-    widened = (np.minimum(rank, drawn.low), np.maximum(rank, drawn.high))
-    return Bounds(*(np.where(np.isnan(fit.ratings), np.nan, bound) for bound in widened))
+    unrated = np.isnan(fit.ratings)
+    return Bounds(
+        low=np.where(unrated, np.nan, np.minimum(rank, drawn.low)),
+        high=np.where(unrated, np.nan, np.maximum(rank, drawn.high)),
+    )
 
 
 def percentiles(values: Floats) -> Bounds:
     """Central bounds of each column's values: a share LEVEL lies within, and as much is left out on either side."""
-    return Bounds(*np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0))
+    low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
+    return Bounds(low, high)
 
 
 class _Spread(NamedTuple):

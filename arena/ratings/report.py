@@ -119,32 +119,47 @@ class RatingReport:
     @cached_property
     def rows(self) -> tuple[BoardRow, ...]:
         played = win_loss_counts(self.votes)
-        method = self.order.method
-        blank = [np.full(len(self.models), np.nan)] * 3
-        elos = [
-            blank[0] if method == "bt" else elo(self.votes),
-            *((self.orders.median, self.orders.low, self.orders.high) if self.orders else blank),
-        ]
-        strengths = (
-            blank if method == "elo" else [self.fit.ratings, self.bounds.low, self.bounds.high]
-        )
-        rank = ranks(self.fit, Bounds(self.rating, self.rating) if method == "elo" else self.bounds)
-        ranges = (
-            rank_ranges(self.fit, self.bounds, self.draws.rank_bounds())
-            if self.draws
-            else blank[:2]
-        )
-        rows = list(
-            map(
-                BoardRow,
-                self.models,
-                *(_numbers(np.where(played.battles > 0, column, np.nan)) for column in elos),
-                *map(_numbers, strengths),
-                *(_numbers(column, int) for column in (np.where(rank > 0, rank, np.nan), *ranges)),
-                *(column.tolist() for column in played),
+        orders = self.orders
+        by_elo = self.order.method == "elo"
+        blank = np.full(len(self.models), np.nan)
+
+        def elo_numbers(column: Floats) -> list[Any]:
+            return _numbers(np.where(played.battles > 0, column, np.nan))
+
+        one_pass = elo_numbers(blank if self.order.method == "bt" else elo(self.votes))
+        elo_median = elo_numbers(orders.median if orders else blank)
+        elo_low = elo_numbers(orders.low if orders else blank)
+        elo_high = elo_numbers(orders.high if orders else blank)
+        bt = _numbers(blank if by_elo else self.fit.ratings)
+        bt_low = _numbers(blank if by_elo else self.bounds.low)
+        bt_high = _numbers(blank if by_elo else self.bounds.high)
+        placed = ranks(self.fit, Bounds(self.rating, self.rating) if by_elo else self.bounds)
+        rank = _numbers(np.where(placed > 0, placed, np.nan), int)
+        ranges = Bounds(blank, blank)
+        if self.draws:
+            ranges = rank_ranges(self.fit, self.bounds, self.draws.rank_bounds())
+        rank_low = _numbers(ranges.low, int)
+        rank_high = _numbers(ranges.high, int)
+        return tuple(
+            BoardRow(
+                model=self.models[place],
+                elo=one_pass[place],
+                elo_median=elo_median[place],
+                elo_low=elo_low[place],
+                elo_high=elo_high[place],
+                bt=bt[place],
+                bt_low=bt_low[place],
+                bt_high=bt_high[place],
+                rank=rank[place],
+                rank_low=rank_low[place],
+                rank_high=rank_high[place],
+                battles=int(played.battles[place]),
+                wins=int(played.wins[place]),
+                losses=int(played.losses[place]),
+                ties=int(played.ties[place]),
             )
+            for place in self.places
         )
-        return tuple(rows[place] for place in self.places)
 
 
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
