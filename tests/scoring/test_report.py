@@ -22,6 +22,7 @@ from scoring.report import (
     Row,
     audit,
     bounds,
+    file_stem,
     line,
     lines_csv,
     missing_csv,
@@ -315,7 +316,27 @@ def test_a_broken_report_is_refused(text):
         read_record(Report, text)
 
 
+def test_a_stamp_names_the_models_that_replied():
+    replied = STAMP.answered(["judge-1-0613", "judge-1-0314", "", "judge-1-0613"])
+    assert replied == replace(STAMP, versions=("judge-1-0314", "judge-1-0613"))
+
+
 # Out without danger.
+@pytest.mark.parametrize(
+    ("file", "stem"),
+    [
+        ("answers.v2.json", "answers.v2"),
+        ("../../etc/pass wd.csv", "pass wd"),
+        (".hidden", "_hidden"),
+        ('a"b<c>|d.csv', "a_b_c__d"),
+        ("", "_"),
+        ("回" * 50 + ".csv", "回" * 33),
+    ],
+)
+def test_downloads_are_named_after_the_file(file, stem):
+    assert file_stem(file) == stem
+
+
 def spreadsheet(whole: Report) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(safe_csv(whole).decode("utf-8-sig"), newline="")))
 

@@ -43,6 +43,7 @@ pytest_add_cli_args =
     --tb=short
 timeout_multiplier = 3.0
 timeout_constant = 10.0
+process_isolation = forkserver
 use_git_change_detection = false
 """
 

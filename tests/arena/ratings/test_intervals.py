@@ -216,14 +216,17 @@ def corrected_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:
 
 @pytest.mark.parametrize("prior", [0, 0.5])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_voter_intervals_are_the_sandwich_written_out(prior, weighted):
-    votes = replace(even_votes(3, 5, 400, ties=0.2), voters=np.arange(400) % 7)
+@pytest.mark.parametrize("who_vote_once", [0, 40])
+def test_voter_intervals_are_the_sandwich_written_out(prior, weighted, who_vote_once):
+    voters = np.arange(400) % 7
+    voters[:who_vote_once] = 7 + np.arange(who_vote_once)
+    votes = replace(even_votes(3, 5, 400, ties=0.2), voters=voters)
     if weighted:
         votes = replace(votes, weights=np.random.default_rng(4).random(400))
     fit = bradley_terry(win_matrix(votes), prior)
     assert votes.voters is not None
     weight = np.ones(400) if votes.weights is None else votes.weights
-    sizes = np.zeros((7, 5))
+    sizes = np.zeros((7 + who_vote_once, 5))
     for side in (votes.a, votes.b):
         np.add.at(sizes, (votes.voters, side), weight)
     quantile = t.ppf(0.975, sizes.sum(0) ** 2 / (sizes**2).sum(0) - 1)

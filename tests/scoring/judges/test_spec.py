@@ -18,6 +18,7 @@ from scoring.judges.spec import (
     JudgeSpec,
     Message,
     Price,
+    ShownImage,
     cost,
     estimated_tokens,
     known_judges,
@@ -55,6 +56,23 @@ def test_a_request_holds_what_the_model_takes():
             "json_schema": {"name": "reply", "strict": True, "schema": {"type": "object"}},
         },
     }
+
+
+def test_pictures_follow_their_messages_text():
+    pictures = (ShownImage("0" * 64, "png"), ShownImage("1" * 64, "webp"))
+    ask = Ask((HELLO[0], Message("user", "Which one?", pictures)))
+    named = request(WIDE, ask)["messages"]
+    assert named[0]["content"] == "Be short."
+    assert named[1]["content"] == [
+        {"type": "text", "text": "Which one?"},
+        {"type": "image_url", "image_url": {"url": f"{'0' * 64}.png"}},
+        {"type": "image_url", "image_url": {"url": f"{'1' * 64}.webp"}},
+    ]
+    sent = request(WIDE, ask, lambda picture: f"data:{picture.suffix}")["messages"]
+    assert [part["image_url"]["url"] for part in sent[1]["content"][1:]] == [
+        "data:png",
+        "data:webp",
+    ]
 
 
 def test_a_request_leaves_out_what_the_model_refuses():

@@ -246,6 +246,19 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
         decision.rule is Rule.STATEMENT and decision.step == "letter" and "B) cat" in decision.span
     )
     assert [clue.span for clue in decision.trail] == ["reasoning", decision.span]
+    assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
+    assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
+
+
+def test_an_answer_before_its_reasoning_is_kept():
+    decision = extract("The answer is B.<think>Or A? No.</think>", ANIMALS)
+    assert [clue.span for clue in decision.trail] == ["reasoning", "B"]
+    assert decision.letter == "B"
+
+
+def test_the_paper_reads_a_letter_that_is_another_options_content():
+    assert extract("It says B", {"A": "B", "B": "cat"}, "mmbench-paper").letter == "B"
+    assert extract("It says vitamin C", {"A": "vitamin C", "C": "cat"}, "mmbench-paper").open
 
 
 TEXTS = st.text(max_size=60) | st.lists(
@@ -359,6 +372,7 @@ def test_the_judge_is_asked_with_the_papers_prompt():
 def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rule):
     decision, prompts = judged("a feline", protocol, ["hm", "The cat one", "E"])
     assert (decision.letter, decision.rule, len(prompts)) == (letter, rule, 3)
+    assert decision.trail[-1].span.strip("'").endswith("E"), "the last reply is named"
 
 
 def test_the_random_assignment_is_fixed_by_seed_and_index():

@@ -1,0 +1,57 @@
+"""Reports on a file of votes: what the methods rest on, and plots in the order of the board."""
+
+from arena.formats.base import Battles, Vote, columns_of
+from arena.ratings.report import RatingOrder, RatingReport, plots, rating_report
+
+WON = {("high", "middle"): 8, ("high", "low"): 9, ("middle", "low"): 7}
+"""Battles of ten that the first model won against the second."""
+
+
+def votes(won: dict[tuple[str, str], int]) -> list[Vote]:
+    cast = [Vote("low", "high", "b")]
+    for (a, b), wins in won.items():
+        cast += [Vote(a, b, "a")] * wins
+        cast += [Vote(a, b, "b")] * (10 - wins)
+    return cast
+
+
+def report(cast: list[Vote], **order) -> RatingReport:
+    battles = Battles(None, *columns_of(cast), rows=({},) * len(cast))
+    return rating_report(battles, RatingOrder(bootstrap=20, **order))
+
+
+def test_rows_and_columns_of_plots_are_in_the_order_of_the_board():
+    found = report(votes(WON))
+    assert [row.model for row in found.rows] == ["high", "middle", "low"]
+    _, win_rates, met = plots(found)
+    assert win_rates.table is not None and met.table is not None
+    for place, row in enumerate(win_rates.table.rows):
+        chances = [float(cell.rstrip("%")) for cell in row[1:] if cell]
+        assert chances == sorted(chances)
+        assert all(chance < 50 for chance in chances[:place])
+        assert all(chance > 50 for chance in chances[place:])
+    assert [row[1:] for row in met.table.rows] == [
+        ["", "10", "11"],
+        ["10", "", "10"],
+        ["11", "10", ""],
+    ]
+
+
+def test_elo_alone_needs_no_prior():
+    """Who never lost can be compared by Elo, whatever Bradley-Terry would say without a prior."""
+    unbeaten = {("high", "middle"): 10, ("high", "low"): 10, ("middle", "low"): 7}
+    without = report(votes(unbeaten), method="elo", prior=0)
+    assert without.rows == report(votes(unbeaten), method="elo").rows
+    assert [row.rank for row in without.rows] == [1, 2, 3]
+
+
+def test_single_votes_that_were_asked_for_are_no_surprise():
+    notice = "votes without items, each taken for an item of its own"
+    assert any(notice in text for text in report(votes(WON)).notices)
+    assert not any(notice in text for text in report(votes(WON), cluster="none").notices)
+
+
+def test_intervals_of_bradley_terry_are_not_spoken_of_where_elo_alone_is_asked():
+    few = [Vote("high", "middle", "a"), Vote("high", "middle", "b")]
+    assert any("intervals are wide" in text for text in report(few).notices)
+    assert not any("intervals are wide" in text for text in report(few, method="elo").notices)
