@@ -167,9 +167,8 @@ def test_a_folder_imported_beside_the_server_is_voted_on_within_five_seconds(
         voter.next()
         deadline, late = time.monotonic() + 5, False
         while "What is new here?" not in str(voter.values["item"]) and not late:
-            late = (
-                time.monotonic() > deadline
-            )  # what is drawn after five seconds is of the new source
+            # what is drawn after five seconds is of the new source
+            late = time.monotonic() > deadline
             voter.next()
             if voter.values["answers"].get("visible") is False:
                 time.sleep(0.2)

@@ -52,10 +52,8 @@ def use(url: str) -> None:
             empty = connection.execute(text(f'SELECT 1 FROM "{table.name}"')).first() is None
         bytes_too = any(isinstance(column.type, LargeBinary) for column in table.c)  # JSON has none
         if empty and not table.foreign_keys and not bytes_too:
-            with (
-                suppress(DatabaseError),
-                database.write() as connection,
-            ):  # some take chosen words only
+            # some take chosen words only
+            with suppress(DatabaseError), database.write() as connection:
                 places = ", ".join(f":{name}" for name in names)
                 connection.execute(text(f'INSERT INTO "{table.name}" VALUES ({places})'), row)
     database.close()

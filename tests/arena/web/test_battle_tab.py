@@ -198,9 +198,8 @@ def test_the_names_can_be_had_at_once(page, server):
         page.click("#choose-b")
         started = time.monotonic()
         expect(page.locator("#reveal:visible, .answer .model").first).to_be_visible()
-        page.locator("#reveal").dispatch_event(
-            "click"
-        )  # a machine that stands still may have let the time pass
+        # a machine that stands still may have let the time pass
+        page.locator("#reveal").dispatch_event("click")
         expect(page.locator(".answer .model")).to_have_count(2)
         times.append(time.monotonic() - started)
         page.click("#next")
@@ -280,9 +279,10 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#token textarea, #token input")).not_to_have_value(first)
     expect(page.locator("#choose-a")).to_be_visible()
     page.keyboard.press("s")
+    # late
     page.evaluate(
         "new Promise((moved) => { stereoscope.focusNew(); requestAnimationFrame(moved) })"
-    )  # late
+    )
     expect(page.locator("#skip-judge")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#reasons")).to_be_hidden()
