@@ -228,9 +228,8 @@ class ChangeLog:
             voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
                 rows = [_in(table, row, voters) for row in sorted(copy.rows[name], key=tuple)]
-                for _, alike in groupby(
-                    rows, key=tuple
-                ):  # an older backup's rows lack the columns added since
+                # an older backup's rows lack the columns added since
+                for _, alike in groupby(rows, key=tuple):
                     connection.execute(insert(table), list(alike))
                 _go_on_counting(connection, table)
             self._note_changes(connection)  # only now: the restored rows are in the backup
