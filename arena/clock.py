@@ -81,9 +81,8 @@ _POSTGRESQL = {
 }
 for _function, _sql in _POSTGRESQL.items():
     compiles(_function, "postgresql")(lambda element, compiler, _sql=_sql, **_: _sql)
-compiles(MachineTime, "sqlite")(
-    lambda element, compiler, **_: "machine_time()"
-)  # defined in `database.py`
+# defined in `database.py`
+compiles(MachineTime, "sqlite")(lambda element, compiler, **_: "machine_time()")
 for _function in (ChangeNumber, ChangesSeen):
     compiles(_function, "sqlite")(
         lambda element, compiler, **more: compiler.process(element.clauses, **more)

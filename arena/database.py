@@ -202,10 +202,8 @@ class Database:
     def empty_log(self) -> None:
         """Empty SQLite's log, where what was deleted still stands; not while others read, whom votes would wait for."""
         if self.is_sqlite:
-            with (
-                self._turn,
-                closing(self._writer.raw_connection()) as connection,
-            ):  # outside of a transaction
+            # outside of a transaction
+            with self._turn, closing(self._writer.raw_connection()) as connection:
                 cursor = connection.cursor()
                 cursor.execute("PRAGMA busy_timeout=0")
                 with suppress(sqlite3.Error):  # a later checkpoint tells of a disk that fails
@@ -234,9 +232,8 @@ class Database:
         """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
-        self._server_lock = FileLock(
-            f"{Path(self.url.database or '').resolve()}.server-lock"
-        )  # one behind every link
+        # one behind every link
+        self._server_lock = FileLock(f"{Path(self.url.database or '').resolve()}.server-lock")
         try:
             self._server_lock.acquire(timeout=0)
         except Timeout as error:
@@ -256,9 +253,8 @@ class Database:
 
     def is_held_elsewhere(self, name: str) -> bool:
         """Whether another server holds a name; SQLite has one server. Raises DatabaseError."""
-        return (
-            self._holding(func.pg_try_advisory_xact_lock, name) is False
-        )  # our own locks do not stand in its way
+        # our own locks do not stand in its way
+        return self._holding(func.pg_try_advisory_xact_lock, name) is False
 
     def _holding(self, act: Callable, name: str) -> bool | None:
         """Act on a name's advisory lock in the session that holds all of this process's; None on SQLite."""
@@ -274,9 +270,8 @@ class Database:
             ) from error
 
     def close(self) -> None:
-        with (
-            self._turn if self.is_sqlite else nullcontext()
-        ):  # a write may be running in another thread
+        # a write may be running in another thread
+        with self._turn if self.is_sqlite else nullcontext():
             for engine in (self._writer, self._reader, self._holder):
                 if engine is not None:
                     engine.dispose()
@@ -333,9 +328,8 @@ def bump_counter(connection: Connection, name: str) -> None:
 
 def take_turn(connection: Connection, table: Table) -> None:
     """Take this table's lock, across all servers, until the transaction ends."""
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # SQLite has one writing transaction at a time anyway
+    # SQLite has one writing transaction at a time anyway
+    if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
 
 
@@ -459,9 +453,8 @@ def _migrate(connection: Connection, version: int) -> None:
 
 def _make_private(file: Path) -> None:
     """Create an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
-    file.touch(
-        0o600, exist_ok=False
-    )  # an existing file is not opened: closing it would drop SQLite's locks
+    # an existing file is not opened: closing it would drop SQLite's locks
+    file.touch(0o600, exist_ok=False)
 
 
 def _reason(error: BaseException) -> str:

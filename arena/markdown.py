@@ -69,9 +69,8 @@ def answer_html(text: str) -> Markup:
     if len(shown) > MOST_TEXT or _most_cells(shown) > _MOST_CELLS:
         return plain_html(shown)
     formulas = _Formulas()
-    rendered = visible_text(
-        _rendered(shown, formulas)
-    )  # once more: Markdown has turned &#x200b; into the character
+    # once more: Markdown has turned &#x200b; into the character
+    rendered = visible_text(_rendered(shown, formulas))
     if len(rendered) > MOST_HTML:
         return plain_html(shown)
     clean = nh3.clean(
@@ -197,9 +196,8 @@ def _rendered(text: str, formulas: _Formulas) -> str:
     for place, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
-        if (
-            token.type == "th_open" and not tokens[place + 1].content.strip()
-        ):  # an empty corner is no heading
+        # an empty corner is no heading
+        if token.type == "th_open" and not tokens[place + 1].content.strip():
             token.tag = tokens[place + 2].tag = "td"
         if token.nesting == 1 and token.tag in _DIRECTED:
             token.attrSet("dir", "auto")

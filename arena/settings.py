@@ -28,16 +28,13 @@ from arena.validation import must_be, one_line, whole
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # a board is small: more threads would only spin beside the requests
-os.environ["FORWARDED_ALLOW_IPS"] = (
-    ""  # only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
-)
+# a board is small: more threads would only spin beside the requests
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# only our middleware reads X-Forwarded-For, as TRUSTED_HOPS allows
+os.environ["FORWARDED_ALLOW_IPS"] = ""
 if os.environ.get("SPACES_ZERO_GPU"):
-    os.environ.pop(
-        "SYSTEM", None
-    )  # launch() would open port 7887, where anyone may rewrite the app's files
+    # launch() would open port 7887, where anyone may rewrite the app's files
+    os.environ.pop("SYSTEM", None)
 
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _DATABASE = re.compile(

@@ -16,9 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena import (
-    settings as settings,
-)  # before numpy, as in the app: it sets how many threads a board gets
+# before numpy, as in the app: it sets how many threads a board gets
+from arena import settings as settings
 
 # isort: split
 import numpy as np

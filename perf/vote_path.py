@@ -101,9 +101,8 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
         cookie = cookies.new()
         voter = store.voter(cookie_hash(cookie))
         tokens = []
-        for item in coin.sample(
-            items, wanted
-        ):  # a voter may have an open battle on each item, as by links
+        # a voter may have an open battle on each item, as by links
+        for item in coin.sample(items, wanted):
             battle = store.serve(
                 voter, lambda seen, one=item: draw(PairGrid([one]), {}, seen, coin), item=item.id
             )

@@ -338,9 +338,8 @@ def _interval(values: Matrix) -> tuple[float | None, float | None]:
     questions = len(values)
     if (~np.isnan(values)).any(axis=1).sum() < 2:
         return None, None
-    values, alike = np.unique(
-        values, axis=0, return_counts=True
-    )  # questions with equal scores are drawn as one kind
+    # questions with equal scores are drawn as one kind
+    values, alike = np.unique(values, axis=0, return_counts=True)
     draw = np.random.default_rng(SEED)
     sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * len(values) // _CELLS)))
     drawn = (draw.multinomial(questions, alike / questions, size).astype(float) for size in sizes)
@@ -461,7 +460,10 @@ def safe_csv(report: Report) -> bytes:
         flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [
-                *(question.id, " ".join(question.groups), question.text, question.truth),
+                question.id,
+                " ".join(question.groups),
+                question.text,
+                question.truth,
                 "" if row.prediction is None else row.prediction,
                 *("" if np.isnan(score) else f"{score:g}" for score in given),
                 "; ".join(dict.fromkeys(flags)),

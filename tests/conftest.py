@@ -22,9 +22,8 @@ from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
-gc.set_threshold(
-    100_000, 50, 50
-)  # importing and collecting make much that stays: looking through it takes long
+# importing and collecting make much that stays: looking through it takes long
+gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("soak", deadline=None)
@@ -58,17 +57,15 @@ _END = "-----END CERTIFICATE-----\n"
 @pytest.fixture(scope="session", autouse=True)
 def home() -> Iterator[Path]:
     """A home folder of this run's own; a command or server that a test gives no `DATA_DIR` gets this run's."""
-    folder = Path(
-        tempfile.mkdtemp(prefix="stereoscope-home-", dir="/var/tmp")
-    )  # paid work is refused in memory
+    # paid work is refused in memory
+    folder = Path(tempfile.mkdtemp(prefix="stereoscope-home-", dir="/var/tmp"))
     (folder / "data").mkdir()
     one = folder / "one.pem"
     one.write_text(Path(certifi.where()).read_text("utf-8").partition(_END)[0] + _END)
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("HOME", str(folder))
-        environ.setenv(
-            "SSL_CERT_FILE", str(one)
-        )  # nothing outside is asked, and each client would read all of them
+        # nothing outside is asked, and each client would read all of them
+        environ.setenv("SSL_CERT_FILE", str(one))
         environ.setenv("DATA_DIR", str(folder / "data"))
         yield folder
     left = [path.name for path in folder.glob(".stereoscope/*")]

@@ -323,9 +323,8 @@ def test_tests_share_by_support_alone():
 def test_nothing_is_left_undone():
     marks = re.compile(r"TODO|FIXME|XXX|NotImplementedError")
     names = re.compile(r"_(new|old|v\d+|utils|helpers?|manager)$|^(common|utils|helpers|misc)$")
-    stems = {
-        path: "" if path.stem == "mm_vet_v2" else path.stem for path in FILES
-    }  # a benchmark's own name
+    # a benchmark's own name
+    stems = {path: "" if path.stem == "mm_vet_v2" else path.stem for path in FILES}
     undone = [
         path for path in FILES if marks.search(path.read_text("utf-8")) or names.search(stems[path])
     ]

@@ -117,9 +117,8 @@ class Erasure:
             accounts = [account_arrival(one, "").person for one in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-        self._images.take_down(
-            OWN_IMAGE.c.voter_id.in_(mine)
-        )  # first, so that all can be repeated if interrupted
+        # first, so that all can be repeated if interrupted
+        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
         with self._database.write() as connection:
             for one in mine:
                 _forget(connection, one)

@@ -71,9 +71,8 @@ class PublicFiles:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        self._thread = ThreadPoolExecutor(
-            1, "export"
-        )  # one thread, so that those who wait for it hold none
+        # one thread, so that those who wait for it hold none
+        self._thread = ThreadPoolExecutor(1, "export")
         self._forgotten = -1
         self._written = 0.0
 

@@ -78,9 +78,8 @@ class DraftStore:
         None if there is nothing for this person now.
         """
         while True:
-            with (
-                self._database.read() as connection
-            ):  # all of a project is read outside of the lock
+            # all of a project is read outside of the lock
+            with self._database.read() as connection:
                 is_held = _held(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
                 drafts = [] if is_held else _drafts(connection, seat.campaign)
                 version = _version(connection, seat.campaign)

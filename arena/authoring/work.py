@@ -163,9 +163,8 @@ class Writing:
             one.state.instruction for one in self.store.drafts(seat.campaign) if one.id != draft.id
         )
         if found := similar_texts(text, (one.text for one in others if one)):
-            line = " ".join(
-                found[0].split()
-            )  # as a browser sends it back, whatever line ends it has
+            # as a browser sends it back, whatever line ends it has
+            line = " ".join(found[0].split())
             warnings.append(f"The instruction is nearly that of another item: {line[:200]}")
         if names_answer(text, answer):
             warnings.append("The instruction has all the words of its answer, so that it tells it.")

@@ -273,9 +273,8 @@ def draw(
 def pair_chances(votes: npt.ArrayLike) -> Floats:
     """Chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
     cast = np.asarray(votes, float)
-    shares = 1 / (
-        1 + cast / (cast.mean() + 1)
-    )  # at least half a share on the average, since this is convex
+    # at least half a share on the average, since this is convex
+    shares = 1 / (1 + cast / (cast.mean() + 1))
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 

@@ -48,9 +48,8 @@ class BattleWork:
         def choose(taken: frozenset[Seen]) -> Draw | None:
             if seat.campaign.ended_at is not None:
                 return None
-            with (
-                self._database.read() as connection
-            ):  # now that the seat is locked: two tabs draw one after the other
+            # now that the seat is locked: two tabs draw one after the other
+            with self._database.read() as connection:
                 given = given_by(connection, seat.id)
                 check = drawn_check(checks, given, taken, spec)
                 if check is not None or given.votes >= spec.seat.votes:

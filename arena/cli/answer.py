@@ -42,9 +42,8 @@ def answer(
             for item in items
             if all(image.sha256 and pictures.has(image.sha256) for image in item.images)
         ]
-        ingest.add_answers(
-            card.name, "", {}
-        )  # before any request, reports a name that belongs to another model
+        # before any request, reports a name that belongs to another model
+        ingest.add_answers(card.name, "", {})
         with AnswerFile(kept, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
             outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)

@@ -28,9 +28,8 @@ THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
 _MEGA = 1_000_000
-_MOST_JPEG = (
-    60 * _MEGA
-)  # decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
+# decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
+_MOST_JPEG = 60 * _MEGA
 _MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
@@ -119,9 +118,8 @@ def picture_size(data: bytes) -> tuple[int, int]:
     with _broken_told(kind):
         image = _header(data, kind)
         width, height = image.size
-        told = kind != "PNG" or _EXIF_OF_PNG.search(
-            data
-        )  # Pillow decodes a PNG to look for what it may end with
+        # Pillow decodes a PNG to look for what it may end with
+        told = kind != "PNG" or _EXIF_OF_PNG.search(data)
         return (height, width) if told and _orientation(image) > 4 else (width, height)
 
 
@@ -348,9 +346,8 @@ def encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
 
 def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
     stream = io.BytesIO()
-    image.save(
-        stream, "JPEG", quality=_QUALITY, subsampling=subsampling
-    )  # Pillow cannot optimize noise
+    # Pillow cannot optimize noise
+    image.save(stream, "JPEG", quality=_QUALITY, subsampling=subsampling)
     return stream.getvalue()
 
 

@@ -95,9 +95,8 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     marks: list[Mark] = [LineMark(0, y, width, y, tones[state], 1.5) for y, state in heights]
     legend = [state for state in tones if state in states]
     y = top + RATING_ROW * len(lines) + 18
-    for place, state in enumerate(
-        legend
-    ):  # dashes are text: on a phone distances shrink, letters do not
+    # dashes are text: on a phone distances shrink, letters do not
+    for place, state in enumerate(legend):
         tone = "quiet" if state == "settled" else tones[state]
         marks.append(TextMark(0, y + 16 * place, f"\u2014 {state}", tone=tone, size=12))
     return marks, y - 18 + RATING_AXIS + 16 * max(0, len(legend) - 1)

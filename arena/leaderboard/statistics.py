@@ -188,9 +188,8 @@ def _look(
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    votes = (
-        replace(cast.votes, voters=None) if cast.judged else cast.votes
-    )  # a judge is no sample of voters
+    # a judge is no sample of voters
+    votes = replace(cast.votes, voters=None) if cast.judged else cast.votes
     return look(fit, found, votes, shown) if is_due else last
 
 

@@ -188,9 +188,8 @@ class LiveSessions:
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
             async with self._turn_of(voter):  # another tab may be about to have it answered
-                battle = await asyncio.to_thread(
-                    self._store.find, voter, token
-                )  # or its answers have ended meanwhile
+                # or its answers have ended meanwhile
+                battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:

@@ -91,9 +91,8 @@ class Plan:
         deviation = np.sqrt(chance * chance.T)
         told = _laplacian(deviation**2)
         root = _laplacian(deviation)
-        mean = 1 / len(
-            told
-        )  # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
+        # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
+        mean = 1 / len(told)
         inverse: Floats = np.linalg.inv(told + mean).astype(np.float64, copy=False) - mean
         couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
         return inverse, inverse @ couples @ inverse

@@ -173,9 +173,8 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
-    if (
-        cluster == "vote" and order.cluster == "item"
-    ):  # each vote has an item of its own, and voters still count
+    # each vote has an item of its own, and voters still count
+    if cluster == "vote" and order.cluster == "item":
         bounds = replace(
             intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
         )

@@ -151,9 +151,8 @@ def _proposal(
 def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     """Why somebody should look at a seat before it is paid."""
     reasons = []
-    if work.failed_checks and work.failed_checks >= min(
-        spec.checks.fail, work.checks
-    ):  # a short seat has one check
+    # a short seat has one check
+    if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
     if work.skipped_checks >= (spec.checks.fail if work.checks else 1):
         reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")

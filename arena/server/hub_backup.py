@@ -105,9 +105,8 @@ class HubDataset:
             repeat(lambda: self._commit(files, gone), self._sleep)
 
     def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
-        there = (
-            self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
-        )  # an answer may be lost
+        # an answer may be lost
+        there = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
         changes = [
             *(CommitOperationAdd(path, content) for path, content in files.items()),
             *(CommitOperationDelete(path) for path in gone if path in there),
@@ -284,11 +283,8 @@ class HubBackup:
         if not self.change_log.waiting():
             return False
         with self._database.write() as connection:
-            values = {
-                "id": 1,
-                "problem": "",
-                "tried_at": present,
-            }  # a new disk waits: a server may have just stopped
+            # a new disk waits: a server may have just stopped
+            values = {"id": 1, "problem": "", "tried_at": present}
             connection.execute(
                 self._database.insert(MIRROR).values(values).on_conflict_do_nothing()
             )

@@ -49,14 +49,11 @@ def serve(
     # The bound counts what one turn of the event loop has accepted only afterwards: a whole backlog.
     backlog = min(2_048, files // 4)
     most = min(MOST_SOCKETS, files // 2)
-    network = (
-        (lambda _: None) if settings.trusted_hops else public_network
-    )  # every socket is the proxy's own
+    # every socket is the proxy's own
+    network = (lambda _: None) if settings.trusted_hops else public_network
     start_logging(known_secrets())
-    for ending in (
-        signal.SIGTERM,
-        signal.SIGINT,
-    ):  # uvicorn raises the signal again when it has shut down
+    # uvicorn raises the signal again when it has shut down
+    for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: leave(close))
     config = uvicorn.Config(
         app,

@@ -36,9 +36,8 @@ class AdminTab:
         self.view = gr.HTML(elem_id="operator", padding=False)
         self.order = gr.Textbox(visible="hidden")
         self.about = gr.Textbox(visible="hidden")
-        self.said.change(
-            None, js=into_view("#operator-said [role]")
-        )  # the button may stand far below
+        # the button may stand far below
+        self.said.change(None, js=into_view("#operator-said [role]"))
         self.do = gr.Button(visible="hidden", elem_id="operator-do")
 
     def listen(self, page: gr.Blocks) -> None:
@@ -48,9 +47,8 @@ class AdminTab:
         order = [self.order, self.about]
         done = self.do.click(self.on_order, order, [self.said], js="() => operatorOrder()", **EACH)
         done.failure(None, None, self.said, js=f"() => {json.dumps(str(PARTS.alert(REFUSED)))}")
-        looked = done.then(
-            self.on_look, None, [self.view], **RAW
-        )  # after each action, whichever is answered last
+        # after each action, whichever is answered last
+        looked = done.then(self.on_look, None, [self.view], **RAW)
         looked.then(None, js=_FOCUS)
 
     def on_enter(self, problem: object, request: gr.Request) -> Updates:

@@ -60,9 +60,8 @@ def status_html(
     if phase is Phase.REVEALED and names is not None:
         sides = ("b", "a") if battle.choice == "b" else ("a", "b")
         text = HTML.names(*((side.upper(), getattr(names, side)) for side in sides), others, words)
-    elif (
-        battle.choice is not None
-    ):  # chosen, maybe revealed in another tab: this page has yet to ask for the names
+    elif battle.choice is not None:
+        # chosen, maybe revealed in another tab: this page has yet to ask for the names
         phase = Phase.VOTED
         text = words["chose"].format(battle.choice.upper())
         if battle.phase is Phase.VOTED and battle.voted_at:

@@ -148,9 +148,8 @@ class CampaignPages:
         self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
     ) -> str:
         number = form.get("number", "")
-        if (
-            seat.campaign.ended_at is not None or self.qualification.standing(seat) is None
-        ):  # nothing is asked any more
+        # nothing is asked any more
+        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
@@ -315,9 +314,8 @@ class CampaignPages:
         text = said(error, words)
         link = ""
         label = ""
-        if isinstance(
-            error, CampaignError
-        ):  # its words are the operator's, with names of models in them
+        # its words are the operator's, with names of models in them
+        if isinstance(error, CampaignError):
             log.warning("a campaign cannot go on: %s", error)
             text = words["c_broken"]
         elif isinstance(error, LoginNeededError):
@@ -331,9 +329,8 @@ class CampaignPages:
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
         title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        words = {
-            "en": _LANGUAGES[visit.language]
-        }  # the page is in its language already: its script translates nothing
+        # the page is in its language already: its script translates nothing
+        words = {"en": _LANGUAGES[visit.language]}
         return HTML.document(title, visit.language, VERSION, words, kind, parts)
 
 

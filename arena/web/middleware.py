@@ -346,9 +346,8 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
     closed = _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path))
     if closed or (scope["method"], path.rstrip("/")) in _GRADIOS_LOGIN:
         return PlainTextResponse("This route is closed.", status_code=403)
-    if (
-        "\0" in path or b"%00" in scope["query_string"]
-    ):  # no name holds it, and PostgreSQL does not take it
+    # no name holds it, and PostgreSQL does not take it
+    if "\0" in path or b"%00" in scope["query_string"]:
         return PlainTextResponse(
             "There is nothing at an address with the character NUL.", status_code=404
         )
@@ -361,9 +360,8 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
         text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
         return PlainTextResponse(text, status_code=414)
     length = headers.get("content-length", "0")
-    if (
-        "content-length" in headers and "transfer-encoding" in headers
-    ):  # a proxy in front may believe the other one
+    # a proxy in front may believe the other one
+    if "content-length" in headers and "transfer-encoding" in headers:
         return PlainTextResponse(
             "A request has a length or comes in chunks, not both.", status_code=400
         )

@@ -143,13 +143,14 @@ class Benchmark(ABC, Generic[R]):
 
     def sentence(self, report: R) -> str:
         """The report in one sentence, written from its numbers."""
-        found = (
+        return sentence(
+            report.title,
+            self.edition(report),
             self.headline(report),
             self.groups(report),
             self.published(report),
             self.caveats(report),
         )
-        return sentence(report.title, self.edition(report), *found)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,9 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         if read is not None and score != read:
             problem = f"expected the score of the reply {content[:40]!r}, found {score}; correct one of the two"
             raise RowsError(problem, column=id)
-    return tuple(_grade(id, run, *place) for run, place in enumerate(places))
+    return tuple(
+        _grade(id, run, model, content, score) for run, (model, content, score) in enumerate(places)
+    )
 
 
 def _grade(id: str, run: int, model: str, content: str, score: float | None) -> Grade:

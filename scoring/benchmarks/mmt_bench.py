@@ -332,7 +332,12 @@ def _split_scores(
         _overalls(lines, metas)._replace(samples=samples),
         _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
         _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
-        tuple(map(ClusterScores, *map(_clusters, (lines, chance, frequent)))),
+        tuple(
+            ClusterScores(own=own, random=random, frequency=frequency)
+            for own, random, frequency in zip(
+                _clusters(lines), _clusters(chance), _clusters(frequent), strict=True
+            )
+        ),
         _overalls(chance, metas),
         _overalls(frequent, metas),
     )
@@ -347,11 +352,21 @@ def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overa
         if known
         else None
     )
-    ends = (0.0 if mean is None else mean,) * 2
+    bound = 0.0 if mean is None else mean
+    over_samples = ScoreLine(
+        name="Overall (mean over samples)",
+        n=n,
+        unscored=0,
+        mean=mean,
+        low=None,
+        high=None,
+        worst=bound,
+        best=bound,
+    )
     return Overalls(
-        mean_of("Overall (mean over subtasks)", lines.values()),
-        ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, *ends),
-        mean_of(
+        subtasks=mean_of("Overall (mean over subtasks)", lines.values()),
+        samples=over_samples,
+        star=mean_of(
             "Overall* (mean over subtasks, without Visual Recognition)",
             (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
         ),

@@ -230,9 +230,15 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
 def _other_size(stated: Size | None, seen: Size | None) -> str:
     if not stated or not seen or stated == seen:
         return ""
-    return "the picture is not of the size in the text, which holds: {} x {}, not {} x {}".format(
-        *seen, *stated
+    return (
+        "the picture is not of the size in the text, which holds: "
+        f"{_size_words(seen)}, not {_size_words(stated)}"
     )
+
+
+def _size_words(size: Size) -> str:
+    width, height = size
+    return f"{width} x {height}"
 
 
 def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> ModeQuestion:
@@ -250,9 +256,9 @@ def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> Mo
     if not seen or not stated:
         raise CoordinateError("there is no picture to draw on")
     if abs(stated[0] * seen[1] / (stated[1] * seen[0]) - 1) > _SAME_SHAPE:
-        shapes = "{} x {}, not {} x {}".format(*seen, *stated)
         raise CoordinateError(
-            f"the picture is not of the shape in the text, so nothing is drawn: {shapes}"
+            "the picture is not of the shape in the text, so nothing is drawn: "
+            f"{_size_words(seen)}, not {_size_words(stated)}"
         )
     if mode == "mark":
         question = replace(question, text=without_boxes(question.text))

@@ -95,8 +95,14 @@ def calibrate(
     judges = [_judge(file, truth, strata) for file in files]
     if len(items) >= LEAST_RANKED:
         judges.sort(key=lambda one: one.measures.delta.value)
-    between = (_people(marks), _panel(files, truth), _repeated(marks, again))
-    return Calibration(len(items), tuple(judges), _baselines(files[0], truth), *between)
+    return Calibration(
+        answers=len(items),
+        judges=tuple(judges),
+        baselines=_baselines(files[0], truth),
+        people=_people(marks),
+        panel=_panel(files, truth),
+        repeated=_repeated(marks, again),
+    )
 
 
 def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
@@ -204,9 +210,12 @@ def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measu
     )
 
 
-def _paired(scores: Sequence[Sequence[float]]) -> Measures | None:
+def _paired(pairs: Sequence[Sequence[float]]) -> Measures | None:
     """The first of each pair against the second; None from too few."""
-    return compared(*np.array(scores).T) if len(scores) >= LEAST_MARKS else None
+    if len(pairs) < LEAST_MARKS:
+        return None
+    first, second = np.array(pairs).T
+    return compared(first, second)
 
 
 def _panel(files: Sequence[JudgedFile], truth: Mapping[str, float]) -> Panel | None:

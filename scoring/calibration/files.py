@@ -109,8 +109,15 @@ def _mark(record: Record, file: str) -> PersonMark:
     except ValueError:
         score = float("nan")
     number = {"": 1, "1": 1, "2": 2}.get(cells["round"], 0)
-    who = (cells["item"], cells["marker"])
-    return PersonMark(*who, score, cells["prediction_sha256"], record.row, number, cells["note"])
+    return PersonMark(
+        item=cells["item"],
+        marker=cells["marker"],
+        score=score,
+        digest=cells["prediction_sha256"],
+        row=record.row,
+        round=number,
+        note=cells["note"],
+    )
 
 
 def _problem(

@@ -107,8 +107,15 @@ def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
     gap = scores - marks
     near = float(np.mean(np.abs(gap) <= NEAR + 1e-9))
     ratings = np.column_stack([scores, marks])
-    measured = (spearman(scores, marks), icc(ratings), weighted_kappa(scores, marks))
-    return Measures(len(marks), _delta(np.abs(gap), seed), float(gap.mean()), near, *measured)
+    return Measures(
+        answers=len(marks),
+        delta=_delta(np.abs(gap), seed),
+        bias=float(gap.mean()),
+        near=near,
+        spearman=spearman(scores, marks),
+        icc=icc(ratings),
+        kappa=weighted_kappa(scores, marks),
+    )
 
 
 def mean_of_deltas(deltas: Sequence[float]) -> float:

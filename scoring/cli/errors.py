@@ -119,7 +119,10 @@ def proposes(
     asked = {item: error for item, error in wanted.items() if item not in ruled}
     shown = serving.shown(_pictures(file, images, answers, [one for one, _ in asked.values()]))
     spec = yield from serving.spec()
-    tasks = [proposal_task(*asked[item], pictures, spec) for item, pictures in shown.items()]
+    tasks = []
+    for item, pictures in shown.items():
+        error, group = asked[item]
+        tasks.append(proposal_task(error, group, pictures, spec))
     found = yield from serving.asked(tasks, spec)
     labels = [*ruled.values(), *(one.label for one in found if one.label)]
     digests = {item: answer_digest(one.answer) for item, (one, _) in wanted.items()}
@@ -186,13 +189,9 @@ def compare(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
-    sides = []
-    for named, outputs in ((labels, file), (other_labels, other_file)):
-        read = read_labels(named, _errors(outputs, _answers(outputs, protocol)).by_item)
-        yield from (f"{named.name}: {problem}" for problem in read.problems)
-        _check_labelled(named, read.labels)
-        sides.append(read.labels)
-    found = compare_errors(*sides)
+    first = yield from _labelled(labels, file, protocol)
+    second = yield from _labelled(other_labels, other_file, protocol)
+    found = compare_errors(first, second)
     value, freedom, p = found.symmetry
     yield f"{found.items:,} questions have labels of both; Bowker {value:.2f}, df {freedom}, p {p:.3g}"
     for key, (counts, holm) in found.kinds.items():
@@ -251,6 +250,14 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
             file.name,
         )
     return known
+
+
+def _labelled(labels: Path, file: Path, protocol: str) -> progress.Lines[tuple[Label, ...]]:
+    """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
+    read = read_labels(labels, _errors(file, _answers(file, protocol)).by_item)
+    yield from (f"{labels.name}: {problem}" for problem in read.problems)
+    _check_labelled(labels, read.labels)
+    return read.labels
 
 
 def _check_labelled(file: Path, labels: Sequence[Label]) -> None:

@@ -84,14 +84,8 @@ def score(
     ] = None,
 ) -> Iterator[str]:
     settings = Settings.from_env()
-    read = (file, questions, subset, answers, against)
-    if sample and context.info_name != MM_VET.key:
-        raise BadParameter(
-            f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}"
-        )
-    if sample and questions:
-        raise BadParameter("--sample has questions of its own; leave out --questions")
-    whole = own_sample() if sample else LOAD[context.info_name](settings, questions)
+    read = [file, questions, subset, answers, against]
+    whole = _whole(context.info_name, settings, questions, sample)
     chosen = part_of(whole, subset) if subset else whole
     baseline = None
     if against:
@@ -115,11 +109,24 @@ def score(
         serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
         options = Options(protocol, runs, samples, missing, probe)
         draft, spec = yield from _drafted(file, chosen, options, title, serving)
-        progress.check_unread_files(draft, out, *read)
+        progress.check_unread_files(draft, out, read)
         report = yield from serving.judged(draft, spec)
-    yield from progress.finished(report, _tables(report), out, *read)
+    yield from progress.finished(report, _tables(report), out, read)
     if baseline:
         yield from _compared(report, baseline, out)
+
+
+def _whole(
+    command: str | None, settings: Settings, questions: Path | None, sample: bool
+) -> QuestionSet:
+    """All questions of the command's edition, or our sample of them. Raises BadParameter."""
+    if sample and command != MM_VET.key:
+        raise BadParameter(
+            f"--sample is of MM-Vet's first edition; score it with python -m scoring {MM_VET.key}"
+        )
+    if sample and questions:
+        raise BadParameter("--sample has questions of its own; leave out --questions")
+    return own_sample() if sample else LOAD[command](settings, questions)
 
 
 def _given(context: Context, parameters: Iterable[str]) -> Iterator[str]:

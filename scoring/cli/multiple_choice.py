@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
@@ -57,7 +57,14 @@ def score(
         raise unrecognised(file, "--benchmark")
     first, *_ = found.benchmark.protocols.values()
     report = yield from _judged(found, found.report(protocol or first, title), judge, serving)
-    yield from progress.finished(report, report_lines(report), out, file)
+    yield from progress.finished(report, report_lines(report), out, read=[file])
+
+
+class _ByRules(NamedTuple):
+    """A file, and the report that rules alone make of it."""
+
+    opened: OpenedFile
+    report: ChoiceReport
 
 
 @app.command("mmbench")
@@ -84,21 +91,20 @@ def score_choices(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     asked = question_file(questions) if questions else None
 
-    def opened(path: Path, title: str) -> tuple[OpenedFile, ChoiceReport]:
-        found = open_upload(path, ANSWERS, benchmark=context.info_name, questions=asked)
-        assert found, "a benchmark that is given takes any file"
-        return found, found.report(protocol, title)
+    def by_rules(path: Path, title: str) -> _ByRules:
+        opened = open_upload(path, ANSWERS, benchmark=context.info_name, questions=asked)
+        assert opened, "a benchmark that is given takes any file"
+        return _ByRules(opened, opened.report(protocol, title))
 
-    first = opened(file, title)
-    second = opened(against, "") if against else None
+    first = by_rules(file, title)
+    second = by_rules(against, "") if against else None
     if second:
-        choice_benchmark(first[1]).comparisons(
-            first[1], second[1]
-        )  # refuses other questions before a judge is paid
-    report = yield from _judged(*first, judge, serving)
-    yield from progress.finished(report, report_lines(report), out, file, questions, against)
+        # refuses other questions before a judge is paid
+        choice_benchmark(first.report).comparisons(first.report, second.report)
+    report = yield from _judged(first.opened, first.report, judge, serving)
+    yield from progress.finished(report, report_lines(report), out, read=[file, questions, against])
     if second:
-        other = yield from _judged(*second, judge, serving)
+        other = yield from _judged(second.opened, second.report, judge, serving)
         found = choice_benchmark(report).comparisons(report, other)
         name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
         progress.written({name: comparison_csv(found)}, out)
@@ -140,7 +146,7 @@ def mark(
             f"score it with python -m scoring {key}"
         )
     report = yield from _judged(found, found.report(protocol, title), judge, serving)
-    yield from progress.finished(report, report_lines(report), out, file, questions)
+    yield from progress.finished(report, report_lines(report), out, read=[file, questions])
 
 
 def _serving(

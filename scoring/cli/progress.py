@@ -119,7 +119,13 @@ class CommandJudge:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
-        report = _asked(self._with_bar(spec, most, lambda *asked: score(draft, *asked)))
+        report = _asked(
+            self._with_bar(
+                spec,
+                most,
+                lambda judge, cache, tell, stop: score(draft, judge, cache, tell, stop),
+            )
+        )
         self._database.close()
         return report
 
@@ -127,7 +133,13 @@ class CommandJudge:
         """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
         cost = quote_tasks(tasks, spec, self.address.shown, None, self._cache)
         most = yield from self._agreed(cost, spec.model)
-        found = _asked(self._with_bar(spec, most, lambda *asked: run_tasks(tasks, *asked)))
+        found = _asked(
+            self._with_bar(
+                spec,
+                most,
+                lambda judge, cache, tell, stop: run_tasks(tasks, judge, cache, tell, stop),
+            )
+        )
         self._database.close()
         return found
 
@@ -199,11 +211,11 @@ def _asked(calls: Coroutine[None, None, T]) -> T:
 
 
 def finished(
-    report: AnyReport, lines: Iterable[str], folder: Path, *read: Path | None
+    report: AnyReport, lines: Iterable[str], folder: Path, read: Iterable[Path | None]
 ) -> Iterator[str]:
     """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
     benchmark = BENCHMARKS[report.benchmark]
-    kept = written(benchmark.files(report), folder, *read)
+    kept = written(benchmark.files(report), folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
@@ -213,12 +225,12 @@ def finished(
         raise NothingGradedError(ungraded)
 
 
-def check_unread_files(report: AnyReport, folder: Path, *read: Path | None) -> None:
+def check_unread_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
     """Raise OutputError if a report's files would be written over one that was read: a draft's are named alike."""
     check_unread((folder / name for name in BENCHMARKS[report.benchmark].files(report)), *read)
 
 
-def written(files: Mapping[str, bytes], folder: Path, *read: Path | None) -> str:
+def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
     """Write files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
     check_unread((folder / name for name in files), *read)
     folder.mkdir(parents=True, exist_ok=True)

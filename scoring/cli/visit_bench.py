@@ -112,9 +112,8 @@ def compare(
             yield f"Private: {'nothing was graded' if nothing else why}."
             boards = boards_of(report)
     yield from _printed(boards)
-    yield progress.written(
-        {**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}, out, file
-    )
+    files = {**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}
+    yield progress.written(files, out, read=[file])
     if nothing:
         raise progress.NothingGradedError(nothing)
 

@@ -83,9 +83,8 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
     value = float(_alpha(np.ones((1, len(paired))), counts)[0])
     if len(paired) < LEAST_CONTESTS:
         return Estimate(value, None, None)
-    counts, alike = np.unique(
-        counts, axis=0, return_counts=True
-    )  # units of the same values are drawn as one kind
+    # units of the same values are drawn as one kind
+    counts, alike = np.unique(counts, axis=0, return_counts=True)
     drawn = np.random.default_rng(0).multinomial(len(paired), alike / len(paired), ROUNDS)
     low, high = percentiles(_alpha(drawn.astype(float), counts))
     return Estimate(value, float(low), float(high))

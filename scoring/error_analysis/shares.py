@@ -103,8 +103,8 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     sample = _of_sample(one_each)
     weighted = _weighted(hits, n, of)
     found: dict[ErrorKey, KindShare] = {
-        key: KindShare(key, sample[key], Interval(*weighted[place]))
-        for place, key in enumerate(KEYS)
+        key: KindShare(key, sample[key], interval)
+        for key, interval in zip(KEYS, weighted, strict=True)
     }
     return ErrorShares(found, len(one_each), sum(sizes.values()), int(of.sum()))
 
@@ -127,28 +127,27 @@ def _of_sample(labels: Sequence[Label]) -> Mapping[ErrorKey, Share]:
     return found
 
 
-def _weighted(hits: Floats, n: Floats, of: Floats) -> list[tuple[float, float, float]]:
-    """Share, low and high of each kind: from its labels (groups x kinds), labels and errors of each group."""
+def _weighted(hits: Floats, n: Floats, of: Floats) -> list[Interval]:
+    """The share of each kind: from its labels (groups x kinds), labels and errors of each group."""
     from scipy.special import stdtrit
 
     if not len(n):
-        return [(0.0, 0.0, 1.0)] * hits.shape[1]
+        return [Interval(0.0, 0.0, 1.0)] * hits.shape[1]
     weight = of / of.sum()
     spread = (weight**2 * (1 - n / of) / n)[:, None]
     value = weight @ (hits / n[:, None])
     if not spread.any():  # every error is labelled
-        return [(share, share, share) for share in value.tolist()]
+        return [Interval(share, share, share) for share in value.tolist()]
     told = np.minimum(hits.sum(0), n.sum() - hits.sum(0))
     plain = np.where(told > 0, value * (1 - value), 1)
-    inside = (
-        spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)
-    )  # of groups, over p (1 - p)
+    # of groups, over p (1 - p)
+    inside = spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)
     variance = inside.sum(0)
     squares = (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
     reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
     size = 1 / variance / reach**2
     low, high = wilson(value * size, size)
-    return list(zip(value.tolist(), low.tolist(), high.tolist(), strict=True))
+    return list(map(Interval, value.tolist(), low.tolist(), high.tolist()))
 
 
 def _variances(hits: Floats, n: Floats) -> Floats:

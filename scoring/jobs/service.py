@@ -235,7 +235,9 @@ class JobService:
 
     def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
         return lambda spec, address: (
-            self.submissions.draft_stored(*stored, request, spec.model, address).report
+            self.submissions.draft_stored(
+                stored.model, stored.source, request, spec.model, address
+            ).report
         )
 
     def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:

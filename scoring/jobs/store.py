@@ -21,6 +21,7 @@ from sqlalchemy import (
     Index,
     Integer,
     Row,
+    Select,
     Table,
     Text,
     and_,
@@ -285,26 +286,24 @@ class Jobs:
 
     def find(self, link: str) -> Job | None:
         with self._database.read() as connection:
-            row = connection.execute(select(*_SHOWN).where(JOB.c.link == link)).one_or_none()
+            row = connection.execute(_jobs().where(JOB.c.link == link)).one_or_none()
         return _job(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = (
-            select(*_SHOWN).where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
-        )
+        query = _jobs().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
     def published(self, benchmark: str, most: int) -> tuple[Job, ...]:
         """Return published reports of a benchmark, the newest first; of more than `most`, owners take turns."""
-        newest = (JOB.c.finished.desc(), JOB.c.link)
-        of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=newest)
+        newest = JOB.c.finished.desc()
+        of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=(newest, JOB.c.link))
         chosen = select(JOB.c.link).where(
             JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark
         )
-        chosen = chosen.order_by(of_owner, *newest).limit(most)
+        chosen = chosen.order_by(of_owner, newest, JOB.c.link).limit(most)
         with self._database.read() as connection:
-            query = select(*_SHOWN).where(JOB.c.link.in_(chosen)).order_by(*newest)
+            query = _jobs().where(JOB.c.link.in_(chosen)).order_by(newest, JOB.c.link)
             return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
@@ -408,7 +407,7 @@ class Jobs:
     def held(self, holder: str, link: str) -> Job | None:
         """Return a job as it stands if this server still judges it: its owner may have been forgotten meanwhile."""
         with self._database.read() as connection:
-            row = connection.execute(select(*_SHOWN).where(_judged_by(holder, link))).one_or_none()
+            row = connection.execute(_jobs().where(_judged_by(holder, link))).one_or_none()
         return _job(row) if row else None
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
@@ -492,7 +491,7 @@ class Jobs:
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(
-            select(*_SHOWN).where(JOB.c.link == link, JOB.c.owner == owner)
+            _jobs().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
         if row is None:
             raise JobError("There is no such job of yours; it may have been deleted")
@@ -508,6 +507,11 @@ class Jobs:
 def score_text(report: AnyReport) -> str:
     head = BENCHMARKS[report.benchmark].headline(report)
     return "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+
+
+def _jobs() -> Select:
+    """Jobs, with what their owners see of them."""
+    return select(*_SHOWN)
 
 
 def _judged_by(holder: str, link: str) -> ColumnElement[bool]:

@@ -152,12 +152,13 @@ class Submissions:
 
     def stored(self) -> tuple[StoredModel, ...]:
         """Return the models with answers in the item bank, newest source first, then by name."""
-        columns = (MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
         answered = (
-            select(*columns).distinct().where(_IN_USE).join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
-        )
-        answered = answered.join(ITEM, ITEM.c.id == ANSWER.c.item_id).join(
-            SOURCE, SOURCE.c.id == ITEM.c.source_id
+            select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
+            .distinct()
+            .where(_IN_USE)
+            .join(ANSWER, ANSWER.c.model_id == MODEL.c.id)
+            .join(ITEM, ITEM.c.id == ANSWER.c.item_id)
+            .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
         )
         with self._database.read() as connection:
             rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()

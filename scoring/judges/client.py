@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from arena.budget import JobBudget, RunBudget, reserved
 from arena.inference.endpoint import Endpoint, EndpointError
@@ -154,7 +154,7 @@ class Judge:
             self._reported += answer.tokens.prompt
             self._estimated += estimate
             price = self.spec.price or Price(1.0, 1.0)
-            self._cost += cost(price, *answer.tokens)
+            self._cost += cost(price, answer.tokens.prompt, answer.tokens.completion)
             self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
         used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
@@ -222,7 +222,8 @@ class Judge:
             finally:
                 held.spent = bound if call.sent else 0
                 if outcome and outcome.tokens:
-                    held.spent = cost(self.spec.price, *outcome.tokens)
+                    tokens = outcome.tokens
+                    held.spent = cost(self.spec.price, tokens.prompt, tokens.completion)
         return outcome
 
 
@@ -282,27 +283,39 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
     tokens = counted(_under(found, "usage"))
-    choices = _under(found, "choices")
-    if not isinstance(choices, list) or not choices:
+    listed = _under(found, "choices")
+    if not isinstance(listed, list) or not listed:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
     read = [
         _choice(choice)
-        for choice in sorted(choices, key=lambda choice: _number(_under(choice, "index")))
+        for choice in sorted(listed, key=lambda choice: _number(_under(choice, "index")))
     ]
-    whole = [choice for choice in read if choice]
-    if len(whole) < len(read):
+    choices = [choice for choice in read if choice]
+    if len(choices) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model = _under(found, "model")
     hidden = _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
-    texts, finish, reasons, logprobs = zip(*whole, strict=True)
-    name = storable(model)[:200] if isinstance(model, str) else ""
     return JudgeAnswer(
-        texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs)
+        texts=tuple(choice.text for choice in choices),
+        finish=tuple(choice.finish for choice in choices),
+        model=storable(model)[:200] if isinstance(model, str) else "",
+        tokens=tokens,
+        reasons=any(choice.reasons for choice in choices) or _number(hidden) > 0,
+        logprobs=all(choice.logprobs for choice in choices),
     )
 
 
-def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
-    """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
+class _Choice(NamedTuple):
+    """One of a reply's choices; a refusal is its text."""
+
+    text: str
+    finish: str
+    reasons: bool
+    """Whether it shows reasoning."""
+    logprobs: bool
+
+
+def _choice(choice: object) -> _Choice | None:
     message = _under(choice, "message")
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
@@ -312,7 +325,12 @@ def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    return storable(text or ""), storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
+    return _Choice(
+        text=storable(text or ""),
+        finish=storable(finish)[:40],
+        reasons=reasons,
+        logprobs=bool(_under(choice, "logprobs")),
+    )
 
 
 def _under(value: Any, *names: str) -> Any:

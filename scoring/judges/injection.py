@@ -137,7 +137,7 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     has too, might be met by chance.
     """
 
-    def rank(*parts: str) -> str:
+    def rank(parts: Iterable[str]) -> str:
         return hashlib.sha256("\0".join([seed, *parts]).encode("utf-8", "replace")).hexdigest()
 
     own = [
@@ -149,12 +149,12 @@ def secret_canaries(filled: Sequence[Filled], seed: str) -> tuple[Filled, ...]:
     found: list[Filled] = []
     free = {one.question.id: one.question for one in filled}
     for answers, most in ((ours, SECRET // 2), (own, SECRET)):
-        for source, answer in sorted(answers, key=lambda answer: rank(*answer)):
+        for source, answer in sorted(answers, key=rank):
             if len(found) == most:
                 break
             hosts = [host for host in free.values() if _cannot_fit(host, source, answer)]
             if hosts:
-                host = free.pop(min(hosts, key=lambda host: rank(host.id, source, answer)).id)
+                host = free.pop(min(hosts, key=lambda host: rank((host.id, source, answer))).id)
                 found.append(Filled(replace(host, id=f"secret canary {len(found) + 1}"), answer))
     return tuple(found)
 

@@ -111,9 +111,8 @@ def quote_tasks(
     completion = sum(likely_completion(spec, first) for first, *_ in wanted)
     dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
     likely = cost(spec.price, prompt, completion)
-    bound = max(
-        MARGIN * likely, likely + dearest
-    )  # a call starts only while its worst case is left
+    # a call starts only while its worst case is left
+    bound = max(MARGIN * likely, likely + dearest)
     return Quote(
         grades=len(tasks),
         calls=len(wanted),

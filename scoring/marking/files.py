@@ -33,9 +33,15 @@ def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
     """Marks as `python -m scoring calibrate --marks` reads them; `digests`: sha256 of each answer, by its key."""
     rows = [
         (
-            *(mark.item, digests.get(mark.answer, ""), mark.marker, mark.round),
+            mark.item,
+            digests.get(mark.answer, ""),
+            mark.marker,
+            mark.round,
             mark.said.value if mark.said.value == CANNOT else f"{mark.score:.1f}",
-            *(mark.said.note, mark.stratum, f"{mark.seconds:.1f}", mark.at.isoformat()),
+            mark.said.note,
+            mark.stratum,
+            f"{mark.seconds:.1f}",
+            mark.at.isoformat(),
         )
         for mark in marks
     ]

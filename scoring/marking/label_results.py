@@ -72,8 +72,16 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
             further: tuple[ErrorKey, ...] = tuple(
                 key for key in ERROR_KINDS if key in mark.said.further
             )
-            who = (mark.item, groups[mark.answer], mark.marker)
-            found.append(Label(*who, main, further, mark.said.note, mark.round))
+            label = Label(
+                item=mark.item,
+                group=groups[mark.answer],
+                labeller=mark.marker,
+                main=main,
+                further=further,
+                note=mark.said.note,
+                round=mark.round,
+            )
+            found.append(label)
     return found
 
 

@@ -60,7 +60,11 @@ def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]
         for name, own in order.items()
         for place in range(len(own))
     )
-    return tuple(planned(*order[name][place], name, seed) for _, name, place in turns)
+    plan = []
+    for _, name, place in turns:
+        key, item = order[name][place]
+        plan.append(planned(key, item, name, seed))
+    return tuple(plan)
 
 
 class Had(NamedTuple):

@@ -74,12 +74,19 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
     is_random = not any(mark.is_brought for mark in marks)
     first, again = (_person_marks(marks, round) for round in (1, 2))
     try:
-        found = calibrate(files, first, again, _strata(marking, marks) if is_random else None)
+        calibration = calibrate(files, first, again, _strata(marking, marks) if is_random else None)
     except MarksError:
-        found = None
-    differences = _differences(marking, job, own) if beside else {}
-    known = (found, paired_comparisons(files), is_random, files[0].name, differences, costs)
-    return MarkResults(tuple(marks), len(own.answers), *known)
+        calibration = None
+    return MarkResults(
+        marks=tuple(marks),
+        answers=len(own.answers),
+        calibration=calibration,
+        between=paired_comparisons(files),
+        is_random=is_random,
+        judge=files[0].name,
+        differences=_differences(marking, job, own) if beside else {},
+        dollars=costs,
+    )
 
 
 def judged_file(report: Report) -> JudgedFile:

@@ -131,9 +131,8 @@ class MarkStore:
                 MARK.c.id
             )
             given = connection.execute(mine).all()
-            own = [
-                row for row in given if row.marker == seat.person
-            ]  # a file may have brought this person's marks
+            # a file may have brought this person's marks
+            own = [row for row in given if row.marker == seat.person]
             if waiting := next((row for row in own if not row.value), None):
                 return _shown(waiting)
             found = next_of(plan, _had(given, own, kind))
@@ -267,10 +266,10 @@ class MarkStore:
 
     def drop(self, owner: str, report: str) -> None:
         """Delete what was said under a report, since its owner says so; who had ended may begin anew."""
-        said = (MARK.c.report == report, MARK.c.owner == owner)
+        said = and_(MARK.c.report == report, MARK.c.owner == owner)
         with self._database.write() as connection:
-            mine = select(MARK.c.id).where(*said)
-            seats = select(MARK.c.seat_id).where(*said)
+            mine = select(MARK.c.id).where(said)
+            seats = select(MARK.c.seat_id).where(said)
             ended = SEAT_EVENT.c.seat_id.in_(seats) & SEAT_EVENT.c.kind.in_(("done", "full"))
             connection.execute(SEAT_EVENT.delete().where(ended))
             connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
@@ -329,7 +328,8 @@ def _check_markers(markers: Collection[str]) -> None:
     if len(markers) > MOST_MARKERS:
         raise MarkError(
             "Marks of {} people would stand under this report, and {} is the most; leave some out.",
-            *(len(markers), MOST_MARKERS),
+            len(markers),
+            MOST_MARKERS,
         )
 
 
@@ -370,8 +370,18 @@ def _said(row: Row) -> Said:
 def _mark(row: Row) -> Mark:
     brought = row.seat_id is None
     seconds = 0.0 if brought else (row.at - row.drawn_at).total_seconds()
-    who = (row.report, row.answer, row.item, row.stratum, row.marker, row.round)
-    return Mark(*who, _said(row), seconds, row.at, brought)
+    return Mark(
+        report=row.report,
+        answer=row.answer,
+        item=row.item,
+        stratum=row.stratum,
+        marker=row.marker,
+        round=row.round,
+        said=_said(row),
+        seconds=seconds,
+        at=row.at,
+        is_brought=brought,
+    )
 
 
 def _person(marker: str) -> str:

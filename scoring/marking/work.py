@@ -108,7 +108,8 @@ class Marking:
 
     def answer(self, seat: Seat, token: str) -> ScoredAnswer | None:
         """The answer that a seat was shown; None where its report was deleted. Raises MarkError."""
-        material = self.material(*of_seat(seat))
+        kind, link = of_seat(seat)
+        material = self.material(kind, link)
         return material and material.answers.get(self.store.find(seat, token).answer)
 
     def draw(self, seat: Seat) -> tuple[ShownAnswer, ScoredAnswer] | None:

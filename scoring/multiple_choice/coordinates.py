@@ -102,7 +102,9 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
         return _NUMBER.sub(lambda _: next(new), one.text)
 
     phrase, note = _UNITS[unit]
-    text = f"{_replaced(question.text, rewritten).replace(_RANGE, phrase)}\n{note.format(*size)}"
+    width, height = size
+    asked = _replaced(question.text, rewritten).replace(_RANGE, phrase)
+    text = f"{asked}\n{note.format(width, height)}"
     options = {letter: _replaced(text, rewritten) for letter, text in question.options.items()}
     for one, other in combinations(options, 2):
         if options[one] == options[other] and question.options[one] != question.options[other]:

@@ -73,7 +73,7 @@ class Contents:
 
     def mentions(self, lower: str) -> list[Mention]:
         """Every named option, in order, without those inside a longer one; options with the same text all count."""
-        found = [Mention(letter, *number) for number, letter in self._numbers(lower)]
+        found = self._numbers(lower)
         opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
         for letter, content in self.texts.items():
             if (
@@ -92,7 +92,7 @@ class Contents:
                 place = lower.find(content, end)
         return _outermost(found)
 
-    def _numbers(self, lower: str) -> list[tuple[tuple[int, int], str]]:
+    def _numbers(self, lower: str) -> list[Mention]:
         """Numbers that are options; none if the text has any other number, since it then counts something else."""
         if not self.values:
             return []
@@ -102,8 +102,8 @@ class Contents:
         if any(value not in self.values.values() for _, value in spans):
             return []
         return [
-            (span, letter)
-            for span, value in spans
+            Mention(letter, start, end)
+            for (start, end), value in spans
             for letter, own in self.values.items()
             if own == value
         ]

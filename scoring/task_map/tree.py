@@ -94,12 +94,21 @@ def task_tree(found: TaskMap, linkage: Linkage = "average") -> TaskTree:
         return 1 if parent is None else tasks - parent, tasks - max(number - tasks + 1, 0)
 
     places = {leaf: place for place, leaf in enumerate(order)}
-    nodes = {
-        leaf: Branch(places[leaf], places[leaf], 0.0, *lives(leaf), ()) for leaf in range(tasks)
-    }
+    nodes = {}
+    for leaf in range(tasks):
+        fewest, most = lives(leaf)
+        nodes[leaf] = Branch(places[leaf], places[leaf], 0.0, fewest, most, ())
     for number, (left, right, height, _) in enumerate(merges, start=tasks):
         below = tuple(sorted((nodes[int(left)], nodes[int(right)])))
-        nodes[number] = Branch(below[0].first, below[1].last, float(height), *lives(number), below)
+        fewest, most = lives(number)
+        nodes[number] = Branch(
+            first=below[0].first,
+            last=below[1].last,
+            height=float(height),
+            fewest=fewest,
+            most=most,
+            below=below,
+        )
     merged = (nodes[number] for number in range(tasks, 2 * tasks - 1))
     return TaskTree(
         linkage,

@@ -281,7 +281,11 @@ def boards(report: MatchReport) -> list[AutomaticBoard]:
 
 def _contests(report: MatchReport) -> Iterator[Contest]:
     for match in report.matches:
-        sides = (report.texts[match.item, match.a], report.texts[match.item, match.b])
         yield Contest(
-            report.by_item[match.item], *sides, report.protocol, report.reference, report.context
+            instance=report.by_item[match.item],
+            a=report.texts[match.item, match.a],
+            b=report.texts[match.item, match.b],
+            protocol=report.protocol,
+            reference=report.reference,
+            context=report.context,
         )

@@ -86,7 +86,10 @@ class Match:
     @property
     def winner(self) -> Winner | None:
         """The winner, as `decided` finds it; None before the judging."""
-        return decided(*self.winners) if self.verdicts else None
+        if not self.verdicts:
+            return None
+        a_first, b_first = self.winners
+        return decided(a_first, b_first)
 
     @property
     def winners(self) -> Pair:
@@ -165,7 +168,7 @@ def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
         "the same winner in both orders": Part(
             sum(first == second for first, second in read), len(read)
         ),
-        "ties": Part(sum(decided(*pair) == "tie" for pair in read), len(read)),
+        "ties": Part(sum(decided(first, second) == "tie" for first, second in read), len(read)),
         "verdicts for the response shown first": Part(for_first, for_either),
         "matches without a result": Part(len(pairs) - len(read), len(pairs)),
     }

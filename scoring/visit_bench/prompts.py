@@ -46,8 +46,8 @@ class Contest(NamedTuple):
 
 def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
     """Ask which response is better, and once more what was meant if the reply has no verdict in the wanted form."""
-    texts = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
-    reply = yield Ask(conversation(contest, *texts), 0.0, _REPLY_TOKENS)
+    first, second = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
+    reply = yield Ask(conversation(contest, first, second), 0.0, _REPLY_TOKENS)
     said = reply.texts[0]
     replies = [said]
     place = read_verdict(said, contest.protocol)

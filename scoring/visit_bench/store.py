@@ -219,15 +219,11 @@ class SubmissionStore:
         self._database.empty_log()
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
-        columns = (
-            SUBMISSION.c[name] for name in ("owner", "source", "title", "name", "number", "created")
-        )
-        query = select(*columns, SUBMISSION.c.withdrawn_at.is_not(None)).order_by(SUBMISSION.c.id)
+        query = select(SUBMISSION).order_by(SUBMISSION.c.id)
+        if source is not None:
+            query = query.where(SUBMISSION.c.source == source)
         with self._database.read() as connection:
-            rows = connection.execute(
-                query if source is None else query.where(SUBMISSION.c.source == source)
-            )
-            return tuple(Submission(*row) for row in rows)
+            return tuple(map(_submission, connection.execute(query)))
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
@@ -241,11 +237,13 @@ class SubmissionStore:
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
-        board = (JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
-        counted = select(*board, func.count().label("n")).group_by(*board)
-        counted = counted.having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
+        counted = (
+            select(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi, func.count().label("n"))
+            .group_by(JUDGED.c.judging_id, JUDGED.c.source, JUDGED.c.multi)
+            .having(func.count(JUDGED.c.a_first + JUDGED.c.b_first) > 0)
+        )
         with self._database.read() as connection:
-            judgings = {row.id: Judging(*row) for row in connection.execute(select(JUDGING))}
+            judgings = {row.id: _judging(row) for row in connection.execute(select(JUDGING))}
             rows = sorted(
                 connection.execute(counted),
                 key=lambda row: (-row.n, row.judging_id, row.source, row.multi),
@@ -288,8 +286,15 @@ class SubmissionStore:
         rows = self._judged(board_key)
         pairs: list[Pair] = [(row.a_first, row.b_first) for row in rows]
         played = [
-            PlayedMatch(row.item, row.family, row.multi, row.a, row.b, decided(*pair))
-            for row, pair in zip(rows, pairs, strict=True)
+            PlayedMatch(
+                item=row.item,
+                family=row.family,
+                multi=row.multi,
+                a=row.a,
+                b=row.b,
+                winner=decided(row.a_first, row.b_first),
+            )
+            for row in rows
         ]
         return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
 
@@ -389,6 +394,30 @@ def _rows(
             }
         )
     return rows
+
+
+def _submission(row: Row) -> Submission:
+    return Submission(
+        owner=row.owner,
+        source=row.source,
+        title=row.title,
+        name=row.name,
+        number=row.number,
+        created=row.created,
+        withdrawn=row.withdrawn_at is not None,
+    )
+
+
+def _judging(row: Row) -> Judging:
+    return Judging(
+        id=row.id,
+        model=row.model,
+        address=row.address,
+        protocol=row.protocol,
+        reference=row.reference,
+        context=row.context,
+        prompt=row.prompt,
+    )
 
 
 def _match(row: Row) -> Match:

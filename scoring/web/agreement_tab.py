@@ -42,9 +42,8 @@ class AgreementTab:
             self.own = gr.HTML(elem_id="agreement-own", padding=False)
             self.notes = gr.HTML(elem_id="agreement-notes", padding=False)
         self.token = gr.Textbox(visible="hidden", elem_id="scores-token")
-        self.arrived = gr.Button(
-            "Read the scores", elem_id="scores-arrived"
-        )  # clicked by upload.js; hidden by CSS
+        # clicked by upload.js; hidden by CSS
+        self.arrived = gr.Button("Read the scores", elem_id="scores-arrived")
 
     def listen(self, tab: gr.Tab) -> None:
         shown = [

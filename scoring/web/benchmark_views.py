@@ -69,10 +69,10 @@ def _rows(node: Node, beside: Sequence[Node | None], depth: int, shown: bool) ->
 
 
 def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
-    ways = (scores.overall, scores.random, scores.frequency)
+    ways = zip(scores.overall, scores.random, scores.frequency, strict=True)
     rows = [
         TableRow((own.name, REPORT.bar(own), number(random.mean), number(frequent.mean)))
-        for own, random, frequent in zip(*ways, strict=True)
+        for own, random, frequent in ways
     ]
     columns = {"Mean": "name", "This file": "measure", "Random": "guess", "Frequency": "guess"}
     note = PARTS.note(
@@ -200,12 +200,7 @@ class MMTBenchView:
     def pairs(
         self, here: mmt_bench.MMTBenchReport, there: mmt_bench.MMTBenchReport
     ) -> Sequence[Pair]:
-        both = (here.splits[-1], there.splits[-1])
-        lines = (
-            [*scores.overall, *(node.line for node in scores.tree.find("meta-task"))]
-            for scores in both
-        )
-        return list(zip(*lines, strict=True))
+        return list(zip(_head_lines(here.splits[-1]), _head_lines(there.splits[-1]), strict=True))
 
     def tables(
         self, title: str, found: mmt_bench.MMTBenchReport, place: int
@@ -250,6 +245,11 @@ BENCHMARK_VIEWS: Mapping[str, BenchmarkView] = {
 
 def split_names(found: Any) -> tuple[str, ...]:
     return tuple(scores.split or "(no split)" for scores in found.splits)
+
+
+def _head_lines(scores: mmt_bench.MMTBenchScores) -> list[ScoreLine]:
+    """The Overalls, and every meta-task."""
+    return [*scores.overall, *(node.line for node in scores.tree.find("meta-task"))]
 
 
 def _measures(scores: mmbench.MMBenchScores) -> Mapping[str, Node]:

@@ -93,7 +93,7 @@ def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
         (places[at], places[at + len(wanted) - 1] + 1)
         for at in islice(_starts("".join(folded), wanted), 1000)
     ]
-    whole = [one for one in found if _whole(text, *one)] or found
+    whole = [(start, end) for start, end in found if _whole(text, start, end)] or found
     return whole[-1 if last else 0] if whole else None
 
 

@@ -66,10 +66,19 @@ class MarkingTask(SeatTask):
     ) -> str:
         last = self.marking.store.last(seat)
         reasons = {name: words[name] for name in CANNOT_REASONS}
-        form = (action, piece.token, last.token if last else "", reasons, problem, words)
+        last_token = last.token if last else ""
         if self.kind == "marks":
-            return HTML.marks(*form)
-        return HTML.labels(list(ERROR_KINDS), LONGEST_NOTE, *form)
+            return HTML.marks(action, piece.token, last_token, reasons, problem, words)
+        return HTML.labels(
+            kinds=list(ERROR_KINDS),
+            longest=LONGEST_NOTE,
+            action=action,
+            token=piece.token,
+            last=last_token,
+            reasons=reasons,
+            problem=problem,
+            w=words,
+        )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         answer = form.get("answer", "")

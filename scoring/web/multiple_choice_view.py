@@ -174,7 +174,7 @@ class ChoiceView:
 def choice_head_html(report: ChoiceReport, found: ChoiceTables[Any], place: int) -> str:
     totals = BENCHMARK_VIEWS[report.benchmark].totals(found, place) if found.splits else ()
     shown = (
-        REPORT.totals([headline(*one) for one in totals])
+        REPORT.totals([headline(name, line) for name, line in totals])
         if totals
         else REPORT.total("nothing scored")
     )
@@ -188,11 +188,18 @@ def what_if_html(
         return CHOICE.alike()
     read = sum(one.row.decision.letter is None for one in parted)
     lost = sum(one.other.letter is None for one in parted)
-    moved = [pair for pair in pairs[1:] if _moves(*pair)]
+    moved = [(here, there) for here, there in pairs[1:] if _moves(here, there)]
     protocols = (report.protocol, other)
-    overall, more = (_changes(protocols, some) for some in (pairs[:1], moved))
-    counts = (len(parted), len(report.rows), read, lost)
-    return CHOICE.what_if(*counts, report.judge is not None, overall, len(moved), more)
+    return CHOICE.what_if(
+        parted=len(parted),
+        of=len(report.rows),
+        read=read,
+        lost=lost,
+        judged=report.judge is not None,
+        overall=_changes(protocols, pairs[:1]),
+        moved=len(moved),
+        changes=_changes(protocols, moved),
+    )
 
 
 def _changes(protocols: Sequence[Protocol], pairs: Sequence[Pair]) -> str:

@@ -60,9 +60,8 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 def folded_problems_html(problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
-    unfolded = any(
-        problem.blocks in ("scoring", "circular") for problem in problems
-    )  # partial: said above it
+    # partial: said above it
+    unfolded = any(problem.blocks in ("scoring", "circular") for problem in problems)
     return REPORT.folded("What to know about the file", file_problems_html(problems), unfolded)
 
 

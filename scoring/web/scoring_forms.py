@@ -1,8 +1,9 @@
 """Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from scoring.jobs.service import JobServiceError
 from scoring.jobs.submissions import Opponents
 from scoring.judges.run import Quote
 
@@ -74,6 +75,13 @@ def price_text(cost: Quote) -> str:
     if cost.dollars == 0:
         return "free: all known already"
     return f"${cost.dollars:,.2f}" if cost.dollars >= 0.005 else "under $0.01"
+
+
+def one_of(choices: Mapping[str, Any], word: object) -> Any:
+    """Return what a label stands for. Raises JobServiceError for another word."""
+    if not isinstance(word, str) or word not in choices:
+        raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
+    return choices[word]
 
 
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:

@@ -11,36 +11,36 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.database import DatabaseError
-from arena.inference.endpoint import Endpoint, EndpointError
+from arena.inference.endpoint import EndpointError
 from arena.io.tables import SUFFIXES, RowsError
 from arena.templates import plural
-from arena.types import Secret
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, shows_errors, still_there
 from arena.web.visitor_api import NoVisitorError, sent_hash
 from scoring.benchmarks.base import Benchmark, ChoicesError
-from scoring.benchmarks.mm_vet import Options, OptionsError
+from scoring.benchmarks.mm_vet import OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import TRY_OUT, Draft, JobService, JobServiceError, OwnJudge
+from scoring.jobs.service import Draft, JobService, JobServiceError
 from scoring.jobs.store import Job, JobError
-from scoring.jobs.submissions import SubmissionRequest
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
+from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
 from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
 
-FIRST = BENCHMARKS["mm-vet"]
 HIDDEN = gr.update(visible=False)
 SHOWN = gr.update(visible=True)
-Values = Mapping[Any, object]
-"""What the browser sends for each component."""
-MOST_TITLE = 120
-"""Most letters of a model's name, which the page takes; a file's name may have more."""
 FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError)
 ERRORS = (
-    *(*FILE_ERRORS, NoVisitorError, DatabaseError, UploadStoreError),
-    *(JobServiceError, JobError, EndpointError, JudgeError),
+    *FILE_ERRORS,
+    NoVisitorError,
+    DatabaseError,
+    UploadStoreError,
+    JobServiceError,
+    JobError,
+    EndpointError,
+    JudgeError,
 )
 
 
@@ -63,13 +63,11 @@ class ScoringTab:
     def __init__(self, service: JobService, networks: Networks, copied: bool) -> None:
         self._service = service
         self._networks = networks
-        self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
-        self.arrived = gr.Button(
-            "Read the file", elem_id="arrived"
-        )  # clicked by upload.js; hidden by CSS
+        # clicked by upload.js; hidden by CSS
+        self.arrived = gr.Button("Read the file", elem_id="arrived")
         with gr.Column(elem_id="scoring"):
             self._build(copied)
 
@@ -83,74 +81,32 @@ class ScoringTab:
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
         self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
         self.progress = gr.HTML(elem_id="progress", padding=False)
-        with gr.Column(visible=False, elem_id="own") as self.own:
-            address = "https://api.openai.com/v1"
-            self.url = gr.Textbox(
-                address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
-            )
-            self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
-            self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
-            gr.HTML(SCORING.key_note())
-            self.try_out = gr.Checkbox(
-                False, label="Try out a judge that we do not know", info=TRY_OUT
-            )
-        with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
-            self._build_details()
+        self.settings = ScoringSettings(self._service)
         with gr.Row(elem_id="actions"):
             self.check = _button("check", "Start")
             self.confirm = _button("confirm", "Start")
             self.rest = _button("rest", "Ask a judge")
             self.resume = _button("resume", "Go on")
-            self.cancel, self.delete = (
-                _button(name, name.title(), "secondary") for name in ("cancel", "delete")
-            )
+            self.cancel = _button("cancel", "Cancel", "secondary")
+            self.delete = _button("delete", "Delete", "secondary")
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
         gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
         self.mine = gr.HTML(elem_id="mine", padding=False)
         gr.HTML(SCORING.more(), padding=False)
         self.clock = gr.Timer(1.5, active=False)
 
-    def _build_details(self) -> None:
-        operator = self._service.operator
-        judges = [
-            *(
-                [(f"{operator.spec.model}, paid by this site", operator.spec.model)]
-                if operator
-                else []
-            ),
-            forms.OWN,
-        ]
-        first = operator.spec.model if operator else forms.OWN
-        self.benchmark = _radio(
-            "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
-        )
-        questions = _radio("questions", "Questions", self._service.question_sets)
-        self.protocol = _radio("protocol", "Protocol", FIRST.protocols)
-        missing = _radio("missing", "Questions without an answer", forms.MISSING)
-        reference = _radio("reference", "The judge is", forms.REFERENCES)
-        context = _radio("context", "The judge reads", forms.CONTEXTS)
-        self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
-        self.title = gr.Textbox(
-            label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE
-        )
-        self.parts: Mapping[str, Any] = {
-            part.elem_id or "": part for part in (questions, missing, reference, context)
-        }
-
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
-        judge = {self.judge, self.url, self.model, self.key, self.try_out}
+        settings = self.settings
         form = {
             self.token,
             self.link,
             self.stored,
             self.offers,
             self.prices,
-            self.benchmark,
-            self.protocol,
-            self.title,
+            *settings.judge_fields,
+            *settings.file_fields,
         }
-        form |= {*judge, *self.parts.values()}
         job = [
             self.link,
             self.progress,
@@ -159,67 +115,61 @@ class ScoringTab:
             self.cancel,
             self.resume,
             self.delete,
-        ]
-        job += [self.mine, self.clock, self.problem]
-        choice = [
-            self.offers,
-            self.prices,
-            self.own,
-            self.judge,
-            self.details,
-            self.check,
-            self.stored,
-            self.bank,
+            self.mine,
+            self.clock,
+            self.problem,
         ]
         started = [
             *job,
-            *choice,
+            self.offers,
+            self.prices,
+            self.check,
+            self.stored,
+            self.bank,
             self.token,
             self.found,
-            self.key,
-            self.benchmark,
-            self.protocol,
-            self.title,
+            settings.own,
+            settings.judge,
+            settings.key,
+            settings.details,
+            *settings.file_fields,
         ]
-        started += self.parts.values()
-        start = [self.link, self.url, self.key]
+        self._listen_to_buttons(form, job, started)
+        self._listen_to_settings(form, started)
+        looks = [*job, self.bank, settings.own, settings.details, *settings.file_fields]
+        gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
+        self.problem.change(None, js=into_view("#scoring-problem .problems"))
+
+    def _listen_to_buttons(self, form: set[Any], job: list[Any], started: list[Any]) -> None:
+        settings = self.settings
+        start = [self.link, settings.url, settings.key]
+        rest = {self.link, *settings.judge_fields}
         answered = [
             self.arrived.click(self.on_arrived, form, started, **LATEST),
             self.bank.click(self.on_bank, form, started, **RAW),
-            self.benchmark.input(self.on_benchmark, form, started, **RAW),
+            settings.benchmark.input(self.on_benchmark, form, started, **RAW),
             self.check.click(self.on_check, form, started, **RAW),
-            self.rest.click(self.on_rest, {self.link, *judge}, started, **RAW),
+            self.rest.click(self.on_rest, rest, started, **RAW),
             gr.on([self.confirm.click, self.resume.click], self.on_start, start, started, **RAW),
             self.cancel.click(self.on_cancel, self.link, job, **RAW),
             self.delete.click(self.on_delete, self.link, started, **RAW),
         ]
+        refused = problem_html(JobServiceError(REFUSED))
         for event in answered:
-            event.failure(
-                None,
-                None,
-                self.problem,
-                js=f"() => {json.dumps(problem_html(JobServiceError(REFUSED)))}",
-            )
-        offer = {self.offers, self.prices, self.judge, self.key}
-        self.offers.input(self.on_offer, offer, [self.own, self.judge], **LATEST)
-        settings = [self.protocol, self.stored, self.judge, *self.parts.values()]
-        chosen = [one.input for one in settings]
+            event.failure(None, None, self.problem, js=f"() => {json.dumps(refused)}")
+
+    def _listen_to_settings(self, form: set[Any], started: list[Any]) -> None:
+        settings = self.settings
+        offer = {self.offers, self.prices, settings.judge, settings.key}
+        self.offers.input(self.on_offer, offer, [settings.own, settings.judge], **LATEST)
+        choices = [settings.protocol, self.stored, settings.judge, *settings.parts.values()]
+        chosen = [choice.input for choice in choices]
+        typed = [settings.url.change, settings.model.change]
+        left = [settings.url.blur, settings.model.blur, settings.title.blur]
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
-        gr.on(
-            [*chosen, self.url.change, self.model.change], None, None, self.problem, js='() => ""'
-        )
-        gr.on(
-            [*chosen, *(one.blur for one in (self.url, self.model, self.title))],
-            self.on_change,
-            form,
-            started,
-            **LATEST,
-        )
-        looks = [*job, self.own, self.bank, self.details, self.benchmark, self.protocol, self.title]
-        looks += self.parts.values()
-        gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
-        self.problem.change(None, js=into_view("#scoring-problem .problems"))
+        gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
+        gr.on([*chosen, *left], self.on_change, form, started, **LATEST)
 
     @_shows_errors
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
@@ -228,32 +178,33 @@ class ScoringTab:
         except ERRORS as error:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
-            gone = (
+            hidden = [
                 self.offers,
-                self.own,
                 self.check,
                 self.stored,
-                self.protocol,
-                self.judge,
-                self.title,
-            )
-            gone = {**dict.fromkeys((*gone, *self.parts.values()), HIDDEN), self.found: ""}
+                self.settings.own,
+                self.settings.judge,
+                self.settings.protocol,
+                self.settings.title,
+                *self.settings.parts.values(),
+            ]
+            gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
-                return {**gone, self.details: HIDDEN, self.problem: ""}
+                return {**gone, self.settings.details: HIDDEN, self.problem: ""}
             mend = gr.update(
                 visible=True, open=False, label="Details: choose the benchmark yourself"
             )
             return {
                 **self._blank(),
                 **gone,
-                self.details: mend,
-                self.benchmark: SHOWN,
+                self.settings.details: mend,
+                self.settings.benchmark: SHOWN,
                 self.problem: problem_html(error),
             }
 
     @_shows_errors
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
-        return self._read(values, request, _known(self._names, values[self.benchmark]))
+        return self._read(values, request, self.settings.chosen_benchmark(values))
 
     @_shows_errors
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
@@ -268,8 +219,8 @@ class ScoringTab:
             **values,
             self.token: "",
             self.stored: names[0],
-            self.title: "",
-            **self._defaults(form),
+            self.settings.title: "",
+            **self.settings.defaults(form),
         }
         return {
             **self._blank(),
@@ -284,50 +235,50 @@ class ScoringTab:
     def on_offer(self, values: Values) -> Updates:
         """Show the fields of an own judge for what the operator does not pay."""
         dollars = forms.told(values[self.prices], values[self.offers])
-        judge = values[self.judge]
+        judge = values[self.settings.judge]
+        key = values[self.settings.key]
         operator = self._service.operator
         if operator and judge != forms.OWN and (dollars or 0) > self._service.ceiling:
             judge = forms.OWN
-        elif operator and judge == forms.OWN and dollars is not None and not values[self.key]:
+        elif operator and judge == forms.OWN and dollars is not None and not key:
             judge = forms.OWN if dollars > self._service.ceiling else operator.spec.model
-        return {self.own: gr.update(visible=judge == forms.OWN), self.judge: judge}
+        return {
+            self.settings.own: gr.update(visible=judge == forms.OWN),
+            self.settings.judge: judge,
+        }
 
     @_shows_errors
     def on_change(self, values: Values, request: gr.Request) -> Updates:
-        if (
-            not values[self.token] and not values[self.stored]
-        ):  # a report is shown, whose rest may be judged
+        # without either a report is shown, whose rest may be judged
+        if not values[self.token] and not values[self.stored]:
             return {
                 self.problem: gr.skip(),
-                self.own: gr.update(visible=values[self.judge] == forms.OWN),
+                self.settings.own: gr.update(visible=values[self.settings.judge] == forms.OWN),
             }
-        benchmark = _known(self._names, values[self.benchmark])
-        quoted = (
-            self._blank() if values[self.link] else {}
-        )  # else a job may have been started since
+        benchmark = self.settings.chosen_benchmark(values)
+        # without a link a job may have been started since
+        quoted = self._blank() if values[self.link] else {}
         return {self.problem: gr.skip(), **quoted, **self._priced(benchmark, values, request)}
 
     @_shows_errors
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
-        benchmark = _known(self._names, values[self.benchmark])
+        benchmark = self.settings.chosen_benchmark(values)
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
         token = str(values[self.token])
-        title = str(values[self.title] or "")
+        title = self.settings.report_title(values)
         if BENCHMARKS[benchmark].way == "rules first":
-            job = self._service.extract(
-                owner, token, benchmark, self._protocol(benchmark, values), title
-            )
+            protocol = self.settings.chosen_protocol(benchmark, values)
+            job = self._service.extract(owner, token, benchmark, protocol, title)
         elif self._graded(owner, benchmark, values):
-            questions = str(values[self.parts["questions"]] or "")
-            options = self._options(benchmark, values, "1 run")
+            questions = self.settings.questions(values)
+            options = self.settings.options(benchmark, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             draft = self._draft(owner, benchmark, values, label)
-            job = self._service.quote(
-                owner, draft, self._own_judge(owner, values), self._networks.of(request)
-            )
+            judge = self.settings.own_judge(owner, values)
+            job = self._service.quote(owner, draft, judge, self._networks.of(request))
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
 
@@ -335,10 +286,14 @@ class ScoringTab:
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
         link = str(values[self.link])
-        judge = self._own_judge(owner, values)
+        judge = self.settings.own_judge(owner, values)
         hindrance = "" if judge else self._service.unlent(owner)
         if hindrance or (judge and not judge.model):
-            return {self.own: SHOWN, self.judge: forms.OWN, self.problem: problem_html(_NAME_IT)}
+            return {
+                self.settings.own: SHOWN,
+                self.settings.judge: forms.OWN,
+                self.problem: problem_html(_NAME_IT),
+            }
         draft = self._service.rest(owner, link)
         told = None if judge else self._service.price(owner, draft, None).dollars
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
@@ -348,7 +303,7 @@ class ScoringTab:
     def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
         job = self._service.jobs.find(str(link))
-        own = self._endpoint(owner, url, key) if job and job.own_key else None
+        own = endpoint(owner, url, key) if job and job.own_key else None
         if own and not own.key.reveal():
             raise JobServiceError("Give the key of your judge, which is not kept, and press again")
         self._service.start(owner, str(link), own, self._networks.of(request))
@@ -389,14 +344,19 @@ class ScoringTab:
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
             return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
-        return self.on_start.__wrapped__(
-            self, job.link, values[self.url], values[self.key], request
-        )
+        url = values[self.settings.url]
+        key = values[self.settings.key]
+        return self.on_start.__wrapped__(self, job.link, url, key, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
         """Show a job in place of the file that it scores."""
-        choice = (self.offers, self.own, self.details, self.check, self.stored)
-        gone = {**dict.fromkeys(choice, HIDDEN), self.token: "", self.found: "", self.key: ""}
+        choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
+        gone = {
+            **dict.fromkeys(choice, HIDDEN),
+            self.token: "",
+            self.found: "",
+            self.settings.key: "",
+        }
         return {
             **gone,
             **self._shown(link, request),
@@ -407,69 +367,30 @@ class ScoringTab:
         """Make a file's draft for one way to judge it, by label."""
         form = BENCHMARKS[benchmark]
         token = str(values[self.token])
-        title = str(values[self.title] or "")
-        protocol = self._protocol(benchmark, values)
+        title = self.settings.report_title(values)
         if form.way == "questions first":
-            options = self._options(benchmark, values, label)
-            return self._service.answers(
-                owner, token, str(values[self.parts["questions"]] or ""), options, title
-            )
+            questions = self.settings.questions(values)
+            options = self.settings.options(benchmark, values, label)
+            return self._service.answers(owner, token, questions, options, title)
         if form.way != "compare":
+            protocol = self.settings.chosen_protocol(benchmark, values)
             return self._service.whole_file(owner, token, benchmark, protocol, title)
-        request = SubmissionRequest(
-            opponents=_known(forms.OPPONENTS, label),
-            protocol=protocol,
-            reference=self._part("reference", forms.REFERENCES, values),
-            context=self._part("context", forms.CONTEXTS, values),
-            title=title,
-        )
+        request = self.settings.comparison(benchmark, values, label)
         if token:
             return self._service.comparison(owner, token, request)
         stored = {str(one): one for one in self._service.submissions.stored()}
-        return self._service.stored_comparison(_known(stored, values[self.stored]), request)
-
-    def _options(self, benchmark: str, values: Values, label: str) -> Options:
-        count, sampled = _known(forms.RUNS, label)
-        return Options(
-            self._protocol(benchmark, values),
-            count,
-            sampled,
-            self._part("missing", forms.MISSING, values),
-        )
-
-    def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
-        return _known(choices, values[self.parts[part]])
-
-    def _protocol(self, benchmark: str, values: Values) -> Any:
-        return _known(BENCHMARKS[benchmark].protocols, values[self.protocol])
+        return self._service.stored_comparison(forms.one_of(stored, values[self.stored]), request)
 
     def _graded(self, owner: str, benchmark: str, values: Values) -> bool:
         asked = BENCHMARKS[benchmark].way == "questions first"
         return asked and self._service.graded(owner, str(values[self.token]))
 
-    def _defaults(self, form: Benchmark[Any]) -> Values:
-        first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
-        return {
-            self.protocol: next(iter(form.protocols)),
-            **{self.parts[part]: next(iter(first[part])) for part in first},
-        }
-
     def _form(self, form: Benchmark[Any]) -> Updates:
-        defaults = self._defaults(form)
         return {
-            self.benchmark: gr.update(value=form.name, visible=True),
             self.check: gr.update(value=form.check, interactive=True, visible=True),
-            self.title: gr.update(visible=True),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
-            **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
-            **{
-                field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
-                for field in defaults
-            },
-            self.protocol: gr.update(
-                choices=list(form.protocols), value=defaults[self.protocol], visible=True
-            ),
+            **self.settings.of_benchmark(form),
         }
 
     def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
@@ -480,23 +401,27 @@ class ScoringTab:
         sets = {}
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
-            asked = values[self.parts["questions"]] if benchmark else None
+            asked = values[self.settings.parts["questions"]] if benchmark else None
             found = self._service.look(owner, token, form.key, asked)
             sets = {
-                self.parts["questions"]: gr.update(
+                self.settings.parts["questions"]: gr.update(
                     visible=True, choices=names, value=found.questions
                 )
             }
         title = found.title[:MOST_TITLE]
         sent = {
             **values,
-            self.benchmark: form.name,
-            self.title: title,
+            self.settings.benchmark: form.name,
+            self.settings.title: title,
             self.stored: None,
-            **self._defaults(form),
+            **self.settings.defaults(form),
         }
-        sent[self.parts["questions"]] = found.questions
-        choice: Updates = {self.offers: HIDDEN, self.own: HIDDEN, self.details: _UNFOLDED}
+        sent[self.settings.parts["questions"]] = found.questions
+        choice: Updates = {
+            self.offers: HIDDEN,
+            self.settings.own: HIDDEN,
+            self.settings.details: _UNFOLDED,
+        }
         if found.scorable:
             choice = self._priced(form.key, sent, request)
         if any(problem.blocks == "circular" for problem in found.problems):
@@ -508,7 +433,7 @@ class ScoringTab:
             **self._form(form),
             **sets,
             self.found: SCORING.found(found, file_problems_html(found.problems)),
-            self.title: gr.update(value=title, visible=True),
+            self.settings.title: gr.update(value=title, visible=True),
             **choice,
         }
 
@@ -517,25 +442,25 @@ class ScoringTab:
         owner = sent_hash(request.headers)
         form = BENCHMARKS[benchmark]
         operator = self._service.operator
-        named = [form.name, str(values[self.protocol] or "")]
+        named = [form.name, str(values[self.settings.protocol] or "")]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
-                free = dict.fromkeys((self.offers, self.own, self.judge), HIDDEN)
+                free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {
                     **free,
-                    self.details: label,
+                    self.settings.details: label,
                     self.check: gr.update(value=check, visible=True, interactive=True),
                 }
             unlent = self._service.unlent(owner)
-            judge = forms.OWN if unlent else values[self.judge]
-            offers = self._offers(owner, benchmark, {**values, self.judge: judge})
+            judge = forms.OWN if unlent else values[self.settings.judge]
+            offers = self._offers(owner, benchmark, {**values, self.settings.judge: judge})
             chosen = forms.chosen(offers, values[self.offers])
             judge = forms.OWN if chosen.hindrance else judge
         except FILE_ERRORS as error:
-            hidden = dict.fromkeys((self.offers, self.own, self.check), HIDDEN)
-            return {**hidden, self.details: _UNFOLDED, self.problem: problem_html(error)}
+            hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
+            return {**hidden, self.settings.details: _UNFOLDED, self.problem: problem_html(error)}
         own = judge == forms.OWN
         named.append(
             "judged by your own judge"
@@ -552,15 +477,15 @@ class ScoringTab:
         return {
             self.offers: gr.update(visible=True, **choice),
             self.prices: forms.prices_text(offers),
-            self.own: gr.update(visible=own),
-            self.judge: gr.update(visible=True, value=judge),
-            self.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
+            self.settings.own: gr.update(visible=own),
+            self.settings.judge: gr.update(visible=True, value=judge),
+            self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
 
     def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
-        judge = self._own_judge(owner, values)
+        judge = self.settings.own_judge(owner, values)
         offers = []
         ways: Mapping[str, Iterable[str]] = {
             "questions first": forms.RUNS,
@@ -610,7 +535,7 @@ class ScoringTab:
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and job.own_key and stopped:
-            shown[self.own] = SHOWN
+            shown[self.settings.own] = SHOWN
         return {**shown, **(self._left(owner, job) if job else {})}
 
     def _left(self, owner: str, job: Job) -> Updates:
@@ -623,12 +548,9 @@ class ScoringTab:
         if not self._service.unlent(owner):
             cost = self._service.price(owner, self._service.rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
-        hidden = dict.fromkeys(
-            (self.benchmark, self.protocol, self.title, *self.parts.values()), HIDDEN
-        )
         return {
-            **hidden,
-            self.details: gr.update(visible=True, open=False, label="Details: judge"),
+            **dict.fromkeys(self.settings.file_fields, HIDDEN),
+            self.settings.details: gr.update(visible=True, open=False, label="Details: judge"),
             self.rest: gr.update(visible=True, value=text),
         }
 
@@ -638,28 +560,6 @@ class ScoringTab:
         ahead = self._service.jobs.ahead(job.link) if job.state == "waiting" else 0
         first = self._service.first_grades(job) if job.state != "done" and job.done else []
         return progress_html(job, ahead, first)
-
-    def _own_judge(self, owner: str, values: Values) -> OwnJudge | None:
-        if values[self.judge] != forms.OWN:
-            return None
-        address = self._endpoint(owner, values[self.url], values[self.key])
-        return OwnJudge(
-            str(values[self.model] or "").strip(), address, values[self.try_out] is True
-        )
-
-    def _endpoint(self, owner: str, url: object, key: object) -> Endpoint:
-        return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
-
-
-def _known(choices: Mapping[str, Any], word: object) -> Any:
-    if not isinstance(word, str) or word not in choices:
-        raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
-    return choices[word]
-
-
-def _radio(elem_id: str, label: str, choices: Iterable[str]) -> gr.Radio:
-    labels = list(choices)
-    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id)
 
 
 def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:

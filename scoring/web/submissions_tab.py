@@ -117,8 +117,9 @@ def board_table(
         for bound in (line.row.bt_low, line.row.bt_high)
         if bound is not None
     ]
-    scale = (min(bounds), max(bounds)) if bounds else (0.0, 1.0)
-    rows = [_cells(line, beside, variants.get(line.row.model), *scale) for line in board.lines]
+    low = min(bounds, default=0.0)
+    high = max(bounds, default=1.0)
+    rows = [_cells(line, beside, variants.get(line.row.model), low, high) for line in board.lines]
     columns = {name: words for name, words in COLUMNS.items() if any(cells[name] for cells in rows)}
     return VISIT.table(title, board.matches, columns, rows)
 

@@ -198,8 +198,19 @@ def _heat(found: TaskMap, tree: TaskTree, cut: int) -> str:
     far = [None if np.isnan(value) else round(1000 * value) for value in below.tolist()]
     data = {"names": _names([*tree.tasks, *found.left_out]), "far": far}
     lines = [(_path(branch, tree), branch.most) for branch in reversed(tree.merges)]
-    about = (cut, _most(tree), LINKAGES[tree.linkage], "0", f"{most:.2f}", data)
-    return MAP.heat(png, size, len(tree.tasks), lines, _of_cuts(tree), *about)
+    return MAP.heat(
+        png=png,
+        size=size,
+        tasks=len(tree.tasks),
+        lines=lines,
+        boxes=_of_cuts(tree),
+        clusters=cut,
+        most=_most(tree),
+        linkage=LINKAGES[tree.linkage],
+        least="0",
+        far=f"{most:.2f}",
+        data=data,
+    )
 
 
 def _pixels(shares: np.ndarray) -> bytes:

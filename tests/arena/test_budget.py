@@ -223,9 +223,8 @@ def test_many_jobs_at_once_never_pass_the_ceiling(database, jobs):
 
     with ThreadPoolExecutor(40) as pool:
         spent = sum(pool.map(spend, range(jobs)))
-    spent += spend(
-        jobs, tries=ceiling // step
-    )  # alone: what others held for a moment is free again
+    # alone: what others held for a moment is free again
+    spent += spend(jobs, tries=ceiling // step)
     assert max(highest) <= ceiling
     assert sums(database)["total"] == (spent, 0)
     assert spent > ceiling - 2 * step, "nearly all of it was to be had"

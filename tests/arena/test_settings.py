@@ -267,10 +267,11 @@ def test_settings_are_frozen():
         ),
         ("MODELS", "/nowhere/models.toml"),
         ("MODELS", "/" + "x" * 5000),
+        # the last one without a token
         *(
             ("MIRROR", value)
             for value in ("votes", "a/b/c", "https://hub.example/a/b", "a/b\nc", "ada/votes")
-        ),  # no token
+        ),
         *(("JUDGE_CONCURRENCY", value) for value in ("0", "257", "many")),
         *(("JUDGE_REQUESTS_PER_MINUTE", value) for value in ("0", "-1", "1.5")),
         *(

@@ -258,18 +258,14 @@ class Person:
     def reads(self, file: Path) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Upload a file; return what the page shows of it, and what the browser sends then."""
         tab = self.tab
-        fields = (
+        fields = [
             tab.link,
             tab.stored,
             tab.offers,
-            tab.benchmark,
-            tab.protocol,
-            tab.title,
-            tab.judge,
-            tab.url,
             tab.prices,
-        )
-        fields += (tab.model, tab.key, tab.try_out, *tab.parts.values())
+            *tab.settings.judge_fields,
+            *tab.settings.file_fields,
+        ]
         sent = {field: field.value for field in fields} | {tab.token: self.brings(file)}
         form = self.in_thread(tab.on_arrived, sent, self.request)
         shown = {
@@ -281,8 +277,9 @@ class Person:
         """Upload a file, see that it is recognised, press the button; return the job's link."""
         tab, toy = self.tab, BENCHMARKS[benchmark]
         form, sent = self.reads(file)
-        assert (form[tab.benchmark]["value"], form[tab.check]["value"]) == (toy.name, toy.check)
-        assert all(not form[part]["visible"] for part in tab.parts.values())
+        assert form[tab.settings.benchmark]["value"] == toy.name
+        assert form[tab.check]["value"] == toy.check
+        assert all(not form[part]["visible"] for part in tab.settings.parts.values())
         self.seen = f"{form[tab.found]} {form[tab.offers]}"
         return tab.on_check(sent, self.request)[tab.link]
 

@@ -60,9 +60,8 @@ class Command:
         call = [sys.executable, "-m", "scoring", *map(str, words), "--out", str(self.out)]
         environ = {**os.environ, **self.environ}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        heard = partial(
-            signal.signal, signal.SIGINT, signal.SIG_DFL
-        )  # a run in the background ignores it
+        # a run in the background ignores it
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         with subprocess.Popen(
             call, env=environ, cwd=ROOT, text=True, preexec_fn=heard, **pipes
         ) as process:

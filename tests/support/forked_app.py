@@ -56,9 +56,8 @@ def _run(environ: dict[str, str], log: Path) -> None:
     import app  # loaded already, but in the process that this one is forked from alone
 
     sessions.DELAY_SECONDS = 0.5, 0.7
-    if (
-        "LIVE_SOON" in environ
-    ):  # a test without a page, in which pictures must come before the words
+    # a test without a page, in which pictures must come before the words
+    if "LIVE_SOON" in environ:
         sessions.DELAY_SECONDS = 0.0, 0.2
         queue.DISCONNECT_SECONDS = 1.0
 

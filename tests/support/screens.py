@@ -107,9 +107,8 @@ def _leave(browser: Browser, page: Page) -> bool:
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
         context.new_page().goto(f"{address}/healthz")
-        if "native code" not in page.evaluate(
-            "String(setTimeout)"
-        ):  # an installed clock stays on the context
+        # an installed clock stays on the context
+        if "native code" not in page.evaluate("String(setTimeout)"):
             return False
     except Error:  # its server is gone, or the page shows nothing
         return False

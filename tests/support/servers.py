@@ -198,9 +198,8 @@ def _after_a_first_start() -> Path:
 def free_port() -> int:
     """Return a port of this machine that nothing listens on, and that nobody else is given while this process runs."""
     reserved = socket.socket()
-    reserved.setsockopt(
-        socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-    )  # a server that sets it too may listen there
+    # a server that sets it too may listen there
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
     atexit.register(reserved.close)
     return reserved.getsockname()[1]

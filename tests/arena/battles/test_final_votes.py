@@ -187,9 +187,8 @@ def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_sec
     let_pass(bank, UNDO_SECONDS + UNDO_GRACE_SECONDS)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
         visitor.undo(battle)
-    assert (
-        sum(visitor.store.pair_votes().values()) == 0 and board.board(SINGLE).votes == 0
-    )  # the quick one first
+    # the quick one first
+    assert sum(visitor.store.pair_votes().values()) == 0 and board.board(SINGLE).votes == 0
     let_pass(bank, FINAL_SECONDS - UNDO_SECONDS - UNDO_GRACE_SECONDS)
     assert board.board(SINGLE).votes == 1 and sum(visitor.store.pair_votes().values()) == 1
     board.close()

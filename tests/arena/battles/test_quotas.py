@@ -101,9 +101,8 @@ def test_a_voters_day_ends_before_another_battle_is_served(arena):
     for _ in range(2):
         arena.vote("anna")
     third = arena.serve_battle("anna")
-    assert (
-        arena.serve_battle("anna").token == third.token
-    )  # the open one comes back: it was dealt before
+    # the open one comes back: it was dealt before
+    assert arena.serve_battle("anna").token == third.token
     arena.store.vote(arena.store.voter("anna"), third.token, "a", "terms")
     arena.store.reveal(arena.store.voter("anna"), third.token)
     for _ in range(2):
@@ -176,9 +175,8 @@ def test_networks_are_kept_as_codes_of_one_day(arena):
     arena.yesterday()
     arena.serve_battle("ben", network)
     after = arena.networks()
-    assert (
-        len(after) == 1 and not before.keys() & after.keys()
-    )  # another key, and the old codes are gone
+    # another key, and the old codes are gone
+    assert len(after) == 1 and not before.keys() & after.keys()
     arena.yesterday()
     Quotas(arena.database, MANY).forget_networks()
     assert arena.networks() == {}

@@ -85,10 +85,8 @@ def test_each_refusal_goes_to_its_own_voter_and_the_others_are_stored(bank, vote
     twice = vote_rows[7]._replace(choice="ab"[vote_rows[7].choice == "a"])
     answers = cast(BattleStore(bank), [*vote_rows, twice])
     wrong = [number for number, answer in enumerate(answers) if isinstance(answer, Exception)]
-    assert wrong in (
-        [3, 4, 5, VOTERS],
-        [3, 4, 5, 7],
-    )  # of two choices in one battle, the first to come stands
+    # of two choices in one battle, the first to come stands
+    assert wrong in ([3, 4, 5, VOTERS], [3, 4, 5, 7])
     assert [type(answers[number]) for number in wrong[:3]] == [
         UnknownBattleError,
         ChoiceError,

@@ -114,9 +114,8 @@ def test_racing_seats_of_two_servers_are_served_no_tuple_too_often(servers, bank
     campaign = designed(servers[0], design, per_tuple=2)
     at_once(6, lambda one: servers[one % 2].do(servers[one % 2].seat(campaign, f"w{one}")))
     late = 0
-    while (
-        servers[0].again(campaign).ended_at is None and late < 4
-    ):  # who raced may have had every item that is left
+    # who raced may have had every item that is left
+    while servers[0].again(campaign).ended_at is None and late < 4:
         servers[0].do(servers[0].seat(campaign, f"late-{late}"))
         late += 1
     found: dict[tuple, int] = {}

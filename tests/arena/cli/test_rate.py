@@ -417,9 +417,8 @@ def test_a_board_of_100_000_votes_takes_less_than_800_ms_from_the_command_line(t
         str(tmp_path / "out"),
     ]
     times: list[float] = []
-    while (
-        len(times) < 20 and min(times, default=1) >= 0.8
-    ):  # other work on the machine may slow any one of them
+    # other work on the machine may slow any one of them
+    while len(times) < 20 and min(times, default=1) >= 0.8:
         begun = time.perf_counter()
         subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
         times.append(time.perf_counter() - begun)

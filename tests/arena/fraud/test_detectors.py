@@ -126,9 +126,8 @@ def equal_pairs(seed: int, votes: int) -> np.ndarray:
 def test_strengths_that_others_leave_open_are_learnt():
     """The log odds by integration over the strengths, which others know with a covariance."""
     choices = VoterChoices(np.zeros(8, int), np.ones(8, int), np.ones(8, bool), np.zeros(8, int))
-    known = np.array(
-        [[1.5, 0.5], [0.5, 1.5]]
-    )  # the difference of the two has variance 2, as of two tastes
+    # the difference of the two has variance 2, as of two tastes
+    known = np.array([[1.5, 0.5], [0.5, 1.5]])
     as_taste = odds_with_taste(choices, np.full(8, 0.3), 1.0)
     assert odds_with_taste(choices, np.full(8, 0.3), 0.0, known) == pytest.approx(as_taste)
     assert odds_with_taste(choices, np.full(8, 0.3), 0.6, 0.64 * known) == pytest.approx(as_taste)

@@ -390,9 +390,8 @@ def test_weights_that_cannot_be_loaded_say_why(inside, tiny, tmp_path, files, wo
         import torch
         from safetensors.torch import load_file
 
-        torch.save(
-            load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin"
-        )  # never opened
+        # never opened
+        torch.save(load_file(tiny / "model.safetensors"), Path(folder) / "pytorch_model.bin")
     (Path(folder) / "own.py").write_text("raise SystemExit('ran')")
     with pytest.raises(inside.LoadError, match=words):
         inside.LocalModel(folder, None, "float32", "cpu")

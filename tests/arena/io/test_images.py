@@ -139,10 +139,9 @@ def test_cmyk():
 def test_colour_profile_is_applied():
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     red, blue = profile.index(b"rXYZ"), profile.index(b"bXYZ")
-    profile[red : red + 4], profile[blue : blue + 4] = (
-        b"bXYZ",
-        b"rXYZ",
-    )  # red and blue change places
+    # red and blue change places
+    profile[red : red + 4] = b"bXYZ"
+    profile[blue : blue + 4] = b"rXYZ"
     image = Image.new("RGB", (40, 30), (250, 10, 10))
     red, _, blue = opened(read_picture(encoded(image, "PNG", icc_profile=bytes(profile)))).getpixel(
         (20, 15)
@@ -363,9 +362,8 @@ def test_cut_short():
                 assert str(error).endswith(("retry.", "try again.", "smaller."))
             else:
                 kept += 1
-                assert cut > 0.9 * len(data) or data.startswith(
-                    b"GIF"
-                )  # only what follows the first frame is missing
+                # only what follows the first frame is missing
+                assert cut > 0.9 * len(data) or data.startswith(b"GIF")
     assert kept < 200
 
 

@@ -640,9 +640,8 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
 
 
 def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll, monkeypatch):
-    monkeypatch.setattr(
-        "arena.leaderboard.service.MANY_ONE_BY_ONE", 1
-    )  # a board of few votes waits less
+    # a board of few votes waits less
+    monkeypatch.setattr("arena.leaderboard.service.MANY_ONE_BY_ONE", 1)
     board = Leaderboard(poll.database, every=3600.0)
     key = BoardKey(1, False, None, date(2020, 1, 1))
     poll.vote("m1", "m2")

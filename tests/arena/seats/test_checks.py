@@ -32,9 +32,8 @@ def test_every_order_comes_and_equally_often():
     found = Counter(order(4, 2, coin) for _ in range(times))
     assert len(found) == comb(6, 2)
     expected = times / len(found)
-    assert (
-        sum((one - expected) ** 2 / expected for one in found.values()) < 36.1
-    )  # chi square, 14 degrees, 0.1%
+    # chi square, 14 degrees, 0.1%
+    assert sum((one - expected) ** 2 / expected for one in found.values()) < 36.1
 
 
 @given(st.floats(0.01, 0.5), st.integers(1, 1000), st.integers(0, 50))

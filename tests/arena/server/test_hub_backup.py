@@ -242,9 +242,8 @@ def test_votes_go_on_while_the_hub_is_down_and_the_copy_catches_up(database, tmp
         assert backup.state().problem == "the Hub answered 503" or "502" in backup.state().problem
         assert backup.state().waiting and backup.state().copied_at is None
         hub.down = False
-        while (
-            backup.state().waiting or backup.state().problem
-        ):  # the note is written after the rows are struck out
+        # the note is written after the rows are struck out
+        while backup.state().waiting or backup.state().problem:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         assert backup.state().copied_at is not None
@@ -767,9 +766,8 @@ def test_old_files_are_folded_also_where_every_start_is_a_short_one(another, tmp
 
 def test_of_a_year_of_commits_fewer_than_a_hundred_files_are_left():
     paths: set[str] = set()
-    for number in range(
-        20 * 24 * 72
-    ):  # twenty days at 72 commits an hour; a year has one level more
+    # twenty days at 72 commits an hour; a year has one level more
+    for number in range(20 * 24 * 72):
         paths.add(f"votes/day/i-{number}.jsonl")
         if number % FOLD:
             continue

@@ -282,9 +282,8 @@ def test_a_stranger_sees_nothing_and_a_wrong_link_says_what_to_do(arena, screen)
         "Start the server again", timeout=60_000
     )
     expect(screen.locator("#operator")).to_contain_text("for the operators")
-    screen.goto(
-        f"{arena.address}/{RUN}#code={code(arena)}"
-    )  # the same page but for what stands behind the #
+    # the same page but for what stands behind the #
+    screen.goto(f"{arena.address}/{RUN}#code={code(arena)}")
     expect(screen.locator("#operator")).to_contain_text("Live battles are open", timeout=60_000)
     assert screen.url == f"{arena.address}/{RUN}"
 

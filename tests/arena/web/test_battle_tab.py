@@ -259,9 +259,10 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#token textarea, #token input")).not_to_have_value(first)
     expect(page.locator("#choose-a")).to_be_visible()
     page.keyboard.press("s")
+    # late
     page.evaluate(
         "new Promise((moved) => { stereoscope.focusNew(); requestAnimationFrame(moved) })"
-    )  # late
+    )
     expect(page.locator("#skip-judge")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#reasons")).to_be_hidden()

@@ -490,9 +490,8 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         page.keyboard.press("a")
         expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
         page.context.set_offline(False)
-        page.evaluate(
-            "Object.defineProperty(navigator, 'onLine', { value: false })"
-        )  # some browsers are wrong
+        # some browsers are wrong
+        page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")
         page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text("You chose A")
 

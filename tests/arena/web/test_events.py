@@ -82,10 +82,9 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
             body = json.dumps(
                 {"data": data, "fn_index": event["id"], "session_hash": voter.session}
             )
-            headers = {
-                "content-type": "application/json",
-                "cookie": f"{COOKIE}={signer.new()}",
-            }  # another visitor each time: one would be told to wait
+            # another visitor each time: one would be told to wait
+            cookie = f"{COOKIE}={signer.new()}"
+            headers = {"content-type": "application/json", "cookie": cookie}
             answer = stranger.post("/gradio_api/run/predict", content=body, headers=headers)
             assert answer.status_code in (413, 422), (
                 event["api_name"],

@@ -140,9 +140,8 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server
         "nothing is acknowledged while the server is away"
     )
     server.start()
-    page.wait_for_function(
-        "!window.before", timeout=60_000
-    )  # it finds the server again and loads anew
+    # it finds the server again and loads anew
+    page.wait_for_function("!window.before", timeout=60_000)
     expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
     assert page.locator("#answer-a .formatted").text_content() == before
     see_both(page)

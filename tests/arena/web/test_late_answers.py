@@ -160,9 +160,8 @@ def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser
 
         def pass_on(route: Route) -> None:
             answer = route.fetch()
-            if (
-                "get max_length()" in answer.text()
-            ):  # Gradio's text fields, which take the file's token
+            # Gradio's text fields, which take the file's token
+            if "get max_length()" in answer.text():
                 late.append(lambda: route.fulfill(response=answer))
             else:
                 route.fulfill(response=answer)

@@ -53,9 +53,8 @@ def votes_of(database: Database) -> list[Planted]:
         pair = (one, other) if won else (other, one)
         at = start + timedelta(days=number / 30)
         votes.append(Planted(coin.choice(single), *pair, left=coin.random() < 0.5, at=at))
-    days = iter(
-        [start + timedelta(hours=8 * number) for number in range(90)]
-    )  # at once they would look like a crowd
+    # at once they would look like a crowd
+    days = iter([start + timedelta(hours=8 * number) for number in range(90)])
     votes += [
         Planted(single[2 + 3 * (number % 4)], "unbeaten", "beta", at=next(days))
         for number in range(15)
@@ -171,12 +170,10 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     shoot(page, "board", whole=True)
     page.set_viewport_size({"width": TABLET, "height": 844})
     fits = "board => board.scrollWidth <= board.clientWidth"
-    page.wait_for_function(
-        f"({fits})(document.querySelector('.board'))"
-    )  # the last column is not cut off
-    page.wait_for_function(
-        "document.querySelector('.board tbody .model').clientWidth > 100"
-    )  # no letters in a column
+    # the last column is not cut off
+    page.wait_for_function(f"({fits})(document.querySelector('.board'))")
+    # no letters in a column
+    page.wait_for_function("document.querySelector('.board tbody .model').clientWidth > 100")
 
 
 def assert_downloaded(page: Page) -> None:

@@ -175,9 +175,8 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
     wide.focus("#live-text")
-    wide.keyboard.insert_text(
-        "word " * 4000
-    )  # as a person pastes it: nothing of it is cut off unsaid
+    # as a person pastes it: nothing of it is cut off unsaid
+    wide.keyboard.insert_text("word " * 4000)
     wide.keyboard.press("Enter")
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 

@@ -65,9 +65,8 @@ def test_a_stratified_draw_is_weighted_by_its_strata_and_covers():
         coin = np.random.default_rng(run)
         marks = truth(coin)
         scores = judged("kind", marks, coin)
-        strata = (np.abs(scores - 0.5) < 0.45).astype(
-            int
-        )  # where the judge is split, twice as many are marked
+        # where the judge is split, twice as many are marked
+        strata = (np.abs(scores - 0.5) < 0.45).astype(int)
         parts = [np.flatnonzero(strata == one) for one in (0, 1)]
         some = np.concatenate(
             [coin.choice(part, min(len(part), 25), replace=False) for part in parts]

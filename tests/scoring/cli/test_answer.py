@@ -226,9 +226,8 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(place):
     with serve(latency=0.2) as server:
         catalogue(place, server, at_once=2)
         command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
-        heard = partial(
-            signal.signal, signal.SIGINT, signal.SIG_DFL
-        )  # a run in the background may ignore it
+        # a run in the background may ignore it
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         run = subprocess.Popen(
             command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=heard
         )

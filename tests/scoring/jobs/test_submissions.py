@@ -452,9 +452,8 @@ def test_boards_never_mix_judges_protocols_or_kinds_of_images(submissions, submi
 def test_a_report_stands_beside_table_4_with_both_numbers_of_one_kind_of_images(
     submissions, submit
 ):
-    texts = dict(
-        list(zip(keys(), "abcdef", strict=True))[1:]
-    )  # two items of one picture, three of two
+    # two items of one picture, three of two
+    texts = dict(list(zip(keys(), "abcdef", strict=True))[1:])
     report = judged(submit(texts).report)
     assert VISIT_BENCH.edition(report) == "VisIT-Bench, multiple images"
     single, multiple = (

@@ -136,9 +136,8 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
 
 
 def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
-    monkeypatch.setattr(
-        "scoring.marking.plan.SECOND", 0.5
-    )  # a fifth of forty drawn by lot may be one or none
+    # a fifth of forty drawn by lot may be one or none
+    monkeypatch.setattr("scoring.marking.plan.SECOND", 0.5)
     marked = MarkedReport.on(database, mm_vet_report(0.1))
 
     def label_all(person: str, first: str = "perception") -> list[str]:

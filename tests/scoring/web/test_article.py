@@ -290,10 +290,9 @@ def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
         stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs))
         tab = ReportTab(jobs, *stores, ReportAccuracies(jobs), jobs.delete)
         tab.listen(page, gr.Column(), gr.Column())
-    request, silent = (
-        SimpleNamespace(headers=Headers()),
-        (tab.on_load, tab.on_delete),
-    )  # which ask no database
+    request = SimpleNamespace(headers=Headers())
+    # which ask no database
+    silent = (tab.on_load, tab.on_delete)
     events: list[Any] = [
         event for event in page.fns.values() if event.fn and event.fn not in silent
     ]

@@ -144,9 +144,8 @@ def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
     assert names[:3] == ["Overall", "Perception", "Coarse perception (CP)"] and "OCR" in names
     overall = rows[0][2]
     assert overall[1] == "1,164" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
-    assert (
-        overall[4] == "1,125"
-    )  # one question is undecided, the others are missing: they stay out of the mean
+    # one question is undecided, the others are missing: they stay out of the mean
+    assert overall[4] == "1,125"
     assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", ""]
 
 

@@ -315,9 +315,8 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
         visitor.get_by_label("Address").fill(address)
         visitor.evaluate("scrollTo(0, document.body.scrollHeight)")
         visitor.locator("#check").hover()
-        with visitor.expect_response(
-            lambda answer: "/run" in answer.url
-        ):  # the price, as the field is left
+        # the price, as the field is left
+        with visitor.expect_response(lambda answer: "/run" in answer.url):
             visitor.mouse.down()
         visitor.mouse.up()  # on the same button, which the price does not move
         expect(visitor.locator("#scoring-problem")).to_contain_text(told)
@@ -420,9 +419,8 @@ def test_nothing_in_the_page_is_believed(scoring):
                     answer = post(event, [*good(event)[:place], value, *good(event)[place + 1 :]])
                     told = answer.text.replace("../../etc/passwd", "")
                     assert "passwd" not in told and "Traceback" not in told
-    log = scoring.log.read_text(
-        "utf-8"
-    )  # Gradio logs its own refusals; none may come out of a handler of ours
+    # Gradio logs its own refusals; none may come out of a handler of ours
+    log = scoring.log.read_text("utf-8")
     assert str(ROOT / "scoring") not in log and str(ROOT / "arena") not in log
 
 

@@ -116,9 +116,8 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     prices = visitor.locator("#told-prices textarea")
     of_another = prices.input_value()
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
-    expect(prices).not_to_have_value(
-        of_another
-    )  # who starts before the price has come is asked once more
+    # who starts before the price has come is asked once more
+    expect(prices).not_to_have_value(of_another)
     visitor.get_by_label("The reference alone").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()

@@ -1,0 +1,147 @@
+"""Settings of "Score a model": fields for how a file is scored and by which judge, and what was chosen in them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import gradio as gr
+
+from arena.inference.endpoint import Endpoint
+from arena.types import Secret
+from arena.web.events import Updates
+from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.mm_vet import Options
+from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
+from scoring.jobs.submissions import SubmissionRequest
+from scoring.registry import BENCHMARKS
+from scoring.web import scoring_forms as forms
+from scoring.web.scoring_view import SCORING
+
+MOST_TITLE = 120
+"""Most letters of a model's name, which the page takes; a file's name may have more."""
+Values = Mapping[Any, object]
+"""What the browser sends for each component."""
+_FIRST = BENCHMARKS["mm-vet"]
+
+
+class ScoringSettings:
+    """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
+
+    def __init__(self, service: JobService) -> None:
+        self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
+        with gr.Column(visible=False, elem_id="own") as self.own:
+            self._build_own_judge()
+        with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
+            self._build_details(service)
+
+    def _build_own_judge(self) -> None:
+        address = "https://api.openai.com/v1"
+        self.url = gr.Textbox(
+            address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
+        )
+        self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
+        self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
+        gr.HTML(SCORING.key_note())
+        self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+
+    def _build_details(self, service: JobService) -> None:
+        judges: list[Any] = [forms.OWN]
+        first = forms.OWN
+        if service.operator:
+            first = service.operator.spec.model
+            judges = [(f"{first}, paid by this site", first), forms.OWN]
+        self.benchmark = _radio(
+            "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
+        )
+        questions = _radio("questions", "Questions", service.question_sets)
+        self.protocol = _radio("protocol", "Protocol", _FIRST.protocols)
+        missing = _radio("missing", "Questions without an answer", forms.MISSING)
+        reference = _radio("reference", "The judge is", forms.REFERENCES)
+        context = _radio("context", "The judge reads", forms.CONTEXTS)
+        self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
+        self.title = gr.Textbox(
+            label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE
+        )
+        self.parts: Mapping[str, Any] = {
+            part.elem_id or "": part for part in (questions, missing, reference, context)
+        }
+
+    @property
+    def judge_fields(self) -> list[Any]:
+        return [self.judge, self.url, self.model, self.key, self.try_out]
+
+    @property
+    def file_fields(self) -> list[Any]:
+        """What is set of a file, whoever judges it."""
+        return [self.benchmark, self.protocol, self.title, *self.parts.values()]
+
+    def of_benchmark(self, form: Benchmark[Any]) -> Updates:
+        """Return the updates that show a benchmark's fields, with the first choices."""
+        defaults = self.defaults(form)
+        return {
+            self.benchmark: gr.update(value=form.name, visible=True),
+            self.title: gr.update(visible=True),
+            **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
+            **{
+                field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
+                for field in defaults
+            },
+            self.protocol: gr.update(
+                choices=list(form.protocols), value=defaults[self.protocol], visible=True
+            ),
+        }
+
+    def defaults(self, form: Benchmark[Any]) -> Values:
+        first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
+        return {
+            self.protocol: next(iter(form.protocols)),
+            **{self.parts[part]: next(iter(first[part])) for part in first},
+        }
+
+    def chosen_benchmark(self, values: Values) -> str:
+        return forms.one_of(self._names, values[self.benchmark])
+
+    def chosen_protocol(self, benchmark: str, values: Values) -> Any:
+        return forms.one_of(BENCHMARKS[benchmark].protocols, values[self.protocol])
+
+    def questions(self, values: Values) -> str:
+        return str(values[self.parts["questions"]] or "")
+
+    def report_title(self, values: Values) -> str:
+        return str(values[self.title] or "")
+
+    def options(self, benchmark: str, values: Values, label: str) -> Options:
+        """Return how answers are judged, with as many runs as the way of this label has."""
+        protocol = self.chosen_protocol(benchmark, values)
+        count, sampled = forms.one_of(forms.RUNS, label)
+        missing = self._part("missing", forms.MISSING, values)
+        return Options(protocol, count, sampled, missing)
+
+    def comparison(self, benchmark: str, values: Values, label: str) -> SubmissionRequest:
+        """Return how answers are compared, with the opponents of the way of this label."""
+        protocol = self.chosen_protocol(benchmark, values)
+        return SubmissionRequest(
+            opponents=forms.one_of(forms.OPPONENTS, label),
+            protocol=protocol,
+            reference=self._part("reference", forms.REFERENCES, values),
+            context=self._part("context", forms.CONTEXTS, values),
+            title=self.report_title(values),
+        )
+
+    def own_judge(self, owner: str, values: Values) -> OwnJudge | None:
+        if values[self.judge] != forms.OWN:
+            return None
+        model = str(values[self.model] or "").strip()
+        address = endpoint(owner, values[self.url], values[self.key])
+        return OwnJudge(model, address, values[self.try_out] is True)
+
+    def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
+        return forms.one_of(choices, values[self.parts[part]])
+
+
+def endpoint(owner: str, url: object, key: object) -> Endpoint:
+    return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
+
+
+def _radio(elem_id: str, label: str, choices: Iterable[str]) -> gr.Radio:
+    labels = list(choices)
+    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id)
