@@ -40,7 +40,7 @@ def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Us
     written = len(card.system.encode()) + sum(len(turn.text.encode("utf-8", "replace")) for turn in turns)
     images = sum(len(turn.images) for turn in turns)
     prompt = written + _PER_TURN * (len(turns) + 1) + card.image_tokens * images
-    return Usage(prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens), estimated=True)
+    return Usage(prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens))
 
 
 def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:

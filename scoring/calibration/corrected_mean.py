@@ -56,8 +56,6 @@ class CorrectedMean(NamedTuple):
     corrected: Interval
     alone: Interval
     """From the marks alone."""
-    lam: float
-    """Weight of the judge's scores, from 0 to 1."""
     marks: int
     worth: float
     """Number of marks, of at most all answers, that would say as much without the judge."""
@@ -77,12 +75,11 @@ def corrected_mean(
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
     score, groups = known.scores[known.marked], _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
-    lam = float(weights.mean())
     rest = known.marks - weights * score
-    value = lam * float(known.scores.mean()) + _stratified(groups, rest)
+    value = float(weights.mean()) * float(known.scores.mean()) + _stratified(groups, rest)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
     corrected = alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
-    return CorrectedMean(float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone))
+    return CorrectedMean(float(known.scores.mean()), corrected, alone, n, _worth(known, corrected, alone))
 
 
 def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:

@@ -337,7 +337,6 @@ def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
     assert report.matches[0].winner is None and refused.reason == "the server refuses the prompt"
 
 
-SAID = st.sampled_from([A, B, "Tie.", "Response A", "", f"{A}\n{B}"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
