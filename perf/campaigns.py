@@ -59,8 +59,8 @@ class Settling(NamedTuple):
     is_right: bool
 
 
-def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int, at_most: float = np.inf) -> Settling:
-    """Collect votes until all neighbours are settled, or `at_most`, with pairs drawn uniformly or by *settle*."""
+def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int) -> Settling:
+    """Collect votes until all neighbours are settled, with pairs drawn uniformly or by *settle*."""
     coin, m = np.random.default_rng(run), len(ratings)
     strengths = np.array(ratings) / ELO.points
     shape = (m * (m - 1) // 2, ITEMS)
@@ -82,7 +82,7 @@ def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int, at_most: fl
         seen = look(fit, intervals(fit, votes, "item"), votes, m)
         record = recorded(seen, record)
         orders = neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), record)
-        if all(order.state == "settled" for order in orders) or len(votes) >= at_most:
+        if all(order.state == "settled" for order in orders):
             return Settling(len(votes), all(ratings[one.above] > ratings[one.below] for one in orders))
         target = aim(fit, orders) if aimed else None
 

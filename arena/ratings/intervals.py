@@ -159,7 +159,7 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
     a, b, won = votes.a, votes.b, SCORES[votes.outcome]
     pair = a.astype(np.int64) * votes.models + b
     chance = fit.chances.ravel()[pair]
-    weight = fit.comparable.ravel()[pair] * (1.0 if votes.weights is None else votes.weights)
+    weight = fit.comparable.ravel()[pair]
     return _Terms(a, b, cluster, weight * (won - chance), weight * chance * (1 - chance), weight, weight * (won - 0.5))
 
 

@@ -82,11 +82,11 @@ def corrected_mean(
     return CorrectedMean(float(known.scores.mean()), corrected, alone, n, _worth(known, corrected, alone))
 
 
-def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
+def difference(one: MarkedScores, other: MarkedScores) -> CorrectedMean:
     """The difference of two models' means over the same questions, by those that both have marks for."""
     both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
     marks = one.marks[first] - other.marks[second]
-    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata), seed)
+    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata))
 
 
 def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:

@@ -131,7 +131,7 @@ def test_the_difference_of_two_models_is_paired_by_question():
         of_both = np.unique(np.concatenate([some, more]))
         first = MarkedScores(judged("rare", better, coin), of_both, better[of_both])
         second = MarkedScores(judged("rare", marks, coin), some, marks[some])
-        found = difference(first, second, run)
+        found = difference(first, second)
         assert found.marks == 60, "only answers that both have marks for"
         held += found.corrected.low <= better.mean() - marks.mean() <= found.corrected.high
     assert held / 300 >= LEAST

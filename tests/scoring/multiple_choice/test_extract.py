@@ -344,11 +344,7 @@ def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rul
 
 def test_the_random_assignment_is_fixed_by_seed_and_index():
     drawn = [assigned(ANIMALS, index) for index in range(2000)]
-    assert (
-        drawn
-        == [assigned(ANIMALS, index) for index in range(2000)]
-        != [assigned(ANIMALS, index, 1) for index in range(2000)]
-    )
+    assert drawn == [assigned(ANIMALS, index) for index in range(2000)]
     assert all(330 < drawn.count(letter) < 470 for letter in [*ANIMALS, NONE])
 
 
