@@ -48,7 +48,7 @@ MEMORY_TARGET = 100
 CACHED_TARGET = 2.0
 FAULTS = Faults(0.3, kinds=("429", "429 with Retry-After", "500", "503", "reset", "truncated", "hang"), hang=120.0)
 FAULTS_TARGET, CALLS_TARGET = 30.0, 1.6
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, None)
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
 
 
 @contextmanager

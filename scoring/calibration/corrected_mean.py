@@ -40,13 +40,6 @@ class MarkedScores:
     strata: Codes | None = None
     """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
 
-    def of(self, some: np.ndarray) -> "MarkedScores":
-        """The same of a mask of answers."""
-        place = np.cumsum(some) - 1
-        here = some[self.marked]
-        strata = None if self.strata is None else self.strata[some]
-        return MarkedScores(self.scores[some], place[self.marked[here]], self.marks[here], strata)
-
 
 class CorrectedMean(NamedTuple):
     """What is known of the mean mark of all answers."""

@@ -137,16 +137,6 @@ def test_the_difference_of_two_models_is_paired_by_question():
     assert held / 300 >= LEAST
 
 
-def test_a_capability_has_its_own_answers_and_marks():
-    coin = np.random.default_rng(3)
-    marks, some = truth(coin), coin.choice(N, 80, replace=False)
-    known = MarkedScores(judged("rare", marks, coin), some, marks[some])
-    half = np.arange(N) < 100
-    part = known.of(half)
-    assert len(part.scores) == 100 and len(part.marks) == int(half[some].sum())
-    assert corrected_mean(part).alone.value == pytest.approx(marks[some][some < 100].mean())
-
-
 def test_too_few_marks_are_refused():
     with pytest.raises(MarksError, match="3 marks; a corrected mean takes 5"):
         corrected_mean(MarkedScores(np.ones(9), np.arange(3), np.ones(3)))

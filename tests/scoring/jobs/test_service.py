@@ -280,7 +280,7 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
 
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
-    spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
+    spec = JudgeSpec("j", True, "max_tokens", True, True, False, 0, None)
     english = BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
     assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
     chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])

@@ -19,7 +19,7 @@ NINE = dict(zip("ABCDEFGHI", "dog cat bird fish horse sheep cow bear zebra".spli
 SWAPPED = {"A": "B", "B": "A"}
 YES_NO = {"A": "yes", "B": "no"}
 VITAMINS = {"A": "vitamin C", "B": "vitamin D", "C": "vitamin A", "D": "vitamin B"}
-SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
+SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 QUESTION = ChoiceQuestion(7, "What is it?", ANIMALS, "B", "", "", "")
 
 B = (

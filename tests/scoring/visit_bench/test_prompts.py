@@ -49,7 +49,7 @@ from tests.support.judging_process import HASTY
 from tests.support.openai_server import OpenAIServer
 
 PROMPTS = Path(__file__).parents[3] / "scoring" / "prompts"
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, Price(2.0, 8.0))
 SKIER = Instance(
     item="0123456789abcdef",
     family="Color",
