@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from arena.database import METADATA, Moment
-from arena.formats.base import Battles, BothBad, OtherRow, Vote, columns_of
+from arena.formats.base import Battles, OtherRow, Vote, columns_of
 from arena.formats.base import Row as FileRow
 from arena.formats.native import STEREOSCOPE, native_row
 from arena.items.store import FAMILY, model_names
@@ -99,7 +99,6 @@ class ImportedSource:
     name: str
     judge: bool
     into_live: bool
-    both_bad: BothBad
 
     @property
     def label(self) -> str:
@@ -110,7 +109,7 @@ class ImportedSource:
 def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
     """Return the sources whose votes count, in the order of their first import."""
     table = IMPORTED_SOURCE.c
-    columns = (table.id, table.name, table.judge, table.into_live, table.both_bad)
+    columns = (table.id, table.name, table.judge, table.into_live)
     query = select(*columns).where(table.counted_to > 0).order_by(table.id)
     return tuple(ImportedSource(*row) for row in connection.execute(query))
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -53,8 +53,6 @@ class LiveBattle:
     item: int | None
     """The bank's item; None: about the voter's own images."""
     images: int
-    keep: bool
-    """Whether the voter lets the own images be kept."""
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
@@ -64,7 +62,6 @@ class LiveBattle:
     outside: Outside | None
     """Why the vote is excluded from the ranking, if it is."""
     attempt: int
-    began_at: datetime
 
     def said(self, side: Side) -> list[tuple[str, str]]:
         """The questions that are answered, each with the answer of a side."""
@@ -291,7 +288,7 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
     attempt = 2 if row.undone else 1
-    begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images, row.keep)
+    begun = (row.id, f"{row.token}.{attempt}", row.item_id, row.images)
     state = (
         phase(row),
         _turns(connection, row.id),
@@ -300,7 +297,7 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
         row.choice,
         row.outside,
     )
-    return LiveBattle(*begun, *state, attempt, row.began_at)
+    return LiveBattle(*begun, *state, attempt)
 
 
 def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:

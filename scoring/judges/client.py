@@ -84,7 +84,6 @@ class JudgeAnswer:
     tokens: Tokens | None
     reasons: bool
     """Whether the model reasoned before it replied, as far as the reply shows."""
-    logprobs: bool
 
 
 class Judge:
@@ -235,9 +234,9 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
 
 
 async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -> JudgeSpec:
-    """Find out what a model accepts by six or seven short calls. Raises JudgeStopped and JudgeFailed."""
+    """Find out what a model accepts by five or six short calls. Raises JudgeStopped and JudgeFailed."""
     tokens: TokensField = "max_tokens"
-    bare = JudgeSpec(model, False, tokens, False, False, False, False, 0, None)
+    bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
     async with Judge(bare, address, pace) as judge:
         first = await _tried(judge, tokens)
         if first is None:
@@ -247,11 +246,10 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
             raise JudgeStopped(
                 "the server refuses the plainest chat completion of this model; choose another judge"
             )
-        temperature, samples, seed, logprobs, schema = await asyncio.gather(
+        temperature, samples, seed, schema = await asyncio.gather(
             _tried(judge, tokens, temperature=0.0),
             _tried(judge, tokens, n=2),
             _tried(judge, tokens, seed=1),
-            _tried(judge, tokens, logprobs=True),
             _tried(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
         )
     return JudgeSpec(
@@ -260,7 +258,6 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
         tokens=tokens,
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
-        logprobs=logprobs is not None and logprobs.logprobs,
         json_schema=schema is not None and _PROBED.fullmatch(schema.texts[0]) is not None,
         reasoning_tokens=_REASONING_TOKENS if first.reasons else 0,
         price=None,
@@ -294,15 +291,13 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model = _under(found, "model")
     hidden = _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
-    texts, finish, reasons, logprobs = zip(*whole, strict=True)
+    texts, finish, reasons = zip(*whole, strict=True)
     name = storable(model)[:200] if isinstance(model, str) else ""
-    return JudgeAnswer(
-        texts, finish, name, tokens, any(reasons) or _number(hidden) > 0, all(logprobs)
-    )
+    return JudgeAnswer(texts, finish, name, tokens, any(reasons) or _number(hidden) > 0)
 
 
-def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
-    """Return a choice's text, finish reason, and whether it shows reasoning and has logprobs; a refusal is its text."""
+def _choice(choice: object) -> tuple[str, str, bool] | None:
+    """Return a choice's text, finish reason, and whether it shows reasoning; a refusal is its text."""
     message = _under(choice, "message")
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
@@ -312,7 +307,7 @@ def _choice(choice: object) -> tuple[str, str, bool, bool] | None:
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    return storable(text or ""), storable(finish)[:40], reasons, bool(_under(choice, "logprobs"))
+    return storable(text or ""), storable(finish)[:40], reasons
 
 
 def _under(value: Any, *names: str) -> Any:
