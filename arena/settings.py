@@ -418,14 +418,14 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     return Secret(value)
 
 
-def known_secrets(environ: Mapping[str, str] = os.environ) -> tuple[Secret, ...]:
+def known_secrets() -> tuple[Secret, ...]:
     """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
     found = [
         value.strip()
-        for name, value in environ.items()
+        for name, value in os.environ.items()
         if _SECRET_NAME.search(name) and value.strip()
     ]
-    password = _PASSWORD.search(environ.get("DATABASE_URL", ""))
+    password = _PASSWORD.search(os.environ.get("DATABASE_URL", ""))
     return tuple(
         Secret(text)
         for text in [*found, *([unquote(password[1]), password[1]] if password else [])]

@@ -267,8 +267,6 @@ class Usage(NamedTuple):
     """Completion tokens, hidden ones included."""
     cost: int
     """Millionths of a US dollar."""
-    estimated: bool
-    """Whether the tokens are our upper bound, because the model did not report them."""
 
 
 ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]

@@ -65,10 +65,8 @@ class Settling(NamedTuple):
     is_right: bool
 
 
-def votes_to_settle(
-    ratings: Sequence[float], aimed: bool, run: int, at_most: float = np.inf
-) -> Settling:
-    """Collect votes until all neighbours are settled, or `at_most`, with pairs drawn uniformly or by *settle*."""
+def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int) -> Settling:
+    """Collect votes until all neighbours are settled, with pairs drawn uniformly or by *settle*."""
     coin = np.random.default_rng(run)
     m = len(ratings)
     strengths = np.array(ratings) / ELO.points
@@ -93,7 +91,7 @@ def votes_to_settle(
         seen = look(fit, intervals(fit, votes, "item"), votes, m)
         record = recorded(seen, record)
         orders = neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), record)
-        if all(order.state == "settled" for order in orders) or len(votes) >= at_most:
+        if all(order.state == "settled" for order in orders):
             return Settling(
                 len(votes), all(ratings[one.above] > ratings[one.below] for one in orders)
             )

@@ -55,7 +55,7 @@ FAULTS = Faults(
 )
 FAULTS_TARGET = 30.0
 CALLS_TARGET = 1.6
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, None)
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ class HiddenItem(NamedTuple):
 
     key: str
     instruction: str
-    hidden_at: datetime
 
 
 class Upload(NamedTuple):
@@ -72,7 +71,7 @@ def show(connection: Connection, key: str) -> bool:
 
 def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     """Return the hidden items, the newest first."""
-    query = select(ITEM.c.key, ITEM.c.instruction, HIDDEN_ITEM.c.hidden_at).join(HIDDEN_ITEM)
+    query = select(ITEM.c.key, ITEM.c.instruction).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
     return tuple(
         HiddenItem(key=row.key, instruction=row.instruction, hidden_at=row.hidden_at)

@@ -58,14 +58,12 @@ class OfferedPicture(NamedTuple):
 
 
 class Writing:
-    """What seats of one database's projects do; `fetcher` asks for pictures at links."""
+    """What seats of one database's projects do."""
 
-    def __init__(
-        self, store: DraftStore, pictures: PictureStore, fetcher: Fetcher | None = None
-    ) -> None:
+    def __init__(self, store: DraftStore, pictures: PictureStore) -> None:
         self.store = store
         self.pictures = pictures
-        self._fetcher = fetcher
+        self._fetcher = Fetcher()
         self._fetches = BoundedSemaphore(FETCHES)
         self._decodes = BoundedSemaphore(DECODES)
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from arena.database import METADATA, Moment
-from arena.formats.base import Battles, BothBad, OtherRow, Vote, columns_of
+from arena.formats.base import Battles, OtherRow, Vote, columns_of
 from arena.formats.base import Row as FileRow
 from arena.formats.native import STEREOSCOPE, native_row
 from arena.items.store import FAMILY, model_names
@@ -99,7 +99,6 @@ class ImportedSource:
     name: str
     judge: bool
     into_live: bool
-    both_bad: BothBad
 
     @property
     def label(self) -> str:
@@ -110,7 +109,7 @@ class ImportedSource:
 def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
     """Return the sources whose votes count, in the order of their first import."""
     table = IMPORTED_SOURCE.c
-    sources = select(table.id, table.name, table.judge, table.into_live, table.both_bad)
+    sources = select(table.id, table.name, table.judge, table.into_live)
     rows = connection.execute(sources.where(table.counted_to > 0).order_by(table.id))
     return tuple(
         ImportedSource(
@@ -118,7 +117,6 @@ def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
             name=row.name,
             judge=row.judge,
             into_live=row.into_live,
-            both_bad=row.both_bad,
         )
         for row in rows
     )

@@ -49,9 +49,7 @@ def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Us
     )
     images = sum(len(turn.images) for turn in turns)
     prompt = written + _PER_TURN * (len(turns) + 1) + card.image_tokens * images
-    return Usage(
-        prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens), estimated=True
-    )
+    return Usage(prompt, settings.max_tokens, cost(card.price, prompt, settings.max_tokens))
 
 
 def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:

@@ -367,7 +367,7 @@ class LocalVLM:
         finally:
             worker.stop(task)
             spent = cost(self.card.price, task.prompt, task.tokens)
-            note(Usage(task.prompt, task.tokens, spent, estimated=False))
+            note(Usage(task.prompt, task.tokens, spent))
 
 
 def _turn(turn: Turn) -> Message:

@@ -241,7 +241,7 @@ _FIELD = re.compile(
     r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
 )
 _FIELDS = frozenset(
-    "temperature max_tokens max_completion_tokens n seed logprobs response_format stream_options".split()
+    "temperature max_tokens max_completion_tokens n seed response_format stream_options".split()
 )
 _WORD = re.compile(r"\w+")
 

@@ -240,10 +240,9 @@ class ApiVLM:
     def _usage(self, turns: Conversation, settings: Generation, answer: _Answer) -> Usage:
         """Usage as the server counted; without a count to the end, estimated from what was sent and received."""
         prompt, completion = answer.tokens or (most_usage(self.card, turns, settings).prompt, 0)
-        estimated = not (answer.tokens and answer.finish)
-        if estimated:
+        if not (answer.tokens and answer.finish):
             completion = max(completion, answer.pieces, answer.characters // 4)
-        return Usage(prompt, completion, cost(self.card.price, prompt, completion), estimated)
+        return Usage(prompt, completion, cost(self.card.price, prompt, completion))
 
 
 API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))

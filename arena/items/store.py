@@ -210,10 +210,6 @@ class ItemBank:
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
 
-    def sources(self) -> tuple[Source, ...]:
-        with self._database.read() as connection:
-            return sources_of(connection)
-
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """The kept pictures by their images' source keys."""
         query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -53,8 +53,6 @@ class LiveBattle:
     item: int | None
     """The bank's item; None: about the voter's own images."""
     images: int
-    keep: bool
-    """Whether the voter lets the own images be kept."""
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
@@ -64,7 +62,6 @@ class LiveBattle:
     outside: Outside | None
     """Why the vote is excluded from the ranking, if it is."""
     attempt: int
-    began_at: datetime
 
     def said(self, side: Side) -> list[tuple[str, str]]:
         """The questions that are answered, each with the answer of a side."""
@@ -296,7 +293,6 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
         token=f"{row.token}.{attempt}",
         item=row.item_id,
         images=row.images,
-        keep=row.keep,
         phase=phase(row),
         turns=_turns(connection, row.id),
         answered=row.answered,
@@ -304,7 +300,6 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
         choice=row.choice,
         outside=row.outside,
         attempt=attempt,
-        began_at=row.began_at,
     )
 
 

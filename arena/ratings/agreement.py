@@ -149,7 +149,7 @@ def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
     return {contest: chosen for contest, chosen in choices.items() if sum(chosen) > 1}
 
 
-def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> People:
+def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
     """Agreement among people. Raises ValueError for a contest with fewer than two votes."""
     kinds = Counter(choices)
     if any(sum(chosen) < 2 for chosen in kinds):
@@ -171,7 +171,7 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS, seed: int = 0) -> P
             sum(level.votes * contests for level, contests in decided),
         ),
         undecided=kinds.total() - sum(contests for _, contests in decided),
-        **_coefficients(kinds, rounds, seed),
+        **_coefficients(kinds, rounds),
     )
 
 
@@ -257,14 +257,14 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
     )
 
 
-def _coefficients(kinds: Mapping[Choices, int], rounds: int, seed: int) -> dict[str, Estimate]:
+def _coefficients(kinds: Mapping[Choices, int], rounds: int) -> dict[str, Estimate]:
     """Alpha and AC1 with percentile intervals over draws of the contests."""
     counts = np.array(list(kinds), dtype=np.float64).reshape(-1, 2)
     weights = np.array([list(kinds.values())], dtype=np.float64)
     contests = int(weights.sum())
     drawn = np.zeros((0, len(counts)))
     if contests >= LEAST_CONTESTS:
-        coins = np.random.default_rng(seed)
+        coins = np.random.default_rng(0)
         drawn = coins.multinomial(contests, weights[0] / contests, rounds).astype(np.float64)
     return {
         name: _estimate(float(coefficient(weights, counts)[0]), coefficient(drawn, counts))

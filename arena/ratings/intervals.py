@@ -172,7 +172,7 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
     won = SCORES[votes.outcome]
     pair = a.astype(np.int64) * votes.models + b
     chance = fit.chances.ravel()[pair]
-    weight = fit.comparable.ravel()[pair] * (1.0 if votes.weights is None else votes.weights)
+    weight = fit.comparable.ravel()[pair]
     return _Terms(
         a,
         b,

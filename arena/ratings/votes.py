@@ -47,8 +47,6 @@ class Votes:
     items: Codes | None = None
     """Judged items: with the pair of models, an item makes the (item, pair) tuple."""
     voters: Codes | None = None
-    weights: Floats | None = None
-    """Weight of each vote in Bradley-Terry; 1 if None."""
 
     def __post_init__(self) -> None:
         for name, column in self._columns():
@@ -96,7 +94,7 @@ def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int6
 
 
 def outcome_counts(votes: Votes) -> Floats:
-    """Number (or weight) of the votes by outcome and side: outcomes x models on side a x models on side b."""
+    """Number of the votes by outcome and side: outcomes x models on side a x models on side b."""
     m = votes.models
     cells = votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
@@ -105,9 +103,7 @@ def outcome_counts(votes: Votes) -> Floats:
         cell += votes.a[block]
         cell *= m
         cell += votes.b[block]
-        np.add.at(
-            counts, cell.astype(np.intp), 1.0 if votes.weights is None else votes.weights[block]
-        )
+        np.add.at(counts, cell.astype(np.intp), 1.0)
     return counts.reshape(len(Outcome), m, m)
 
 
@@ -131,7 +127,7 @@ class WinLossCounts(NamedTuple):
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Count each model's battles in votes without weights: a vote is a battle of two models (Table 3's "matches")."""
+    """Count each model's battles: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
     wins = won_a + won_b.T
     tied = tie + both_bad
@@ -158,7 +154,7 @@ ELO = EloSettings()
 
 
 def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
-    """Ratings by model code after one pass of Elo over the votes in order; weights are ignored."""
+    """Ratings by model code after one pass of Elo over the votes in order."""
     found = elo_by_name(
         votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings
     )

@@ -33,7 +33,7 @@ const stereoscope = (() => {
     const { word } = stereoscopeVote;
     dialog.setAttribute("aria-label", word("enlarged"));
     dialog.innerHTML = '<img alt=""><p></p><button type="button" data-step="-1"></button>'
-      + '<button type="button" data-step="1"></button><button type="button" data-close autofocus></button>';
+      + '<button type="button" data-step="1"></button><button type="button" autofocus></button>';
     ["previous", "following", "close"].forEach((name, place) => { dialog.querySelectorAll("button")[place].textContent = word(name); });
     dialog.addEventListener("click", (event) => {
       const step = event.target.dataset?.step;

@@ -40,13 +40,6 @@ class MarkedScores:
     strata: Codes | None = None
     """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
 
-    def of(self, some: np.ndarray) -> "MarkedScores":
-        """The same of a mask of answers."""
-        place = np.cumsum(some) - 1
-        here = some[self.marked]
-        strata = None if self.strata is None else self.strata[some]
-        return MarkedScores(self.scores[some], place[self.marked[here]], self.marks[here], strata)
-
 
 class CorrectedMean(NamedTuple):
     """What is known of the mean mark of all answers."""
@@ -56,8 +49,6 @@ class CorrectedMean(NamedTuple):
     corrected: Interval
     alone: Interval
     """From the marks alone."""
-    lam: float
-    """Weight of the judge's scores, from 0 to 1."""
     marks: int
     worth: float
     """Number of marks, of at most all answers, that would say as much without the judge."""
@@ -78,23 +69,22 @@ def corrected_mean(
     score = known.scores[known.marked]
     groups = _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
-    lam = float(weights.mean())
     rest = known.marks - weights * score
-    value = lam * float(known.scores.mean()) + _stratified(groups, rest)
+    value = float(weights.mean()) * float(known.scores.mean()) + _stratified(groups, rest)
     alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
     corrected = (
         alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
     )
     return CorrectedMean(
-        float(known.scores.mean()), corrected, alone, lam, n, _worth(known, corrected, alone)
+        float(known.scores.mean()), corrected, alone, n, _worth(known, corrected, alone)
     )
 
 
-def difference(one: MarkedScores, other: MarkedScores, seed: int = 0) -> CorrectedMean:
+def difference(one: MarkedScores, other: MarkedScores) -> CorrectedMean:
     """The difference of two models' means over the same questions, by those that both have marks for."""
     both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
     marks = one.marks[first] - other.marks[second]
-    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata), seed)
+    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata))
 
 
 def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:

@@ -32,7 +32,6 @@ class JudgedFile(NamedTuple):
     """One judge's scores of one file of answers."""
 
     name: str
-    benchmark: str
     answers: Mapping[str, JudgedAnswer]
 
 
@@ -57,7 +56,7 @@ def judged_answers(path: Path) -> JudgedFile:
         for row in report.rows
         if row.prediction is not None
     }
-    return JudgedFile(f"{report.judge.model}, {report.protocol}", report.benchmark, found)
+    return JudgedFile(f"{report.judge.model}, {report.protocol}", found)
 
 
 def _judged(row: Row, prediction: str) -> JudgedAnswer:

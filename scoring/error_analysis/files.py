@@ -53,8 +53,6 @@ class ReadLabels(NamedTuple):
 
     labels: tuple[Label, ...]
     problems: tuple[str, ...]
-    empty: int
-    """Rows without a kind: not labelled yet."""
 
 
 def read_labels(
@@ -66,12 +64,10 @@ def read_labels(
     """
     wrong: dict[str, list[int]] = {}
     kept: dict[tuple[str, str, int], Label] = {}
-    empty = 0
     for record in read_records(path):
         cells = _cells(record, who, path.name)
         if not cells["main"]:
-            empty += 1
-            continue
+            continue  # not labelled yet
         problem = _problem(cells, errors)
         label = None if problem else _label(cells, errors[cells["item"]][1])
         if label and (place := (label.item, label.labeller, label.round)) in kept:
@@ -81,7 +77,7 @@ def read_labels(
         if problem:
             wrong.setdefault(problem, []).append(record.row)
     return ReadLabels(
-        tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items()), empty
+        tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items())
     )
 
 

@@ -58,7 +58,7 @@ LAYOUTS: Mapping[Layout, str] = {
 }
 Draft = Callable[[JudgeSpec, str], AnyReport]
 """Makes the report to judge, for a judge at an address as it may be shown. Raises OptionsError and UploadError."""
-_UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, False, 0, None)
+_UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
 """Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
 
 FREE_ANSWERS = {key for key, benchmark in BENCHMARKS.items() if benchmark.way == "questions first"}

@@ -84,7 +84,6 @@ class JudgeAnswer:
     tokens: Tokens | None
     reasons: bool
     """Whether the model reasoned before it replied, as far as the reply shows."""
-    logprobs: bool
 
 
 class Judge:
@@ -236,9 +235,9 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
 
 
 async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -> JudgeSpec:
-    """Find out what a model accepts by six or seven short calls. Raises JudgeStopped and JudgeFailed."""
+    """Find out what a model accepts by five or six short calls. Raises JudgeStopped and JudgeFailed."""
     tokens: TokensField = "max_tokens"
-    bare = JudgeSpec(model, False, tokens, False, False, False, False, 0, None)
+    bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
     async with Judge(bare, address, pace) as judge:
         first = await _tried(judge, tokens)
         if first is None:
@@ -248,11 +247,10 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
             raise JudgeStopped(
                 "the server refuses the plainest chat completion of this model; choose another judge"
             )
-        temperature, samples, seed, logprobs, schema = await asyncio.gather(
+        temperature, samples, seed, schema = await asyncio.gather(
             _tried(judge, tokens, temperature=0.0),
             _tried(judge, tokens, n=2),
             _tried(judge, tokens, seed=1),
-            _tried(judge, tokens, logprobs=True),
             _tried(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
         )
     return JudgeSpec(
@@ -261,7 +259,6 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
         tokens=tokens,
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
-        logprobs=logprobs is not None and logprobs.logprobs,
         json_schema=schema is not None and _PROBED.fullmatch(schema.texts[0]) is not None,
         reasoning_tokens=_REASONING_TOKENS if first.reasons else 0,
         price=None,
@@ -301,7 +298,6 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         model=storable(model)[:200] if isinstance(model, str) else "",
         tokens=tokens,
         reasons=any(choice.reasons for choice in choices) or _number(hidden) > 0,
-        logprobs=all(choice.logprobs for choice in choices),
     )
 
 
@@ -312,7 +308,6 @@ class _Choice(NamedTuple):
     finish: str
     reasons: bool
     """Whether it shows reasoning."""
-    logprobs: bool
 
 
 def _choice(choice: object) -> _Choice | None:
@@ -329,7 +324,6 @@ def _choice(choice: object) -> _Choice | None:
         text=storable(text or ""),
         finish=storable(finish)[:40],
         reasons=reasons,
-        logprobs=bool(_under(choice, "logprobs")),
     )
 
 

@@ -121,7 +121,6 @@ class JudgeSpec:
     tokens: TokensField
     samples: bool
     seed: bool
-    logprobs: bool
     json_schema: bool
     reasoning_tokens: int
     """Hidden tokens that the model may spend before it replies; 0 if it does not reason."""

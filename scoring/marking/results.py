@@ -97,7 +97,7 @@ def judged_file(report: Report) -> JudgedFile:
         for row, one in zip(report.rows, shown, strict=True)
         if one.answer
     }
-    return JudgedFile(f"{report.judge.model}, {report.protocol}", report.benchmark, answers)
+    return JudgedFile(f"{report.judge.model}, {report.protocol}", answers)
 
 
 def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, JudgedFile]]:

@@ -174,7 +174,7 @@ def _of_map(page: MapPage, found: TaskMap, tree: TaskTree) -> Iterator[str]:
     if page.task in found.tasks:
         yield _nearest(page, found)
     if page.other:
-        yield _compared(page, found, tree, page.other, cut)
+        yield _compared(found, tree, page.other, cut)
 
 
 def _of_cuts(tree: TaskTree) -> Sequence[Branch]:
@@ -291,7 +291,7 @@ def _nearest(page: MapPage, found: TaskMap) -> str:
     return MAP.nearest(_names([page.task])[0], near, prediction, mine, found.of_accuracies)
 
 
-def _compared(page: MapPage, found: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> str:
+def _compared(found: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> str:
     try:
         there = task_tree(other, tree.linkage)
         agreement = adjusted_rand(tree.groups(cut), there.groups(min(cut, len(there.tasks))))

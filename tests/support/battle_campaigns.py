@@ -144,17 +144,17 @@ def answered_at_once(database: Database, seat: Seat) -> None:
             connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(served_at=served))
 
 
-def published_layout(votes: Votes, each: int = 5, items: int = 574) -> list[FixedTuple]:
-    """Tuples on which these votes can have been given, `each` on a tuple, one line a vote: what a pair has beyond
-    multiples of `each` goes to tuples with fewer."""
+def published_layout(votes: Votes) -> list[FixedTuple]:
+    """Tuples of VisIT-Bench's 574 items on which these votes can have been given, one line a vote: five on a tuple, and
+    what a pair has beyond multiples of five on tuples with fewer."""
     found, place = [], 0
     for low, high in combinations(range(votes.models), 2):
         number = int(
             ((votes.a == low) & (votes.b == high) | (votes.a == high) & (votes.b == low)).sum()
         )
-        for begin in range(0, number, each):
-            one = FixedTuple(item=f"{place % items}", model_a=f"m{low}", model_b=f"m{high}")
-            found += [one] * min(each, number - begin)
+        for begin in range(0, number, 5):
+            one = FixedTuple(item=f"{place % 574}", model_a=f"m{low}", model_b=f"m{high}")
+            found += [one] * min(5, number - begin)
             place += 1
     return found
 

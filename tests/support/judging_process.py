@@ -36,7 +36,7 @@ from scoring.registry import quote
 from scoring.report import QuestionSet, Report
 from tests.support.certificates import HOST
 
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, Price(2.0, 8.0))
 HASTY = RateLimits(concurrency=16, timeout=30.0, attempts=8, backoff=0.02)
 LEASE = timedelta(seconds=3)
 WIDE = Ceilings(10**9, 10**9, 10**9)

@@ -464,7 +464,6 @@ class OpenAIServer:
                     "index": number,
                     "message": {"role": "assistant", "content": text},
                     "finish_reason": "stop",
-                    "logprobs": {"content": []} if body.get("logprobs") else None,
                 }
                 for number, text in enumerate(texts)
             ],

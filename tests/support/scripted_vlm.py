@@ -69,7 +69,7 @@ class ScriptedVLM:
         finally:
             ScriptedVLM.running -= 1
             self.closed += 1
-            note(Usage(10, said, 10 + said if self.card.price else 0, estimated=False))
+            note(Usage(10, said, 10 + said if self.card.price else 0))
 
 
 def pieces(text: str) -> Sequence[str]:

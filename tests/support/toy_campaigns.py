@@ -1,7 +1,7 @@
 """Campaigns of the toy task: their pages, made as the app makes those of battles."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
@@ -55,15 +55,9 @@ class Toys:
         values = {"name": "evens", "seat": {"votes": 3, "minutes": 10, "pay": 1.5}, **changes}
         return self.pages.campaigns.create(TASK, read_spec(ToySpec, values))
 
-    def link(
-        self,
-        campaign: Campaign,
-        person: str = "w1",
-        session: str = "s1",
-        until: datetime | None = None,
-    ) -> str:
+    def link(self, campaign: Campaign, person: str = "w1", session: str = "s1") -> str:
         """The campaign's link as the platform fills it in for a person."""
-        made = made_link(campaign.key, campaign.spec, until or now() + timedelta(days=1), person)
+        made = made_link(campaign.key, campaign.spec, now() + timedelta(days=1), person)
         if campaign.spec.platform.kind == "prolific":
             for name, value in (
                 ("PROLIFIC_PID", person),

@@ -362,7 +362,7 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(
     Ingest(database).add_items("demo bank", "demo", drafts(items=3))
     if others:
         Ingest(database).add_items("mine", "folder", drafts(items=6)[3:])
-    names = {source.id: source.kind for source in ItemBank(database).sources()}
+    names = {source.id: source.kind for source in ItemBank(database).bank().sources}
     maker = sampler(database, demo_bank)
     assert {names[item.source] for item in maker.shown_items()} == kinds
     assert maker.is_demo() == ("demo" in kinds)

@@ -49,7 +49,7 @@ class ToyVLM:
         text = turns[-1].text.upper() if self.card.loud else turns[-1].text
         for word in text.split():
             yield f"{word} "
-        note(Usage(1, len(text.split()), 0, estimated=False))
+        note(Usage(1, len(text.split()), 0))
 
     async def answers(
         self,

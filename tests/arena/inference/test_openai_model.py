@@ -82,7 +82,7 @@ def test_an_answer_comes_word_by_word_with_its_usage_and_cost():
     with serve() as server:
         said = ask(card(server))
     assert said.text == TEXT and len(said.pieces) == len(TEXT.split()) and said.error is None
-    assert said.usage == [Usage(10, 13, 10 * 2 + 13 * 8, estimated=False)]
+    assert said.usage == [Usage(10, 13, 10 * 2 + 13 * 8)]
 
 
 def test_the_request_holds_images_as_data_urls_turns_and_settings():
@@ -272,13 +272,13 @@ def test_a_count_in_mid_answer_is_not_the_last_word():
         server.answers = [streamed(json.dumps(first))]
         said = ask(card(server))
     assert said.error is not None and said.error.kind == "cut"
-    assert said.usage == [Usage(10, len(TEXT) // 4, 10 * 2 + len(TEXT) // 4 * 8, estimated=True)]
+    assert said.usage == [Usage(10, len(TEXT) // 4, 10 * 2 + len(TEXT) // 4 * 8)]
 
 
 def prompt_of(which: ModelCard, *turns: Turn, completion: int = 0) -> Usage:
     """Return the usage of a call whose server counted nothing."""
     prompt = most_usage(which, turns or [Turn("user", "What is this?")], which.generation).prompt
-    return Usage(prompt, completion, cost(which.price, prompt, completion), estimated=True)
+    return Usage(prompt, completion, cost(which.price, prompt, completion))
 
 
 def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
@@ -319,7 +319,7 @@ def test_every_attempt_that_was_sent_costs_its_prompt_and_a_refused_one_nothing(
 def test_what_came_after_a_lost_attempt_is_paid_beside_it():
     with serve("reset", in_a_row=1) as server:
         said = ask(which := card(server))
-    assert said.usage == [prompt_of(which), Usage(10, 13, 10 * 2 + 13 * 8, estimated=False)]
+    assert said.usage == [prompt_of(which), Usage(10, 13, 10 * 2 + 13 * 8)]
     assert sum(usage.cost for usage in said.usage) <= most_cost(
         which, [Turn("user", "What is this?")], SETTINGS
     )
@@ -451,7 +451,8 @@ def test_fields_that_a_server_refuses_are_asked_for_in_another_way(refused):
     assert not set(refused) & set(body) and ("max_completion_tokens" in body) == (
         "max_tokens" in refused
     )
-    assert said.usage[0].estimated == ("stream_options" in refused) and said.usage[0].cost > 0
+    is_counted = said.usage == [Usage(10, 13, 10 * 2 + 13 * 8)]
+    assert is_counted == ("stream_options" not in refused) and said.usage[0].cost > 0
 
 
 def test_a_stream_that_is_closed_stops_the_server():
@@ -465,7 +466,7 @@ def test_a_stream_that_is_closed_stops_the_server():
     with serve(text="word " * 5000, pace=0.02) as server:
         said, running = asyncio.run(stopped(server))
     assert running == 0 and len(said.pieces) == 3
-    assert len(said.usage) == 1 and said.usage[0].estimated and said.usage[0].completion >= 3
+    assert len(said.usage) == 1 and said.usage[0].completion >= 3
 
 
 @pytest.mark.parametrize("cut", [1, 9, len(KEY) - 1, len(KEY)])

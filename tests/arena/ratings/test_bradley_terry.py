@@ -15,7 +15,7 @@ from arena.ratings.bradley_terry import (
     win_matrix,
 )
 from arena.ratings.votes import Outcome, Votes
-from tests.support.arenas import POINTS, decided, even_votes, tuple_arena
+from tests.support.arenas import POINTS, even_votes, tuple_arena
 
 RATED, UNBEATEN, WINLESS, SEPARATED, UNPLAYED = Status
 
@@ -73,12 +73,6 @@ def test_ties_count_half_to_each_side_and_both_bad_not_at_all_if_left_out(kind):
     assert win_matrix(votes).tolist() == [[0, 0.5], [0.5, 0]]
     left = 0 if kind == Outcome.BOTH_BAD else 1
     assert win_matrix(votes.take(votes.outcome != Outcome.BOTH_BAD)).sum() == left
-
-
-def test_weights_count_in_the_win_matrix():
-    votes = decided([0, 0, 1], [1, 1, 0], 2)
-    weighted = Votes(votes.a, votes.b, votes.outcome, 2, weights=np.array([0.5, 0.25, 2.0]))
-    assert win_matrix(weighted).tolist() == [[0, 0.75], [2, 0]]
 
 
 @pytest.mark.parametrize(

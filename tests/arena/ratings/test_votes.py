@@ -174,17 +174,10 @@ def test_columns_that_do_not_fit_are_refused(columns, problem):
 
 
 def test_votes_are_taken_with_all_their_columns():
-    votes = Votes(
-        column(0, 1, 2),
-        column(1, 2, 0),
-        column(0, 3, 2),
-        3,
-        items=column(5, 6, 7),
-        weights=np.array([1.0, 2.0, 3.0]),
-    )
+    votes = Votes(column(0, 1, 2), column(1, 2, 0), column(0, 3, 2), 3, items=column(5, 6, 7))
     kept = votes.take(votes.outcome != Outcome.BOTH_BAD)
     assert (kept.a.tolist(), kept.outcome.tolist(), kept.items.tolist()) == ([0, 2], [0, 2], [5, 7])
-    assert (kept.weights.tolist(), kept.voters, kept.models, len(kept)) == ([1.0, 3.0], None, 3, 2)
+    assert (kept.voters, kept.models, len(kept)) == (None, 3, 2)
 
 
 def test_names_are_coded_in_the_order_of_first_sight():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from arena.clock import UNDO_SECONDS
-from arena.database import now
 from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
 from arena.types import Names, Phase
@@ -13,7 +12,7 @@ from arena.web.live_view import scene
 from arena.web.words import ENGLISH
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
-OPEN = LiveBattle(1, "name.1", None, 1, False, Phase.OPEN, TURNS, 1, None, None, None, 1, now())
+OPEN = LiveBattle(1, "name.1", None, 1, Phase.OPEN, TURNS, 1, None, None, None, 1)
 CHOSEN = replace(OPEN, phase=Phase.VOTED, choice="b")
 NAMES = Names("Model <One>", "Model Two")
 

@@ -18,7 +18,7 @@ from scoring.judges.spec import PROMPTS, Ask, Grading, JudgeSpec, Reply
 from scoring.report import Filled, Grade, Question, QuestionSet
 from tests.support.attacks import planted
 
-PLAIN = JudgeSpec("judge-1", True, "max_tokens", True, True, False, False, 0, None)
+PLAIN = JudgeSpec("judge-1", True, "max_tokens", True, True, False, 0, None)
 WITH_SCHEMA = replace(PLAIN, json_schema=True)
 EQUATION = Question("v1_0", "What is x in the equation?", "-1<AND>-5", ("ocr", "math"))
 Judge = Callable[[Ask], str]

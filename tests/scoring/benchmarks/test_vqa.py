@@ -13,7 +13,7 @@ from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import open_upload
 from scoring.report import Grade
 
-SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
+SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 WATCH = VQAnswer(
     "34602", "what brand of watch is that?", ("ap", "ap", "unanswerable"), "audemars", 2
 )

@@ -86,11 +86,6 @@ def answer(place: Path, *modes: str) -> int:
     return scoring.__main__.main(["answer", *words, *modes])
 
 
-def by_question(bodies: list[Body]) -> dict[str, Body]:
-    """Return requests by the noun or the first words of their question."""
-    return {re.sub(r"\n.*", "", asked(body), flags=re.DOTALL): body for body in bodies}
-
-
 def rows_of(place: Path, name: str) -> dict[str, dict[str, object]]:
     return {
         str(record.values["index"]): dict(record.values) for record in read_records(place / name)

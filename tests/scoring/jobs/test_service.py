@@ -332,7 +332,7 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
 
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
-    spec = JudgeSpec("j", True, "max_tokens", True, True, False, False, 0, None)
+    spec = JudgeSpec("j", True, "max_tokens", True, True, False, 0, None)
     english = (
         BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
     )

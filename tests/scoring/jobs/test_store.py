@@ -19,7 +19,6 @@ from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 
 NOWHERE = "http://127.0.0.1:9/v1"
-FRESH = Progress(1, CALLS, 1)
 
 
 # Whose a job is

@@ -11,7 +11,7 @@ from arena.database import Database
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply
 
-SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(1.0, 2.0))
+SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, Price(1.0, 2.0))
 ASK = Ask(
     (Message("system", "Score."), Message("user", "a cat")), 0.0, 16, 1, '{"type":"object"}', 3
 )
@@ -109,7 +109,6 @@ def test_everything_that_shapes_a_reply_shapes_its_key():
 
 def test_what_is_not_sent_does_not_shape_the_key():
     assert key(replace(SPEC, price=None)) == key()
-    assert key(replace(SPEC, logprobs=False)) == key()
     plain = replace(SPEC, temperature=False, seed=False, json_schema=False)
     assert key(plain, replace(ASK, temperature=1.0, seed=9, schema=None)) == key(plain)
 

@@ -50,7 +50,7 @@ from tests.support.openai_server import (
 from tests.support.virtual_time import run
 
 KEY = "sk-planted-Zq7_0123456789"
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, True, 0, Price(2.0, 8.0))
 HASTY = RateLimits(concurrency=8, timeout=30.0, attempts=4, backoff=0.01)
 BREAKDOWNS: tuple[Fault, ...] = (*(kind for kind in PASSING if kind not in TEXTS), "drip")
 """Faults that the client itself gets over."""
@@ -941,21 +941,17 @@ def test_samples_stand_in_the_order_of_their_index():
     [
         (
             OpenAIServer(score=lambda _body, _sample: "0.5"),
-            JudgeSpec("test-judge", True, "max_tokens", True, True, True, True, 0, None),
+            JudgeSpec("test-judge", True, "max_tokens", True, True, True, 0, None),
         ),
         (
-            OpenAIServer(
-                refused=("temperature", "max_tokens", "n", "seed", "logprobs"), reasoning=300
-            ),
-            JudgeSpec(
-                "test-judge", False, "max_completion_tokens", False, False, False, True, 4096, None
-            ),
+            OpenAIServer(refused=("temperature", "max_tokens", "n", "seed"), reasoning=300),
+            JudgeSpec("test-judge", False, "max_completion_tokens", False, False, True, 4096, None),
         ),
         (
             OpenAIServer(
                 refused=("n", "response_format"), faults=Faults(0.5, kinds=("500", "429"))
             ),
-            JudgeSpec("test-judge", True, "max_tokens", False, True, True, False, 0, None),
+            JudgeSpec("test-judge", True, "max_tokens", False, True, False, 0, None),
         ),
     ],
     ids=["allows all", "reasons", "some, with faults"],
@@ -963,7 +959,7 @@ def test_samples_stand_in_the_order_of_their_index():
 def test_what_a_model_allows_is_found_out(server, found):
     with server:
         assert asyncio.run(probe(address(server), "test-judge", HASTY)) == found
-    assert server.counts.calls - server.counts.faults.total() <= 7
+    assert server.counts.calls - server.counts.faults.total() <= 6
 
 
 def test_a_model_that_is_not_there_is_not_probed_on():

@@ -32,10 +32,8 @@ from scoring.judges.spec import (
     with_price,
 )
 
-WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, True, 0, Price(2.0, 8.0))
-NARROW = JudgeSpec(
-    "thinker", False, "max_completion_tokens", False, False, False, False, 4096, None
-)
+WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, Price(2.0, 8.0))
+NARROW = JudgeSpec("thinker", False, "max_completion_tokens", False, False, False, 4096, None)
 HELLO = (Message("system", "Be short."), Message("user", "Hello"))
 
 

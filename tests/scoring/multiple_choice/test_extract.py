@@ -26,7 +26,7 @@ NINE = dict(zip("ABCDEFGHI", "dog cat bird fish horse sheep cow bear zebra".spli
 SWAPPED = {"A": "B", "B": "A"}
 YES_NO = {"A": "yes", "B": "no"}
 VITAMINS = {"A": "vitamin C", "B": "vitamin D", "C": "vitamin A", "D": "vitamin B"}
-SPEC = JudgeSpec("judge", True, "max_tokens", True, True, False, True, 0, None)
+SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 QUESTION = ChoiceQuestion(7, "What is it?", ANIMALS, "B", "", "", "")
 
 B = (
@@ -377,11 +377,7 @@ def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rul
 
 def test_the_random_assignment_is_fixed_by_seed_and_index():
     drawn = [assigned(ANIMALS, index) for index in range(2000)]
-    assert (
-        drawn
-        == [assigned(ANIMALS, index) for index in range(2000)]
-        != [assigned(ANIMALS, index, 1) for index in range(2000)]
-    )
+    assert drawn == [assigned(ANIMALS, index) for index in range(2000)]
     assert all(330 < drawn.count(letter) < 470 for letter in [*ANIMALS, NONE])
 
 

@@ -58,7 +58,7 @@ from tests.support.judging_process import HASTY
 from tests.support.openai_server import OpenAIServer
 
 PROMPTS = Path(__file__).parents[3] / "scoring" / "prompts"
-SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, False, 0, Price(2.0, 8.0))
+SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, Price(2.0, 8.0))
 SKIER = Instance(
     item="0123456789abcdef",
     family="Color",
@@ -391,7 +391,6 @@ def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
     assert report.matches[0].winner is None and refused.reason == "the server refuses the prompt"
 
 
-SAID = st.sampled_from([A, B, "Tie.", "Response A", "", f"{A}\n{B}"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
