@@ -13,10 +13,8 @@ from typing import Any
 if __name__ == "__main__":
     gc.disable()  # until it serves: looking through what is imported and built, and stays, took a sixth of a start
 
-from arena.settings import (
-    SettingError,
-    Settings,
-)  # before gradio, which reads environment variables on import
+# before gradio, which reads environment variables on import
+from arena.settings import SettingError, Settings
 from arena.web.gradio_import import gr
 
 # isort: split

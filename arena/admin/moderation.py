@@ -73,10 +73,7 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     """Return the hidden items, the newest first."""
     query = select(ITEM.c.key, ITEM.c.instruction).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
-    return tuple(
-        HiddenItem(key=row.key, instruction=row.instruction, hidden_at=row.hidden_at)
-        for row in rows
-    )
+    return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
 
 
 def uploads(connection: Connection) -> Uploads:
