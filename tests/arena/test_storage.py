@@ -192,11 +192,11 @@ def test_a_copy_put_back_beside_the_log_of_another_file_is_refused_until_the_log
     Database(url).close()
 
 
-def test_a_start_without_a_place_for_uploads_says_so_in_one_line(tmp_path, monkeypatch, capsys):
+def test_a_start_without_a_place_for_pictures_says_so_in_one_line(tmp_path, monkeypatch, capsys):
     """The database may lie elsewhere, as on a PostgreSQL server."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("DATA_DIR", f"{tmp_path}/file")
     monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/arena.db")
     assert app.main() == 2
     told = capsys.readouterr().err
-    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/uploads'\n", told)
+    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/pictures'\n", told)

@@ -59,12 +59,7 @@ def wins(database) -> Counter:
 @pytest.mark.locks_or_dialect
 def test_a_battle_goes_from_question_to_names(store, voter, database):
     battle = store.begin(voter, Opening("What is this?", 2, keep=True))
-    assert (battle.phase, battle.settled, battle.images, battle.keep) == (
-        Phase.OPEN,
-        False,
-        2,
-        True,
-    )
+    assert (battle.phase, battle.settled, battle.images) == (Phase.OPEN, False, 2)
     with pytest.raises(ChoiceError, match="still coming"):
         store.vote(voter, battle.token, "a", "terms")
     store.answer(battle.id, answered())

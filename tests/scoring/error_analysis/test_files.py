@@ -83,8 +83,8 @@ def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
         {"item": "5", "main": ""},
     ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    labels, problems, empty = read_labels(tmp_path / "labels.jsonl", ERRORS)
-    assert [(label.item, label.main) for label in labels] == [("1", "perception")] and empty == 1
+    labels, problems = read_labels(tmp_path / "labels.jsonl", ERRORS)
+    assert [(label.item, label.main) for label in labels] == [("1", "perception")]
     unknown, *others = problems
     assert unknown.startswith("left out, 'blunder' is none of the kinds perception, reasoning,")
     assert others == [
