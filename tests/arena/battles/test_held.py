@@ -105,3 +105,11 @@ def test_what_is_held_stays_while_the_voter_is_served_something_else(database, s
     visitor.reveal(battle)
     with database.read() as connection:
         assert connection.scalars(select(HELD.c.token)).all() == [held.token]
+
+
+def test_nothing_is_held_where_no_item_is_left(database):
+    Ingest(database).add_items("test", "folder", drafts(items=1, models=("a", "b")))
+    visitor = Visitor(database, "one")
+    sampler = PairSampler(visitor.store, ItemBank(database), "off")
+    visitor.reveal(visitor.vote(sampler.next_battle(visitor.id, ANY)))
+    assert sampler.hold(visitor.id, ANY) is None

@@ -434,3 +434,10 @@ def test_more_voters_than_connections_are_all_served(bank):
     with ThreadPoolExecutor(60) as pool:
         battles = list(pool.map(draw_one, voters))
     assert len({battle.id for battle in battles if isinstance(battle, Battle)}) == 60
+
+
+def test_votes_on_models_that_are_gone_are_left_out_of_the_grid():
+    grid = PairGrid(items())
+    here = (grid.models[0], grid.models[1])
+    votes = grid.votes({here: 3, (here[0], max(grid.models) + 1): 5})
+    assert votes.sum() == votes[0, 1] == 3
