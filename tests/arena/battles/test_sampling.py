@@ -441,3 +441,9 @@ def test_votes_on_models_that_are_gone_are_left_out_of_the_grid():
     here = (grid.models[0], grid.models[1])
     votes = grid.votes({here: 3, (here[0], max(grid.models) + 1): 5})
     assert votes.sum() == votes[0, 1] == 3
+
+
+def test_a_pair_that_is_closed_and_gone_closes_no_other():
+    grid = PairGrid(items())
+    gone = max(grid.models) + 1
+    assert draw(grid, {}, frozenset(), random.Random(7), frozenset([(gone, gone + 1)]))
