@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Thousands of small databases: on a disk each waits for it.
 IN_MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 8000000 ] 2>/dev/null && echo TMPDIR=/dev/shm)
 
-.PHONY: run test check bench soak planted mutants browser balancer latex
+.PHONY: run test check bench soak mutants browser balancer latex
 
 run: .installed-app
 	$(BIN)/python app.py
@@ -16,6 +16,7 @@ test: .installed-dev browser
 	$(IN_MEMORY) $(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
 
 check: .installed-dev
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
@@ -24,10 +25,6 @@ bench: .installed-dev
 
 soak: .installed-dev browser balancer latex
 	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak --timeout=1800
-
-# All planted defects, or those that ONLY names: make planted ONLY='undo_* ledger_*'
-planted: .installed-dev browser
-	$(BIN)/python -m tests.support.planted $(ONLY)
 
 # Small changes to MODULES (files or folders), to see which ones no test notices.
 # make mutants MODULES="arena/ratings/shares.py scoring/judges" N=40 SEED=1 TESTS=tests/arena/ratings/test_shares.py

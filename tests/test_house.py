@@ -331,8 +331,9 @@ def test_nothing_is_left_undone():
     assert [name_of(path) for path in undone] == []
 
 
-def test_ruff_finds_nothing():
+@pytest.mark.parametrize("words", [("check",), ("format", "--check")])
+def test_ruff_finds_nothing(words):
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "ruff", *words, "."], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout

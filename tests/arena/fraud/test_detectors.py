@@ -12,6 +12,7 @@ from arena.fraud.detectors import (
     evidence,
     hasty,
     inattentive,
+    odds_of,
     odds_with_taste,
     one_sided,
     taste_of_voters,
@@ -94,6 +95,7 @@ def test_a_choice_against_all_odds_is_weighed():
     )
     for against in (30, 60, 600):
         assert np.isfinite(odds_with_taste(odd, np.full(30, -float(against)), 1.0)).all()
+    assert set(odds_of(odd, np.linspace(1000.0, -1000.0, 20))) == {-30.0}, "no odds are without end"
 
 
 def test_nobody_is_odd_alone():
