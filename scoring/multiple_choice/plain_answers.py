@@ -5,9 +5,9 @@ Every cut is named, so that the trail of a decision shows it.
 
 import json
 import re
-import unicodedata
 from typing import NamedTuple
 
+from scoring.multiple_choice.numbers import spelled
 from scoring.reasoning import answer_of, wrapped
 
 
@@ -38,6 +38,7 @@ _KEYS = (
 _RAW = re.compile(r"[<◁\[{]")
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
+_POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
 
@@ -48,8 +49,11 @@ def squeezed(text: str) -> str:
 
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
-    bare = _MARKUP.sub(_kept, unicodedata.normalize("NFKC", text))
-    return lowered(_SPACES.sub(" ", bare).strip(_AROUND)) or lowered(bare.strip())
+    bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
+    inner = bare.strip(_AROUND)
+    if _POINT_FIRST.match(bare) and inner[:1].isdigit():
+        inner = f".{inner}"
+    return lowered(inner) or lowered(bare.strip())
 
 
 def lowered(text: str) -> str:
@@ -64,7 +68,7 @@ def lowered(text: str) -> str:
 
 def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text = squeezed(unicodedata.normalize("NFKC", answer))
+    text = squeezed(spelled(answer))
     left = answer_of(text)
     text = left.text
     cuts = [*left.cuts]
