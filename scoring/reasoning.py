@@ -83,7 +83,7 @@ FORMATS: Sequence[Format] = (
     *_tags("reasoning", "LLaVA-CoT (arXiv 2411.10440), Reka Flash 3"),
     *_tags("analysis reflection", "Keye-VL, Reflection-70B"),
     *_tags("reason rationale scratchpad cot deliberation", "prompts of research code"),
-    *_tags("internal inner_monologue monologue planning", "prompts of agents"),
+    *_tags("internal inner_monologue monologue planning plan", "prompts of agents"),
     *_tags("seed:think", "ByteDance Seed-OSS"),
     *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
@@ -175,7 +175,7 @@ _TAGGED = re.compile(
     r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
-_BRACE = re.compile(r"\\?\bf?boxed\s?\{|(?<!\\)[{}]")
+_BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
 
 
 def answer_of(text: str) -> Answer:
@@ -211,7 +211,7 @@ def _boxes(text: str) -> list[Wrapped]:
     boxes: list[Wrapped] = []
     braces: list[re.Match[str] | None] = []
     outermost = 0
-    for mark in _BRACE.finditer(text) if "boxed" in text else ():
+    for mark in _BRACE.finditer(text) if "box" in text else ():
         if mark[0] != "}":
             is_box = mark[0] != "{" and not outermost
             outermost += is_box

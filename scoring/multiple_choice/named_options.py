@@ -140,6 +140,7 @@ _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
 _OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
+_HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
 _SPACE = re.compile(r"\s")
 _SIGN_BEFORE = re.compile(
     r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
@@ -194,6 +195,8 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
         return False
     if after in "'’":
         return lower[end + 1 : end + 2] != "s"
+    if lower[end - 1].isdigit() and _HALF_DAY.match(lower, end):
+        return False
     next_one = lower[end + 1 : end + 2]
     return not (after in ".,:/" and next_one.isdigit() and lower[end - 1].isdigit())
 

@@ -65,7 +65,7 @@ _SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
 _ANSWER_ABROAD = one_of(
     r"""antwort, lösung, réponse, reponse, respuesta, resposta, risposta, antwoord, svaret, svar, odpowiedź, cevap,
     yanıt,
-    jawaban(?:nya)?, đáp án, ответ, вариант, опция, 정답, 답, 답안, 答え, 正解, الإجابة, الجواب, उत्तर, คำตอบ"""
+    jawaban(?:nya)?, đáp án, ответ, вариант, опция, 정답, 답, 답안, 答え, 正解, الإجابة, الجواب, उत्तर, คำตอบ, คําตอบ"""
 )
 _NOT_ABROAD = one_of(
     "no, non, nicht, pas, não, nao, ne, n'est, niet, inte, ikke, nie, не, değil, bukan, không, nunca, falsch\\w*"

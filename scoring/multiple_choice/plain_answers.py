@@ -35,6 +35,7 @@ _MOST_COMMANDS = 3
 """LaTeX commands in one another at most."""
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
+_STARRED = re.compile(r"[A-Za-z]{1,2}\*")
 _POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
@@ -47,7 +48,7 @@ def squeezed(text: str) -> str:
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
     bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
-    inner = bare.strip(_AROUND)
+    inner = bare.strip() if _STARRED.fullmatch(bare.strip()) else bare.strip(_AROUND)
     if _POINT_FIRST.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
     return lowered(inner) or lowered(bare.strip())

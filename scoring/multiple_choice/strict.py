@@ -58,7 +58,8 @@ _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:\?|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
+    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
+    r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
 )
@@ -84,13 +85,13 @@ _TRICKY = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[\w'’]+")
-_WRAPS = re.compile(r"boxed|[<{]")
+_WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
 """Characters of a box at most."""
-_BARE_LETTER = re.compile(rf"{_OPEN}[A-Z]{_CLOSE}")
+_BARE_LETTER = re.compile(rf"{_OPEN}([A-Z]){_CLOSE}")
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
-_BY_LETTER = (Rule.ALONE, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
+_BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
 def strict(prediction: str, options: Mapping[str, str]) -> Decision:
@@ -120,11 +121,17 @@ def _clue(answer: AnswerText) -> Clue | None:
     """What the first rule says that says anything; unsure of a letter that may be an option's content."""
     for rule in _RULES:
         if clue := rule(answer):
-            is_bare = clue.letter in answer.contents.unclear and _BARE_LETTER.fullmatch(clue.span)
-            if is_bare and clue.rule in _BY_LETTER:
-                return Clue(Rule.CONFLICT, None, clue.span)
-            return clue
+            return Clue(Rule.CONFLICT, None, clue.span) if _is_unclear(answer, clue) else clue
     return None
+
+
+def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
+    """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
+    bare = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _BY_LETTER else None
+    if not bare or bare[1] not in answer.contents.unclear:
+        return False
+    has_sign = SIGN_BEHIND.match(clue.span, bare.end(1)) and not clue.span.startswith("*")
+    return not (has_sign and answer.contents.signed)
 
 
 def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:

@@ -37,6 +37,7 @@ _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
     "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
 )
+_JOINED = re.compile(r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE)
 _LISTED = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
 
 
@@ -60,6 +61,8 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
                 claim = holders[-1].text if claims(holders[-1].text) else ""
                 after = text[holders[-1].end :]
                 return Inner(_without(text, holders), tuple(cuts), after if claim else rest, claim)
+            if _is_joined(text, holders, box) and reads(_before(holders, box).text):
+                return Inner(text, tuple(cuts), "", text[_before(holders, box).start : box.end])
             rest = text[box.end :] + "\n" + rest
             text = box.text
             cuts.append(box.name)
@@ -69,6 +72,16 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
         else:
             break
     return Inner(text, tuple(cuts), rest)
+
+
+def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:
+    return boxes[max(0, boxes.index(box) - 1)]
+
+
+def _is_joined(text: str, boxes: list[Wrapped], box: Wrapped) -> bool:
+    """Whether a box and the one before it are two answers: "\\boxed{A} or \\boxed{B}"."""
+    before = _before(boxes, box)
+    return before.text != box.text and bool(_JOINED.fullmatch(text, before.end, box.start))
 
 
 def _without(text: str, boxes: list[Wrapped]) -> str:
@@ -82,8 +95,9 @@ def _without(text: str, boxes: list[Wrapped]) -> str:
 
 
 def _in_object(text: str) -> str | None:
-    """The answer in the last JSON object that has one."""
-    for found in reversed(_OBJECT.findall(text)):
+    """The answer in JSON objects, each different one on a line of its own; None if none of them has one."""
+    answers: dict[str, None] = {}
+    for found in _OBJECT.findall(text):
         try:
             value = json.loads(found)
         except (ValueError, RecursionError):
@@ -93,8 +107,8 @@ def _in_object(text: str) -> str | None:
         }
         inner = next((by_name[key] for key in _KEYS if key in by_name), None)
         if isinstance(inner, str | int | float) and not isinstance(inner, bool) and str(inner):
-            return str(inner)
-    return None
+            answers[str(inner)] = None
+    return "\n".join(answers) if answers else None
 
 
 def without_list(text: str, options: Mapping[str, str]) -> str:
