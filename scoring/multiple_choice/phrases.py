@@ -76,7 +76,7 @@ _IS_ABROAD = one_of(
 _ABROAD_FRAME = (
     rf"(?:\b|(?<=[^\W\d_])){_ANSWER_ABROAD}(?:\s(?!{_NOT_ABROAD}\b)[^\W\d_]{{1,14}}){{0,2}}?"
     rf"(?:\s?[:=→]|\s-\s|\s?{_IS_ABROAD}(?:\s?:)?)\s*+"
-    r"(?:(?:die|la|el|l'|le|a|o|opción|opção|opzione|option|optie|вариант|буква|буквой)\s(?=[\"'(\[*]*+(?-i:[A-Z])(?!\w)))?"
+    r"(?:(?:(?-i:die|la|el|l'|le|a|o)|opción|opção|opzione|option|optie|вариант|буква|буквой)\s(?=[\"'(\[*]*+(?-i:[A-Z])(?!\w)))?"
 )
 FRAMES = re.compile(
     rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"

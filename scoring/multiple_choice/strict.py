@@ -59,7 +59,7 @@ _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|:\s?(?:wrong|incorrect|false|no)\b"
+    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
     r"|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
     r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
