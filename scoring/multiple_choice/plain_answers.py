@@ -3,13 +3,11 @@
 Every cut is named, so that the trail of a decision shows it.
 """
 
-import json
 import re
-import unicodedata
-from bisect import bisect_left
 from typing import NamedTuple
 
-from arena.types import grouped
+from scoring.multiple_choice.numbers import spelled
+from scoring.reasoning import answer_of
 
 
 class Plain(NamedTuple):
@@ -18,35 +16,10 @@ class Plain(NamedTuple):
     text: str
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
+    torn: bool = False
+    """Whether reasoning that never ends is all there is."""
 
 
-_WORDS = (
-    r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot"
-    r"|summary|caption"
-)
-_REASONING_OPENS = re.compile(
-    rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE
-)
-_REASONING_CLOSES = re.compile(
-    rf"</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>", re.IGNORECASE
-)
-_CLOSE_OF = {
-    "◁think▷": "◁/think▷",
-    "[think]": "[/think]",
-    "<|begin_of_thought|>": "<|end_of_thought|>",
-}
-_REASONING_END = re.compile(rf"^.*(?:{_REASONING_CLOSES.pattern})", re.DOTALL | re.IGNORECASE)
-_REASONING_CUT_OFF = re.compile(
-    rf"(?:<(?:{_WORDS})>|◁think▷|\[THINK\]|<\|begin_of_thought\|>).*$", re.DOTALL | re.I
-)
-_FINAL_CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*<\|message\|>", re.DOTALL)
-_TURN_END = re.compile(
-    r"</s>|<\|(?:im_end|eot_id|endoftext|end|eom_id|eos|return)\|>|<end_of_(?:turn|utterance)>|<eos>"
-)
-_TOKENS = re.compile(
-    r"(?:<\|(?:im_start|start_header_id)\|>|<start_of_turn>)\s*(?:assistant|model)\b:?|<\|[^<>|]{1,40}\|>"
-    r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|\[/?INST\]"
-)
 _NEXT_QUESTION = re.compile(
     r"(?<=\S)[^\S\n]*+\n\s*+(?:#++\s*+)?(?:question|q|user|human|问题)\s*+\d*+\s*+:", re.IGNORECASE
 )
@@ -56,18 +29,14 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAGGED = re.compile(
-    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
-)
-_BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
-_PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_KEYS = (
-    "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
-)
-_RAW = re.compile(r"[<◁\[{]")
+_STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
+_OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
+_MOST_COMMANDS = 3
+"""LaTeX commands in one another at most."""
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
+_STARRED = re.compile(r"[A-Za-z]{1,2}\*")
+_POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
 
@@ -78,8 +47,11 @@ def squeezed(text: str) -> str:
 
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
-    bare = _MARKUP.sub(_kept, unicodedata.normalize("NFKC", text))
-    return lowered(_SPACES.sub(" ", bare).strip(_AROUND)) or lowered(bare.strip())
+    bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
+    inner = bare.strip() if _STARRED.fullmatch(bare.strip()) else bare.strip(_AROUND)
+    if _POINT_FIRST.match(bare) and inner[:1].isdigit():
+        inner = f".{inner}"
+    return lowered(inner) or lowered(bare.strip())
 
 
 def lowered(text: str) -> str:
@@ -93,75 +65,27 @@ def lowered(text: str) -> str:
 
 
 def plain(answer: str) -> Plain:
-    """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text = squeezed(unicodedata.normalize("NFKC", answer))
-    cuts = []
-    if _RAW.search(text):
-        for name, cut in (("reasoning", _without_reasoning), ("special tokens", _without_tokens)):
-            shorter = cut(text)
-            if shorter.strip() != text.strip():
-                cuts.append(name)
-            text = shorter
+    """The answer in NFKC without reasoning, special tokens, and an invented next question."""
+    text = squeezed(spelled(answer).replace("_x000D_", "\n"))
+    left = answer_of(text)
+    text = _OPTION_NAME.sub(r"\1 \2", left.text)
+    cuts = [*left.cuts]
+    if "~~" in text:
+        text = _STRUCK.sub(" ", text)
+        cuts.append("what is struck out")
     if next_question := _NEXT_QUESTION.search(text):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    wrapped = _unwrapped(text) if _RAW.search(text) else None
-    if wrapped and wrapped.text.strip():
-        text = wrapped.text
-        cuts += wrapped.cuts
-    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts))
+    return Plain(text, tuple(cuts), left.torn)
+
+
+def bare_text(text: str) -> str:
+    """The text without emphasis, headings' signs and the like."""
+    for _ in range(1 if "\\" not in text else _MOST_COMMANDS):
+        text = _MARKUP.sub(_kept, text)
+    return text.strip()
 
 
 def _kept(mark: re.Match[str]) -> str:
     """What stays of a mark: the text that it wraps, or the line break before a heading's sign."""
     return mark[1] or mark[2] or ""
-
-
-def _without_reasoning(text: str) -> str:
-    text = _without_closed_reasoning(_FINAL_CHANNEL.sub("", text))
-    return _REASONING_CUT_OFF.sub("", _REASONING_END.sub("", text))
-
-
-def _without_closed_reasoning(text: str) -> str:
-    """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
-    closes = grouped((close[0].lower(), close) for close in _REASONING_CLOSES.finditer(text))
-    kept = []
-    place = 0
-    opening = _REASONING_OPENS.search(text)
-    while opening:
-        close_mark = (
-            f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")
-        )
-        same = closes.get(close_mark, [])
-        number = bisect_left(same, opening.end(), key=re.Match.start)
-        if number < len(same):
-            kept.append(text[place : opening.start()])
-            place = same[number].end()
-        opening = _REASONING_OPENS.search(text, max(place, opening.start() + 1))
-    return "".join([*kept, text[place:]])
-
-
-def _without_tokens(text: str) -> str:
-    """The first turn with text: what follows a model's own end of turn is no answer."""
-    turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
-    return next((turn for turn in turns if turn.strip()), "")
-
-
-def _unwrapped(text: str) -> Plain | None:
-    """Content of the last answer tag, box or JSON object; None if there is none."""
-    if tags := _TAGGED.findall(text):
-        return Plain(tags[-1][1], (f"<{tags[-1][0].lower()}>",))
-    if boxes := _BOXED.findall(text):
-        return Plain(boxes[-1], ("\\boxed",))
-    for found in reversed(_OBJECT.findall(text)):
-        try:
-            value = json.loads(found)
-        except (ValueError, RecursionError):
-            value = dict(_PYTHON_PAIR.findall(found))
-        by_name = {
-            str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()
-        }
-        inner = next((by_name[key] for key in _KEYS if key in by_name), None)
-        if isinstance(inner, str | int | float) and not isinstance(inner, bool):
-            return Plain(str(inner), ("JSON",))
-    return None

@@ -188,7 +188,7 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("It is a hot dog", {"A": "dog", "B": "hot dog"}, "B"),
         ("左图是张大千的作品", {"A": "徐悲鸿", "B": "张大千"}, "B"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
-        ("", ANIMALS, NONE),
+        ("", ANIMALS, None),
         ('{"answer": ' + "[ " * 1500 + "] " * 1500 + "}", ANIMALS, None),
     ],
 )
@@ -223,6 +223,23 @@ def test_vectors(data):
     assert right >= 0.85 * letters
 
 
+def test_answers_of_2026(data):
+    """Reasoning marks, signs, boxes, errors and other languages: no wrong letter, and few are left open."""
+    text = (data / "vectors" / "letters_2026.jsonl").read_text("utf-8")
+    left_open = 0
+    for row in map(json.loads, text.splitlines()):
+        decision = extract(row["prediction"], row["options"])
+        told = (row["id"], decision.trail)
+        assert (decision.rule is Rule.FAILED) == row.get("failure", False), told
+        assert (decision.letter == NONE) == row["refusal"], told
+        if row["letter"] is None:
+            assert decision.letter in (None, NONE), told
+        else:
+            assert decision.letter in (None, row["letter"]), told
+            left_open += decision.letter is None
+    assert left_open <= 22
+
+
 @pytest.mark.parametrize(
     "benchmark", ["MMStar", "RealWorldQA", pytest.param("ScienceQA_TEST", marks=pytest.mark.soak)]
 )
@@ -245,14 +262,14 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
     assert (
         decision.rule is Rule.STATEMENT and decision.step == "letter" and "B) cat" in decision.span
     )
-    assert [clue.span for clue in decision.trail] == ["reasoning", decision.span]
+    assert [clue.span for clue in decision.trail] == ["<think>", decision.span]
     assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
     assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
 
 
 def test_an_answer_before_its_reasoning_is_kept():
     decision = extract("The answer is B.<think>Or A? No.</think>", ANIMALS)
-    assert [clue.span for clue in decision.trail] == ["reasoning", "B"]
+    assert [clue.span for clue in decision.trail] == ["<think>", "B"]
     assert decision.letter == "B"
 
 
@@ -292,7 +309,9 @@ OPTIONS = st.lists(
 def test_never_a_letter_that_is_no_option(text, options, protocol):
     decision = extract(text, options, protocol)
     assert decision.letter in {*options, NONE, None}
-    assert decision.trail and (decision.letter is None) == (decision.step == "undecided")
+    assert decision.trail and (decision.letter is None) == (
+        decision.step in ("undecided", "failed")
+    )
 
 
 @given(
@@ -317,7 +336,7 @@ def test_strict_reads_both_ends_of_a_long_answer_and_says_so():
         decision = extract(text, ANIMALS)
         assert (decision.letter, decision.trail[0]) == ("B", cut)
     thought = extract(f"<think>{middle}The answer is A.</think>B", ANIMALS)
-    assert (thought.letter, [clue.span for clue in thought.trail]) == ("B", ["reasoning", "B"])
+    assert (thought.letter, [clue.span for clue in thought.trail]) == ("B", ["<think>", "B"])
     assert extract(f"{middle}B", ANIMALS, "mmbench-paper").letter == "B"
 
 
