@@ -29,7 +29,7 @@ from scoring.multiple_choice.downloads import (
     submission,
 )
 from scoring.multiple_choice.extract import (
-    PARSER,
+    PARSERS,
     SEED,
     Language,
     extract,
@@ -40,6 +40,7 @@ from scoring.multiple_choice.extract import (
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
 from scoring.multiple_choice.reader import Problem, ReadFile, plain_option, read_choices
 from scoring.multiple_choice.types import (
+    JUDGE_UNREAD,
     LETTERS,
     NONE,
     PROTOCOL_WORDS,
@@ -187,7 +188,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
         )
-        return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, PARSER))
+        return replace(
+            report, judge=JudgeStamp(spec.model, (), address, prompts, PARSERS[report.protocol])
+        )
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
         return [
@@ -196,6 +199,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 partial(extraction, row.question, row.prediction, report.protocol, spec),
                 partial(_declined, row.decision),
                 name=str(row.question.index),
+                is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
             for row in report.rows
             if row.decision.open

@@ -18,6 +18,8 @@ NO_OPTION = "none"
 """Letter of a reply that no option fits: `X` of MMBench's prompt, or `Z` of MMT-Bench's."""
 ROOM = 256
 """Tokens that a judge gets for a score or a letter, so that one that explains itself comes to its end."""
+LIKELY = 8
+"""Tokens that most judges use of it."""
 CUT = "length"
 """Finish reason of a reply that its room cut short."""
 
@@ -58,9 +60,10 @@ def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") ->
     return _agreed(text, list(_letters(text, options)), finish)
 
 
-def was_cut(reply: str, finish: str) -> bool:
-    """Whether a reply ended for want of room, in the midst of its reasoning or its explanation."""
-    return finish == CUT or answer_of(reply).torn
+def shown(reply: str, finish: str = "stop") -> str:
+    """The end of a reply in quotes, for the reason why nothing was read; it says whether the reply was cut short."""
+    cut = finish == CUT or answer_of(reply).torn
+    return f"{reply[-_MOST_SHOWN:]!r}{' (cut short: it used up its room)' if cut else ''}"
 
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -83,6 +86,7 @@ _DENIES = re.compile(
 )
 _CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|accordingly)\b|因此|所以", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;，；]|\b(?:and|but)\b")
+_MOST_SHOWN = 80
 _SENTENCE = re.compile(r"[.!?。！？]\s|\n")
 _BEFORE = 300
 """Characters before a claim in which its sentence begins."""
@@ -112,7 +116,8 @@ def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
 def _stands(text: str, claim: _Claim[object]) -> bool:
     """Whether a claim in a reply that was cut short is whole, and was made before any explanation."""
     begun = text[: claim.start]
-    whole = claim.end < len(text) or "." in text[claim.start : claim.end].rstrip(".")
+    more = text[claim.end :].strip(" .*_`")
+    whole = bool(more) or "." in text[claim.start : claim.end]
     return whole and len(begun) <= _BEFORE and not _SENTENCE.search(begun)
 
 

@@ -48,7 +48,13 @@ class VisitBench(Benchmark[MatchReport]):
         """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
         refused = partial(Verdict, None)
         return [
-            Task(0, partial(judging, one, order), refused, name=f"{match.a} (A) or {match.b} (B)")
+            Task(
+                0,
+                partial(judging, one, order),
+                refused,
+                name=f"{match.a} (A) or {match.b} (B)",
+                is_read=lambda verdict: not verdict.reason,
+            )
             for match, one in zip(report.matches, _contests(report), strict=True)
             for order in ORDERS
         ]

@@ -897,6 +897,22 @@ def test_no_bytes_break_the_reading(content):
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "0."}, {"type": "text", "text": "7"}], "0.7"),
+        ([{"type": "output_text", "text": "0.7"}], "0.7"),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "0.2"}]}, {"type": "text", "text": "0.7"}], "0.7"),
+        ([{"type": "reasoning", "text": "0.2"}, {"text": "0.7"}], "0.7"),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_a_list_of_content_parts_is_the_text_of_those_that_are_text(content, text):
+    choice = {"message": {"content": content}, "finish_reason": "stop"}
+    answer = read_answer(json.dumps({"choices": [choice]}).encode())
+    assert isinstance(answer, JudgeAnswer) and answer.texts == (text,)
+
+
+@pytest.mark.parametrize(
     "choice",
     [
         None, [], {}, {"message": {"content": "1"}}, {"message": {"content": "1"}, "finish_reason": None},
