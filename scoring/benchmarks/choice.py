@@ -38,10 +38,15 @@ from scoring.multiple_choice.extract import (
     prompt_digest,
 )
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
-from scoring.multiple_choice.reader import Problem, ReadFile, plain_option, read_choices
+from scoring.multiple_choice.reader import (
+    Problem,
+    ReadFile,
+    option_columns,
+    plain_option,
+    read_choices,
+)
 from scoring.multiple_choice.types import (
     JUDGE_UNREAD,
-    LETTERS,
     NONE,
     PROTOCOL_WORDS,
     Answered,
@@ -410,7 +415,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
 
 def has_options(record: Record) -> bool:
-    return sum(letter in record.values for letter in LETTERS) > 1
+    return len(option_columns(record)) > 1
 
 
 def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:

@@ -17,6 +17,8 @@ class Plain(NamedTuple):
     text: str
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
+    torn: bool = False
+    """Whether reasoning that never ends is all there is."""
 
 
 _NEXT_QUESTION = re.compile(
@@ -73,7 +75,7 @@ def plain(answer: str) -> Plain:
     if inner and inner.text.strip():
         text = inner.text
         cuts += inner.cuts
-    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts))
+    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts), left.torn)
 
 
 def _kept(mark: re.Match[str]) -> str:
