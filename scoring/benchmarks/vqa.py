@@ -46,6 +46,7 @@ from scoring.report import (
     file_stem,
     line,
     lines_csv,
+    mostly_unread,
     remembered,
 )
 
@@ -327,9 +328,20 @@ def exact(row: VQAnswer) -> bool:
     return normal(row.prediction) in map(normal, row.answers)
 
 
+def unread(report: MarksReport) -> str:
+    """A sentence saying that the judge's replies could not be read for most marks; "" if they could."""
+    judged = [grade for grade in report.grades if grade.replies]
+    missed = sum(grade.score is None for grade in judged)
+    return mostly_unread(missed, len(judged), "mark")
+
+
 @remembered
 def tabulated(report: MarksReport) -> VQAReport:
-    return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
+    """The figures of a report, without a mean mark if most of the judge's replies could not be read."""
+    grades = report.grades
+    if unread(report):
+        grades = tuple(replace(grade, score=None) for grade in grades)
+    return tabulate(report.gradable, grades, report.benchmark, report.missing)
 
 
 def tabulate(
@@ -450,7 +462,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             why = f"all {len(report.rows):,} predictions are blank"
         elif report.judge and report.grades and all(grade.score is None for grade in report.grades):
             why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
-        return why and f"Nothing was graded: {why}"
+        return f"Nothing was graded: {why}" if why else unread(report)
 
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)

@@ -129,8 +129,8 @@ class Judge:
         self._cost = 0.0
         self._estimated_cost = 0.0
         self._failures = 0
-        self._stopped = ""
-        """Why the client stopped asking; "" while it still asks."""
+        self._stopped: JudgeStopped | None = None
+        """Why the client stopped asking; None while it still asks."""
 
     async def __aenter__(self) -> "Judge":
         """Resolve the endpoint. Raises JudgeStopped if it is not allowed."""
@@ -196,7 +196,7 @@ class Judge:
             async with self._slots:
                 await self._meter.turn(tokens)
                 if self._stopped:
-                    raise JudgeStopped(self._stopped)
+                    raise self._again()
                 outcome = await self._paid(content, bound, given_up)
                 self._note(outcome)
             if isinstance(outcome, JudgeAnswer):
@@ -205,6 +205,11 @@ class Judge:
             if not await self.pace.another(attempt, outcome):
                 raise final(outcome, f"{attempt} attempts")
 
+    def _again(self) -> JudgeStopped:
+        """Why the client stopped asking, for one more caller."""
+        assert self._stopped
+        return type(self._stopped)(str(self._stopped))
+
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
         if isinstance(outcome, JudgeAnswer):
             self._failures = 0
@@ -212,13 +217,14 @@ class Judge:
         if outcome.wait is not None:
             self._meter.pause(outcome.wait)
         if outcome.kind in STOPPING:
-            self._stopped = outcome.words
+            kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
+            self._stopped = kind(outcome.words)
         elif outcome.kind in PASSING:
             self._failures += outcome.kind != "busy"
         else:
             self._failures = 0
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
-            self._stopped = (
+            self._stopped = JudgeStopped(
                 f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
             )
 
@@ -244,6 +250,8 @@ class Judge:
 def final(trouble: Trouble, tries: str) -> JudgeError:
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
+    if trouble.kind == "unknown":
+        return JudgeUnknown(trouble.words)
     if trouble.kind in STOPPING:
         return JudgeStopped(trouble.words)
     return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)

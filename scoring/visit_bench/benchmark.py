@@ -84,7 +84,7 @@ class VisitBench(Benchmark[MatchReport]):
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
         (line,) = _won(report, {name: _counted(report)})
-        return line
+        return replace(line, mean=None, low=None, high=None) if ungraded(report) else line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(

@@ -131,8 +131,10 @@ def read_extraction(said: str, protocol: Protocol) -> Place | None:
     """
     if protocol == "paper":
         return _read_extraction(said)
-    letter = _PLACES.get(read_letter(said, _RESPONSES) or "")
-    named = _read_extraction(answer_of(said).text)
+    answer = answer_of(said).text
+    named = _read_extraction(answer)
+    several = len({letter.upper() for letter in _HEADED.findall(answer)}) > 1
+    letter = None if several else _PLACES.get(read_letter(said, _RESPONSES) or "")
     return (named or letter) if None in (named, letter) or named == letter else None
 
 
