@@ -8,7 +8,7 @@ claim. Doubt makes a reply unreadable: a wrong score is worse than none.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from scoring.reasoning import answer_of
 
@@ -113,7 +113,7 @@ def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     return first.value
 
 
-def _stands(text: str, claim: _Claim[object]) -> bool:
+def _stands(text: str, claim: _Claim[Any]) -> bool:
     """Whether a claim in a reply that was cut short is whole, and was made before any explanation."""
     begun = text[: claim.start]
     more = text[claim.end :].strip(" .*_`")
