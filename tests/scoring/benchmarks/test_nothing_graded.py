@@ -6,6 +6,7 @@ import pytest
 
 from arena.database import Database
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.judges import run
 from scoring.visit_bench.store import SubmissionStore
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.commands import Done
@@ -24,7 +25,9 @@ class JudgedCommand(ChoiceCommand):
 
 
 @pytest.fixture
-def command(tmp_path):
+def command(tmp_path, monkeypatch):
+    """A command whose judge is asked on, however many replies cannot be read: a file that is judged to its end."""
+    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
     return JudgedCommand(tmp_path)
 
 
