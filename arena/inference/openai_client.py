@@ -241,7 +241,7 @@ _BAD_REQUEST = (400, 413, 422)
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
-    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|invalid model|no endpoints found"
+    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model|no endpoints found"
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
@@ -293,7 +293,7 @@ def refusal(
     )
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
         return Trouble("spent", "the account has no quota or credit left; add some, then resume")
-    if status in (404, 410) or (status == 403 and (_MODEL.search(said) or _RETIRED.search(said))):
+    if status in (404, 410) or (status == 403 and _lacks_model(said)):
         return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
         return Trouble(
@@ -323,11 +323,15 @@ def _bad_request(status: int, said: str, error: object, redacted: Callable[[str]
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
         words = f"the model does not take {name}; choose another judge, or have it probed anew"
         return Trouble("field", words, named=named)
-    if _MODEL.search(said) or (
-        _RETIRED.search(said) and _IS_ABOUT_MODEL.search(said) and not named
-    ):
+    if _lacks_model(said) and not named:
         return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
+
+
+def _lacks_model(said: str) -> bool:
+    """Whether an error says that the server has no such model, not any more, or not for this key."""
+    gone = _RETIRED.search(said) or _NO_ACCESS.search(said)
+    return bool(_MODEL.search(said) or (gone and _IS_ABOUT_MODEL.search(said)))
 
 
 def _unknown_model(status: int, said: str, sentence: str) -> str:
