@@ -10,7 +10,8 @@ _CASE = re.compile(r"case (\d+)\.")
 _WRAPPED = (
     "{}", " {}.\n", "**{}**", "`{}`", "({})", "```\n{}\n```",
     "$\\boxed{{{}}}$", "<answer>{}</answer>", "{}<|im_end|>",
-    "{}</s>", "{}<end_of_turn>", "{}<|eot_id|>", "<think>Is it 0.2, 3 or C?</think>\n{}", "[THINK]C, 3 or 0.2[/THINK]{}",
+    "{}</s>", "{}<end_of_turn>", "{}<|eot_id|>",
+    "<think>Is it 0.2, 3 or C?</think>\n{}", "[THINK]C, 3 or 0.2[/THINK]{}",
     "◁think▷0.2?◁/think▷{}", "<|channel|>analysis<|message|>0.2?<|end|><|start|>assistant<|channel|>final<|message|>{}",
     "<|begin_of_box|>{}<|end_of_box|>", "{}\n\nExplanation: it names a cat.", "It names a cat.\n\n{}", "输出：{}",
 )  # fmt: skip

@@ -52,7 +52,7 @@ def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
 
 def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(command):
     def said(body, sample):
-        return "0.5" if "total" in str(body["messages"][-1]["content"])[-400:] else "Hm."
+        return "Hm." if "total" in str(body["messages"][-1]["content"])[-400:] else "0.5"
 
     with OpenAIServer(said) as server:
         words = (
