@@ -241,7 +241,8 @@ _BAD_REQUEST = (400, 413, 422)
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
-    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model|no endpoints found"
+    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
+    r"|no endpoints found"
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
