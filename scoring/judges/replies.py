@@ -285,6 +285,8 @@ _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:,[ \t]?|/|&|\+|(?i:,?[ \t]?\b(?:or|and)\b)|或|和|还是|[ \t])[ \t]?{_HELD}"
     rf"(?P<other>[A-Z])(?![\w'’])"
 )
+_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])[.):]")
+"""A letter that stands before the text of an option."""
 _NONE_LETTERS = "XZ"
 
 
@@ -339,9 +341,22 @@ def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Cla
         other is not None and other["other"] in {*options, letter} and other["other"] != letter
     )
     named = _named(text, found, options)
+    several = several or _lists(text, found, options)
     if several or (named and named != letter) or _DOUBTS.match(text, end):
         value = None
     return _Claim(value, start, end)
+
+
+def _lists(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether the option behind a letter is followed by another letter and its option in the same line."""
+    begun = _WITH_TEXT.match(text, found.end("letter"))
+    rest = text[begun.end() :].partition("\n")[0][:500] if begun else ""
+    after = _LABEL.search(rest)
+    return (
+        after is not None
+        and after["letter"] in options
+        and _plain(rest[: after.start()]) == _plain(options.get(found["letter"], ""))
+    )
 
 
 def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:
