@@ -18,6 +18,7 @@ from scoring.benchmarks.base import (
     Workflow,
     while_wanted,
 )
+from scoring.failures import ENDLESS, NOTHING, SERVER, counted
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import PASS, is_circular
@@ -326,7 +327,13 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for problem in found.problems
             if problem.blocks == "whole"
         ]
-        undecided = sum(row.decision.letter is None for row in report.rows)
+        failed = [
+            RULE_FAILURES[row.decision.rule] for row in report.rows if row.decision.step == "failed"
+        ]
+        if failed:
+            text = f"{len(failed):,} of {len(report.rows):,} predictions hold no answer"
+            told.append(Caveat("", f"{text} ({counted(failed)}): unscored"))
+        undecided = sum(row.decision.letter is None for row in report.rows) - len(failed)
         told += (
             [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")]
             if undecided
@@ -356,9 +363,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         letter = shown.decision.letter
         truth = base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-        read = (
-            "undecided" if letter is None else "none of the options" if letter == NONE else letter
-        )
+        is_none = letter == NONE and NONE not in question.options
+        read = "none of the options" if is_none else letter
+        if letter is None:
+            failed = shown.decision.step == "failed"
+            read = "no answer of the model" if failed else "undecided"
         chosen = (
             f"{read}. {shown.question.options[letter]}"
             if letter and letter in shown.question.options
@@ -433,6 +442,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
+RULE_FAILURES: Mapping[Rule, str] = {
+    Rule.FAILED: SERVER,
+    Rule.EMPTY: NOTHING,
+    Rule.TORN: ENDLESS,
+}
+"""The failure that a rule has found."""
+
+
 def has_options(record: Record) -> bool:
     return len(option_columns(record)) > 1
 
@@ -447,11 +464,7 @@ def _declined(decision: Decision, reason: str) -> Decision:
 
 
 def _is_read(row: Decided) -> bool:
-    return (
-        row.decision.letter is not None
-        and row.decision.step != "fallback"
-        and row.decision.rule is not Rule.EMPTY
-    )
+    return row.decision.letter is not None and row.decision.step != "fallback"
 
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:

@@ -16,6 +16,7 @@ from pydantic import StrictInt
 
 from arena.io.tables import Record, RowsError
 from arena.types import grouped
+from scoring.failures import counted, failure
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.types import LETTERS, MODES, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
@@ -175,13 +176,10 @@ class _Reader:
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
             text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
-        if self._with_predictions and (
-            blank := sum(not row.prediction.strip() for row in self.rows)
-        ):
-            text = (
-                f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
-            )
-            self._tell(text, blocks="nothing")
+        if self._with_predictions and (failed := [*filter(None, map(_failure, self.rows))]):
+            text = f"{len(failed):,} of {len(self.rows):,} predictions hold no answer"
+            rule = "strict leaves them unscored, the papers' protocols count them as wrong"
+            self._tell(f"{text} ({counted(failed)}); {rule}", blocks="nothing")
         if said := Counter(
             word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
         ):
@@ -348,6 +346,12 @@ def option_columns(record: Record) -> list[str]:
                 break
             columns.append(letter)
     return columns
+
+
+def _failure(row: Answered) -> str | None:
+    """Why a prediction is no answer; an option may say the same as an error."""
+    prediction = row.prediction.strip()
+    return None if prediction in row.question.options.values() else failure(prediction)
 
 
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:

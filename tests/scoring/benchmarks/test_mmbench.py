@@ -299,7 +299,8 @@ def test_a_file_without_a_column_of_answers_is_refused():
 def test_blank_predictions_are_counted():
     (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
     assert (told.text, told.blocks) == (
-        "2 of 3 predictions are blank; each counts as an answer",
+        "2 of 3 predictions hold no answer (2 blank); "
+        "strict leaves them unscored, the papers' protocols count them as wrong",
         "nothing",
     )
 
