@@ -340,7 +340,9 @@ def build_page(context: AppContext) -> gr.Blocks:
         report.listen(page, form, article)
     with page.route("Run", RUN):
         top(RUN)
-        dashboard = arena.dashboard(queues={"Scoring jobs": scoring.jobs.waiting})
+        dashboard = arena.dashboard(
+            queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
+        )
         AdminTab(dashboard, arena.admin, context.operators, context.models.overview).listen(page)
     page.queue(api_open=False, max_size=64)
     # seconds; Gradio looks for work each millisecond: 9% of a core without visitors

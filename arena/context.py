@@ -1,12 +1,12 @@
 """Context: every service of the arena, made once. What serves or commands takes them from here by name."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from arena.admin.campaigns import CampaignAdmin
-from arena.admin.dashboard import DashboardService
+from arena.admin.dashboard import DashboardService, StoppedJob
 from arena.admin.projects import project_admin
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
@@ -113,8 +113,15 @@ class ArenaContext:
         self.admin = AdminService(self.database, self.live_images, settings.counted)
         self.public_files = PublicFiles(self.database, settings.public_dir)
 
-    def dashboard(self, queues: Mapping[str, Callable[[], int]]) -> DashboardService:
-        """Return the operators' overview; `queues` maps the name of a queue beside the live one's to its length."""
+    def dashboard(
+        self,
+        queues: Mapping[str, Callable[[], int]],
+        stopped: Callable[[], Sequence[StoppedJob]] = tuple,
+    ) -> DashboardService:
+        """Return the operators' overview; `queues` maps the name of a queue beside the live one's to its length.
+
+        `stopped` returns the jobs of the site's judge that stopped last.
+        """
         judge = self.settings.judge
         judge_ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
         return DashboardService(
@@ -130,6 +137,7 @@ class ArenaContext:
             live_models=len(self.vlms),
             campaigns=self.campaign_admin,
             projects=self.projects,
+            stopped=stopped,
         )
 
     @asynccontextmanager

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from arena.admin.dashboard import StoppedJob
 from arena.budget import Budget, Ceilings
 from arena.context import ArenaContext
 from arena.database import DatabaseError
@@ -23,6 +24,7 @@ from scoring.marking.work import Marking
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
+MOST_STOPPED = 5
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,11 @@ class ScoringContext:
         self.agreement = AgreementService(Polls(database), self.submissions.store, self.uploads)
         self.marking = Marking(database, self.jobs)
         self.accuracies = ReportAccuracies(self.jobs)
+
+    def stopped(self) -> tuple[StoppedJob, ...]:
+        """The jobs of the site's judge that stopped last, for the operators' page."""
+        jobs = self.jobs.stopped(MOST_STOPPED)
+        return tuple(StoppedJob(job.started or job.created, job.model, job.problem) for job in jobs)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

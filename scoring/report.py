@@ -370,6 +370,19 @@ def remembered(function: F) -> F:
     return cast(F, once)
 
 
+NO_SCORE = "No score"
+
+
+def mostly_unread(unread: int, judged: int, unit: str) -> str:
+    """A sentence saying that more than half of what a judge said could not be read; "" if it could."""
+    if 2 * unread <= judged:
+        return ""
+    return (
+        f"{NO_SCORE}: the judge's replies could not be read for {unread:,} of {judged:,} {unit}s, more than half. "
+        "Score the file again with another judge"
+    )
+
+
 def missing_notice(report: Report) -> str:
     """The number of questions without a prediction, and the first of their ids."""
     shown = ", ".join(report.missing[:20]) + (

@@ -29,6 +29,7 @@ from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
 from scoring.judges import client, injection
+from scoring.judges.replies import read_letter
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
@@ -168,13 +169,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
     "an answer without reasoning": reasoning.answer_of,
     "a failure": failure,
-    "a judge's letter": lambda text: read_reply(text, ANIMALS),
+    "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
-    "a judge's mark": vqa_marks.read_mark,
+    "a judge's mark": lambda text: (vqa_marks.read_mark(text), vqa_marks.read_strict(text)),
     "a judge's verdict": lambda text: [
         visit_bench.read_verdict(text, "paper"),
         visit_bench.read_verdict(text, "hardened"),
-        visit_bench.read_extraction(text),
+        visit_bench.read_extraction(text, "hardened"),
     ],
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),

@@ -2,9 +2,10 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, func, select, type_coerce
 
@@ -32,6 +33,14 @@ MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
 
 
+class StoppedJob(NamedTuple):
+    """A job that stopped before its end."""
+
+    begun: datetime
+    model: str
+    problem: str
+
+
 @dataclass(frozen=True)
 class Dashboard:
     """Everything on the operator's page."""
@@ -41,6 +50,8 @@ class Dashboard:
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
+    stopped: tuple[StoppedJob, ...]
+    """Of the site's judge, the last ones."""
     failures: Mapping[str, int]
     """By model, the most first."""
     who: CountSettings
@@ -78,6 +89,7 @@ class DashboardService:
     live_models: int
     campaigns: CampaignAdmin
     projects: ProjectAdmin
+    stopped: Callable[[], Sequence[StoppedJob]] = tuple
 
     def overview(self) -> Dashboard:
         """Return the current state. Raises DatabaseError and OSError."""
@@ -86,6 +98,7 @@ class DashboardService:
         failures = Counter(LiveStore(self.database).failures()).most_common()
         budgets = {name: budget.total() for name, budget in self.budget_of.items()}
         queues = {name: length() for name, length in self.queues.items()}
+        stopped = tuple(self.stopped())
         copy = self.backup.state() if self.backup else None
         campaigns = tuple(self.campaigns.standings(MOST_CAMPAIGNS))
         projects = tuple(self.projects.standings(MOST_CAMPAIGNS))
@@ -104,6 +117,7 @@ class DashboardService:
                 live_models=self.live_models,
                 days=_days(connection, present),
                 queues=queues,
+                stopped=stopped,
                 failures=dict(failures),
                 who=who,
                 official=official,

@@ -1,8 +1,13 @@
-"""Endpoint of an OpenAI-compatible server: its URL and key, what the public reads of it, and the key's removal."""
+"""Endpoint of an OpenAI-compatible server: its URL and key, what the public reads of it, and the key's removal.
+
+Azure OpenAI has an address for each deployment, `https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=DATE`
+(https://learn.microsoft.com/azure/ai-foundry/openai/reference), and reads the key from a header of its own.
+"""
 
 import base64
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus
@@ -11,7 +16,14 @@ import httpx2
 
 from arena.types import Secret
 
-_FORM = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?", re.ASCII)
+_FORM = re.compile(
+    r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?"
+    r"(/[\w.~%/-]*)?(?P<azure>(?<=[\w.~%/-])\?api-version=[\w.-]{1,40}+)?",
+    re.ASCII,
+)
+_DEPLOYMENT = re.compile(
+    r"(?P<folder>[^?\s]{1,2000}/openai/deployments/[\w.~%-]{1,200}+)(?:/chat/completions)?/?"
+)
 _INNER = frozenset(
     "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
 )
@@ -39,6 +51,12 @@ class Endpoint:
         if url is None:
             problem = "the address must look like https://api.example.org/v1, without user, password or query"
             raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
+        if "?" in self.base_url and not _DEPLOYMENT.fullmatch(self.base_url.partition("?")[0]):
+            raise EndpointError(
+                "the address has a query, as those of Azure deployments have; they look like "
+                "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21 (yours is not shown: "
+                "it may hold a key)"
+            )
         if not _KEY.fullmatch(self.key.reveal()):
             raise EndpointError(
                 "the key holds characters that no key has, such as spaces; copy it anew"
@@ -55,7 +73,28 @@ class Endpoint:
     @property
     def shown(self) -> str:
         """URL that tells one server from another; the public reads `place_of` it."""
-        return self.base_url.rstrip("/")
+        version = "".join(f"?{name}={value}" for name, value in self.query.items())
+        return f"{self.folder.rstrip('/')}{version}"
+
+    @property
+    def folder(self) -> str:
+        """URL to which `/chat/completions` is added, without a query."""
+        path = self.base_url.partition("?")[0]
+        found = _DEPLOYMENT.fullmatch(path)
+        return found["folder"] if found else path
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query of every request: Azure's version of its API."""
+        name, _, value = self.base_url.partition("?")[2].partition("=")
+        return {name: value} if name else {}
+
+    @property
+    def credentials(self) -> tuple[str, Secret]:
+        """Header that carries the key, and its value."""
+        if self.query:
+            return "api-key", self.key
+        return "authorization", Secret(f"Bearer {self.key.reveal()}")
 
     def redacted(self, text: str) -> str:
         """The text without the key, also in its base64, hex and percent encodings."""

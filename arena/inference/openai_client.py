@@ -1,8 +1,9 @@
 """Client of an OpenAI-compatible server, for models under test and for judges: addresses, sending, errors, retries.
 
 The operator's endpoint is trusted. A user's is not: it must be https on the public internet; its host is resolved once,
-checked, and connected to at the checked addresses only. Redirects are never followed, replies are bounded. A server's
-error text is never shown, since it may echo the key: errors are in our own words.
+checked, and connected to at the checked addresses only. Redirects are never followed, replies are bounded.
+Errors are in our own words: a server's error text may echo the key. Of a model that the server does not know, its
+sentence is repeated, shortened and without secrets.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import math
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.fetch import Fetcher, FetchError
+from arena.io.strict_json import storable
 
 T = TypeVar("T")
 
@@ -119,7 +121,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             "user-agent": "stereoscope",
         }
         if self._endpoint.key:
-            headers["authorization"] = f"Bearer {self._endpoint.key.reveal()}"
+            name, value = self._endpoint.credentials
+            headers[name] = value.reveal()
         call = _CALL.get(None) or Call()
         url = request.url
         extensions = {**request.extensions, "trace": call.trace}
@@ -172,10 +175,19 @@ class Tokens(NamedTuple):
 
 
 TroubleKind = Literal[
-    "again", "busy", "slow", "bad reply", "too big", "refused", "field", "spent", "hopeless"
+    "again",
+    "busy",
+    "slow",
+    "bad reply",
+    "too big",
+    "refused",
+    "field",
+    "spent",
+    "hopeless",
+    "unknown",
 ]
 PASSING = frozenset[TroubleKind](("again", "busy", "slow", "bad reply"))
-STOPPING = frozenset[TroubleKind](("spent", "hopeless"))
+STOPPING = frozenset[TroubleKind](("spent", "hopeless", "unknown"))
 
 
 @dataclass(eq=False)
@@ -184,7 +196,7 @@ class Trouble(Exception):
 
     again (the server or the network failed), busy (too many calls at the moment), slow and bad reply pass. too big and
     refused concern this prompt only; field: the model does not take a field that was sent; spent: the account is empty;
-    hopeless: no call will succeed.
+    unknown: the server has no such model, or not any more; hopeless: no call will succeed.
     """
 
     kind: TroubleKind
@@ -229,8 +241,28 @@ _BAD_REQUEST = (400, 413, 422)
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
-    r"model_not_found|\bmodel\b(?:(?!\bmodel\b).)*(?:not found|not exist|not a valid|unknown|not supported by)"
+    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
+    r"|no endpoints found"
+    r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
+    r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
+_RETIRED = re.compile(
+    r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
+    r"|shut down"
+)
+_NO_ACCESS = re.compile(r"(?:not|n['’]t) have access|no access|access to (?:the )?model")
+_IS_ABOUT_MODEL = re.compile(
+    r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot"
+)
+_PAGE = re.compile(r"\s*<")
+_SECRET = re.compile(
+    r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
+    r"|(?i:https?://)[^\s/]{0,200}@"
+)
+"""What looks like a key, a token or an account in a server's sentence."""
+_MOST_READ = 4000
+_MOST_SENTENCE = 200
+"""Characters that are repeated of a server's sentence."""
 _POLICY = re.compile(
     r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
 )
@@ -246,35 +278,41 @@ _FIELDS = frozenset(
 _WORD = re.compile(r"\w+")
 
 
-def refusal(status: int, headers: Mapping[str, str], body: object) -> Trouble:
-    """The Trouble of an HTTP status other than 200, with its headers and decoded body."""
+def refusal(
+    status: int,
+    headers: Mapping[str, str],
+    body: object,
+    redacted: Callable[[str], str] = lambda text: text,
+) -> Trouble:
+    """The Trouble of an HTTP status other than 200, with its headers and decoded body.
+
+    `redacted` takes the endpoint's key out of a text.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
     said = (
         json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
     )
     if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
         return Trouble("spent", "the account has no quota or credit left; add some, then resume")
+    if status in (404, 410) or (status == 403 and _lacks_model(said)):
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
         return Trouble(
             "hopeless",
             f"the server does not accept the key ({status}); check it and what it may use",
-        )
-    if status == 404:
-        return Trouble(
-            "hopeless", "the server knows no such model or address (404); check their spelling"
         )
     if status == 429:
         return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
-        return _bad_request(status, said, error)
+        return _bad_request(status, said, error, redacted)
     return Trouble(
         "hopeless", f"the server answered {status}, as no chat completion does; check the address"
     )
 
 
-def _bad_request(status: int, said: str, error: object) -> Trouble:
+def _bad_request(status: int, said: str, error: object, redacted: Callable[[str], str]) -> Trouble:
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
     named = _FIELDS & set(_WORD.findall(said))
@@ -286,9 +324,43 @@ def _bad_request(status: int, said: str, error: object) -> Trouble:
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
         words = f"the model does not take {name}; choose another judge, or have it probed anew"
         return Trouble("field", words, named=named)
-    if _MODEL.search(said):
-        return Trouble("hopeless", f"the server knows no such model ({status}); check its spelling")
+    if _lacks_model(said) and not named:
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
+
+
+def _lacks_model(said: str) -> bool:
+    """Whether an error says that the server has no such model, not any more, or not for this key."""
+    gone = _RETIRED.search(said) or _NO_ACCESS.search(said)
+    return bool(_MODEL.search(said) or (gone and _IS_ABOUT_MODEL.search(said)))
+
+
+def _unknown_model(status: int, said: str, sentence: str) -> str:
+    """What to say where a server has no such model or address, or not any more, with its own sentence.
+
+    `said` is its whole error in lower case.
+    """
+    about_model = _IS_ABOUT_MODEL.search(said)
+    words = f"the server knows no such model or address ({status}); check their spelling"
+    if about_model and _RETIRED.search(said):
+        words = f"the server no longer offers this model ({status}); choose another"
+    elif about_model and _NO_ACCESS.search(said):
+        words = (
+            f"there is no such model for this key ({status}); check its spelling, or choose another"
+        )
+    elif about_model:
+        words = f"the server knows no such model ({status}); check its spelling, or choose another"
+    return f"{words}. The server says: {sentence!r}" if sentence else words
+
+
+def _sentence(error: object, redacted: Callable[[str], str]) -> str:
+    """The sentence of a server's error, shortened, without what is or looks like a secret; "" for a page."""
+    text = error.get("message") if isinstance(error, dict) else error
+    if not isinstance(text, str) or _PAGE.match(text):
+        return ""
+    plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
+    hidden = _SECRET.sub("[hidden]", plain)
+    return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
 
 
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -369,7 +441,8 @@ class OpenAIClient:
         )
         self.api = openai.AsyncOpenAI(
             api_key=_HELD_BACK,
-            base_url=self._endpoint.base_url,
+            base_url=self._endpoint.folder,
+            default_query=self._endpoint.query,
             max_retries=0,
             http_client=http_client,
         )
@@ -420,7 +493,8 @@ class OpenAIClient:
     def _trouble(self, error: Exception) -> Trouble:
         cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error
         if isinstance(cause, _openai().APIStatusError):
-            return refusal(cause.status_code, cause.response.headers, cause.body)
+            redacted = self._endpoint.redacted
+            return refusal(cause.status_code, cause.response.headers, cause.body, redacted)
         if isinstance(
             cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
         ):

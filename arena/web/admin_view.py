@@ -43,7 +43,10 @@ def dashboard_html(
         HTML.boards([_board(one) for one in boards]),
         HTML.copy(seen, copied, late),
         HTML.running(
-            seen, money, [(name, f"{number:,}") for name, number in seen.failures.items()]
+            seen,
+            money,
+            [(name, f"{number:,}") for name, number in seen.failures.items()],
+            [(f"{job.begun:%Y-%m-%d %H:%M}", job.model, job.problem) for job in seen.stopped],
         ),
         HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged),
         HTML.campaigns([_campaign(one, seen, address) for one in seen.campaigns]),

@@ -19,7 +19,7 @@ from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, sen
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.report import DATA, AnyReport, ScoreLine
+from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -88,7 +88,7 @@ class Benchmark(ABC, Generic[R]):
 
     @abstractmethod
     def ungraded(self, report: R) -> str:
-        """A sentence saying that nothing was graded, and why; "" if anything was."""
+        """A sentence saying that nothing was graded, or that most of the judge's replies could not be read; else ""."""
 
     @abstractmethod
     def files(self, report: R) -> Mapping[str, bytes]:
@@ -119,7 +119,8 @@ class Benchmark(ABC, Generic[R]):
     def caveats(self, report: R) -> Sequence[Caveat]:
         """What limits the numbers, the gravest first."""
         nothing = self.ungraded(report)
-        return [Caveat("Nothing graded", nothing)] if nothing else []
+        title = NO_SCORE if nothing.startswith(NO_SCORE) else "Nothing graded"
+        return [Caveat(title, nothing)] if nothing else []
 
     def published(self, report: R) -> PublishedBoard | None:
         """The paper's own table of models around the headline."""

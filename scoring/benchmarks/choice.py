@@ -30,7 +30,7 @@ from scoring.multiple_choice.downloads import (
     submission,
 )
 from scoring.multiple_choice.extract import (
-    PARSER,
+    PARSERS,
     SEED,
     Language,
     extract,
@@ -47,6 +47,7 @@ from scoring.multiple_choice.reader import (
     read_choices,
 )
 from scoring.multiple_choice.types import (
+    JUDGE_UNREAD,
     NONE,
     PROTOCOL_WORDS,
     Answered,
@@ -57,7 +58,15 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, remembered
+from scoring.report import (
+    JudgeStamp,
+    ScoreLine,
+    csv_bytes,
+    file_stem,
+    lines_csv,
+    mostly_unread,
+    remembered,
+)
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -193,7 +202,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
         )
-        return replace(report, judge=JudgeStamp(spec.model, (), address, prompts, PARSER))
+        return replace(
+            report, judge=JudgeStamp(spec.model, (), address, prompts, PARSERS[report.protocol])
+        )
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
         return [
@@ -202,6 +213,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 partial(extraction, row.question, row.prediction, report.protocol, spec),
                 partial(_declined, row.decision),
                 name=str(row.question.index),
+                is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
             for row in report.rows
             if row.decision.open
@@ -228,14 +240,25 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         if not any(map(_is_read, known)):
             why = f"none of {len(known):,} answers could be read as an option ({known[0].decision.rule})"
             return f"Nothing was graded: {why}"
+        if unread := self.unread(report):
+            return unread
         if self.tabulated(report).splits[-1].tree.line.mean is None:
             return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
         return ""
 
+    def unread(self, report: ChoiceReport) -> str:
+        """A sentence saying that the judge's replies could not be read for most letters; "" if they could."""
+        judged = [row.decision for row in report.rows if row.decision.replies]
+        missed = sum(decision.rule in JUDGE_UNREAD for decision in judged)
+        return mostly_unread(missed, len(judged), self.unit)
+
     @remembered
     def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report; if no answer could be read, what a protocol assigns scores nothing."""
-        if report.rows and not any(map(_is_read, report.rows)):
+        """The tables of a report; if no answer could be read, what a protocol assigns scores nothing.
+
+        Nor does anything where most of the judge's replies could not be read: the audit has the letters.
+        """
+        if report.rows and (not any(map(_is_read, report.rows)) or self.unread(report)):
             rows = tuple(
                 replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
             )

@@ -30,6 +30,7 @@ from scoring.benchmarks.mm_vet_tables import (
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
+from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.report import (
@@ -55,11 +56,12 @@ from scoring.report import (
 )
 
 _ROW = prompt_text("mm_vet_hardened_row.txt")
-PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "mm-vet strict 1"}
+PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
 """From this score on, an answer cannot have earned it under another question's truth."""
 
+CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
 _READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
@@ -105,6 +107,7 @@ def grading(
     read = read_paper if protocol == "paper" else read_strict
     replies: list[str] = []
     model = ""
+    finish = ""
     for number, ask in enumerate(asks):
         reply = yield ask
         place = run if ask.samples > 1 else 0
@@ -119,7 +122,7 @@ def grading(
         if score is not None:
             flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
             return Grade(question.id, run, score, "", flags, tuple(replies), model)
-    reason = f"none of the judge's {len(replies)} replies holds a score; the last was {replies[-1]!r:.80}"
+    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {shown(replies[-1], finish)}"
     score = 0.0 if protocol == "paper" else None
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
 
@@ -133,24 +136,9 @@ def read_paper(text: str, finish: str = "stop") -> float | None:
     return score if 0.0 <= score <= 1.0 else None
 
 
-_NUMBER = r"-?0(?:[.,]0+)?|0[.,]\d+|1(?:[.,]0+)?"
-_WRAPPED = rf"[\s|*`\"']*+(?:(?:correctness|score|correctness score)\s*+[:=][\s*`\"']*+)?({_NUMBER})[\s|*`\"'.]*+"
-_OBJECT = rf"\s*(?:```(?:json)?\s*)?\{{\s*\"score\"\s*:\s*({_NUMBER})\s*\}}(?:\s*```)?\s*"
-_STRICT = re.compile(rf"{_WRAPPED}|{_OBJECT}", re.ASCII | re.IGNORECASE)
-
-
 def read_strict(text: str, finish: str = "stop") -> float | None:
-    """The score of a reply that is one score from 0 to 1 and nothing else, whatever wraps it; else None.
-
-    A bare 0 or 1 that may be "0.5" cut short by the token limit is no score.
-    """
-    found = _STRICT.fullmatch(text)
-    if not found or finish == "content_filter":
-        return None
-    number = found[1] or found[2]
-    if finish != "stop" and number in ("0", "-0", "1"):
-        return None
-    return abs(float(number.replace(",", ".")))
+    """The score from 0 to 1 that a reply gives, however it is wrapped; else None."""
+    return read_score(text, CORRECTNESS, finish)
 
 
 def withdrawn(grade: Grade, probe: Grade) -> Grade:
@@ -193,7 +181,8 @@ def _asks(
         Ask(
             (Message("system", wording.hardened), Message("user", text)),
             0.0,
-            reply_tokens=32,
+            reply_tokens=ROOM,
+            likely_tokens=LIKELY,
             schema=schema,
         )
         for text in (prompt, prompt + _REMINDER)
@@ -350,6 +339,7 @@ class MMVet(MMVetArticle):
                 partial(self.refused, answered.question.id, run, report.protocol),
                 seeded=report.protocol == "hardened",
                 name=answered.question.id,
+                is_read=_is_read,
             )
             for (_, _, run), answered in _plan(report).items()
         ]
@@ -432,6 +422,10 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
                 place,
                 Filled(injection.swapped(row.question, row.prediction, questions), row.prediction),
             )
+
+
+def _is_read(grade: Grade) -> bool:
+    return UNREADABLE not in grade.flags
 
 
 def _score_or_less(grade: Grade) -> float:

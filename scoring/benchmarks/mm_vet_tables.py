@@ -21,6 +21,7 @@ from scoring.report import (
     ScoreLine,
     ScoreTable,
     missing_notice,
+    mostly_unread,
     remembered,
     table,
 )
@@ -45,9 +46,12 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
     A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
-    all are unreadable; `scored_only` returns the report with them unscored.
+    all are unreadable; `scored_only` returns the report with them unscored. Where most are, nothing has a score.
     """
-    report = scored_only(report) if ungraded(report) else report
+    if unread(report):
+        report = _unscored(report)
+    elif ungraded(report):
+        report = scored_only(report)
     capabilities = {
         name: [row for row in report.rows if name in row.question.groups]
         for name in ALL_CAPABILITIES
@@ -73,11 +77,26 @@ def scored_only(report: Report) -> Report:
     return replace(report, rows=rows)
 
 
+def _unscored(report: Report) -> Report:
+    rows = tuple(
+        replace(row, grades=tuple(replace(grade, score=None) for grade in row.grades))
+        for row in report.rows
+    )
+    return replace(report, rows=rows)
+
+
+def unread(report: Report) -> str:
+    """A sentence saying that the judge's replies could not be read for most grades; "" if they could."""
+    judged = [grade for row in report.rows for grade in row.grades if grade.replies]
+    missed = sum(UNREADABLE in grade.flags for grade in judged)
+    return mostly_unread(missed, len(judged), "grade")
+
+
 def ungraded(report: Report) -> str:
-    """A sentence saying that the judge gave no grade at all, and why; "" if it gave any."""
+    """A sentence saying that the judge gave no grade at all, and why, or few that can be read; else ""."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
-        return ""
+        return unread(report)
     reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
     why = next(filter(None, reasons), "no question has an answer")
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"

@@ -31,6 +31,7 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
+from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
@@ -45,6 +46,7 @@ from scoring.report import (
     file_stem,
     line,
     lines_csv,
+    mostly_unread,
     remembered,
 )
 
@@ -53,8 +55,9 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
-PARSER = "closed mark 1"
-"""Name and version of the parser of the judge's replies."""
+SCALE = Scale(MARKS[0], MARKS[-1], whole=True)
+PARSERS: Mapping[MarkProtocol, str] = {"strict": "judge mark 1", "mmbench-paper": "closed mark 1"}
+"""Name and version of each protocol's parser of the judge's replies."""
 _SEVERAL = prompt_text("vqa_marks_lists.txt")
 PROMPTS: Mapping[Dataset, str] = {
     "GQA": prompt_text("vqa_marks_gqa.txt"),
@@ -294,17 +297,26 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     answer = row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers))
     texts = {"question": row.text, "answer": answer}
     ask = closed_ask(PROMPTS[dataset], row.prediction, protocol == "strict", schema, **texts)
-    mark, replies, model = yield from asked(ask, read_mark)
+    read = read_strict if protocol == "strict" else read_mark
+    mark, replies, model, finish = yield from asked(ask, read)
     if mark is not None:
         return Grade(row.id, 0, float(mark), "", (), replies, model)
-    reason = f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last was {replies[-1]!r:.80}"
+    last = shown(replies[-1], finish)
+    reason = (
+        f"none of the judge's {len(replies)} replies is a mark from 1 to 5; the last ended {last}"
+    )
     return Grade(row.id, 0, None, reason, (), replies, model)
 
 
-def read_mark(text: str, finish: str = "stop") -> int | None:
+def read_strict(text: str, finish: str = "stop") -> float | None:
+    """The mark that a reply gives, however it is wrapped; else None."""
+    return read_score(text, SCALE, finish)
+
+
+def read_mark(text: str, finish: str = "stop") -> float | None:
     """The mark that is the judge's whole reply; None for anything else."""
     found = _MARK.fullmatch(text)
-    return int(found[1] or found[2]) if found and finish != "content_filter" else None
+    return float(found[1] or found[2]) if found and finish != "content_filter" else None
 
 
 def prompt_digest(dataset: Dataset) -> str:
@@ -316,9 +328,20 @@ def exact(row: VQAnswer) -> bool:
     return normal(row.prediction) in map(normal, row.answers)
 
 
+def unread(report: MarksReport) -> str:
+    """A sentence saying that the judge's replies could not be read for most marks; "" if they could."""
+    judged = [grade for grade in report.grades if grade.replies]
+    missed = sum(grade.score is None for grade in judged)
+    return mostly_unread(missed, len(judged), "mark")
+
+
 @remembered
 def tabulated(report: MarksReport) -> VQAReport:
-    return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
+    """The figures of a report, without a mean mark if most of the judge's replies could not be read."""
+    grades = report.grades
+    if unread(report):
+        grades = tuple(replace(grade, score=None) for grade in grades)
+    return tabulate(report.gradable, grades, report.benchmark, report.missing)
 
 
 def tabulate(
@@ -409,7 +432,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def stamped(self, report: MarksReport, spec: JudgeSpec, address: str) -> MarksReport:
         return replace(
-            report, judge=JudgeStamp(spec.model, (), address, prompt_digest(self.key), PARSER)
+            report,
+            judge=JudgeStamp(
+                spec.model, (), address, prompt_digest(self.key), PARSERS[report.protocol]
+            ),
         )
 
     def tasks(self, report: MarksReport, spec: JudgeSpec) -> Sequence[Task[Grade]]:
@@ -419,6 +445,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
                 partial(grading, row, self.key, report.protocol, spec),
                 partial(Grade, row.id, 0, None),
                 name=row.id,
+                is_read=lambda grade: grade.score is not None,
             )
             for row in report.unmarked
         ]
@@ -435,7 +462,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             why = f"all {len(report.rows):,} predictions are blank"
         elif report.judge and report.grades and all(grade.score is None for grade in report.grades):
             why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
-        return why and f"Nothing was graded: {why}"
+        return f"Nothing was graded: {why}" if why else unread(report)
 
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)

@@ -28,7 +28,7 @@ from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
-from scoring.judges.client import Judge, JudgeError, probe
+from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadable, probe
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress, Quote, Task, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec, ShownImage, prices_date, read_prices, with_price
@@ -74,6 +74,12 @@ class StoppedError(Exception):
     exit_code = 4
 
 
+class JudgeChoiceError(Exception):
+    """The judge that was named cannot be asked, or cannot be read; another has to be chosen."""
+
+    exit_code = 2
+
+
 class NothingGradedError(Exception):
     """Nothing in a file could be graded; the message says why."""
 
@@ -112,8 +118,17 @@ class CommandJudge:
         if spec is None:
             yield f"{self._model} is not known here. {TRY_OUT}."
             self._agree()
-            spec = _asked(probe(self.address, self._model))
+            spec = self._probed()
         return with_price(spec, prices)
+
+    def _probed(self) -> JudgeSpec:
+        """What trial calls find out. Raises JudgeChoiceError if none of its replies can be read."""
+        try:
+            return _asked(probe(self.address, self._model))
+        except StoppedError as error:
+            if isinstance(error.__cause__, JudgeUnreadable):
+                raise JudgeChoiceError(f"{error.__cause__}.") from error
+            raise
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
@@ -204,6 +219,12 @@ class CommandJudge:
 def _asked(calls: Coroutine[None, None, T]) -> T:
     try:
         return asyncio.run(calls)
+    except JudgeUnknown as error:
+        raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
+    except JudgeUnreadable as error:
+        raise StoppedError(
+            f"{error}: give the same command with another --judge MODEL. What is judged is kept."
+        ) from error
     except (JudgeError, BudgetError) as error:
         raise StoppedError(
             f"{error}\nWhat is judged is kept: give the same command again to go on."

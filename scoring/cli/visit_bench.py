@@ -109,7 +109,7 @@ def compare(
             boards = _public(submissions.store, report)
         else:
             why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
-            yield f"Private: {'nothing was graded' if nothing else why}."
+            yield f"Private: {nothing[0].lower() + nothing[1:].partition(':')[0] if nothing else why}."
             boards = boards_of(report)
     yield from _printed(boards)
     files = {**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}

@@ -108,7 +108,10 @@ def proposal_task(
                 )
         return Proposed(error.id, None, "the judge's reply names no kind")
 
-    return Task(0, asking, lambda reason: Proposed(error.id, None, reason), name=error.id)
+    def refused(reason: str) -> Proposed:
+        return Proposed(error.id, None, reason)
+
+    return Task(0, asking, refused, name=error.id, is_read=lambda one: one.label is not None)
 
 
 def _fenced(error: ScoredAnswer) -> str:

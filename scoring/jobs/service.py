@@ -16,7 +16,7 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.settings import JudgeSettings, SettingError
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
-from scoring.benchmarks.mm_vet import MMVet, Options
+from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
@@ -29,7 +29,7 @@ from scoring.benchmarks.predictions import (
     read_predictions,
 )
 from scoring.jobs.report_pictures import ReportPictures
-from scoring.jobs.store import Job, Jobs
+from scoring.jobs.store import STOPPED, Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
@@ -352,6 +352,25 @@ class JobService:
         return self.jobs.create(
             owner, report, spec, cost, own_key=judge is not None, network=network
         )
+
+    def with_another_judge(
+        self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
+    ) -> Job:
+        """Quote what a stopped job judges for another judge, as a job of its own; the stopped one stays."""
+        job = self.jobs.find(link)
+        drafted = self.jobs.draft(link)
+        if job is None or drafted is None or job.owner != owner or job.state not in STOPPED:
+            raise JobServiceError("There is no such stopped job of yours; upload the file again")
+        draft: Any = drafted[0]
+
+        def stamped(spec: JudgeSpec, address: str) -> AnyReport:
+            if getattr(draft, "sampled", False) and not spec.samples:
+                raise OptionsError(
+                    f"{spec.model} gives one reply a call; upload the file again for separate runs"
+                )
+            return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
+
+        return self.quote(owner, stamped, judge, network)
 
     def over(self, cost: Quote) -> bool:
         """Whether a job costs more than the operator pays for one."""

@@ -48,6 +48,8 @@ State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "
 """quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
 _ACTIVE: tuple[State, ...] = ("waiting", "judging")
 _STOPPED: tuple[State, ...] = ("needs_key", "failed", "cancelled")
+STOPPED = frozenset[State](_STOPPED)
+"""States of a job that can go on, with its own judge or another."""
 _STARTABLE: tuple[State, ...] = ("quoted", *_STOPPED)
 JOB = Table(
     "job",
@@ -304,6 +306,13 @@ class Jobs:
         chosen = chosen.order_by(of_owner, newest, JOB.c.link).limit(most)
         with self._database.read() as connection:
             query = _jobs().where(JOB.c.link.in_(chosen)).order_by(newest, JOB.c.link)
+            return tuple(map(_job, connection.execute(query)))
+
+    def stopped(self, most: int) -> tuple[Job, ...]:
+        """Return the jobs of the operator's judge that stopped last, for the operator."""
+        theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
+        query = _jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
+        with self._database.read() as connection:
             return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:

@@ -17,7 +17,7 @@ from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
 from scoring.judges.cache import ReplyCache
-from scoring.judges.client import Judge, JudgeError
+from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadable
 from scoring.judges.rate_limit import RateLimiter, RateLimits
 from scoring.judges.run import Progress, ScoringStopped
 from scoring.judges.spec import JudgeSpec
@@ -179,6 +179,8 @@ class JobWorker:
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
         except (JudgeError, BudgetError, JobError, ReportError) as error:
+            if isinstance(error, JudgeUnreadable | JudgeUnknown) and running.own is None:
+                log.error("this site's judge is of no use, a job stopped: %s", error)
             await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
         else:
             if job and await asyncio.to_thread(self._jobs.finish, self.name, link, report):

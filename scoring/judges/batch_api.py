@@ -108,7 +108,7 @@ class BatchJudge(Judge):
         """Wait for the question's batch; if its reply is missing, try another batch, up to `TRIES`."""
         for _ in range(TRIES):
             if self._stopped:
-                raise JudgeStopped(self._stopped)
+                raise self._again()
             waiting = _Waiting(body, asyncio.get_running_loop().create_future())
             self._waiting.append(waiting)
             self._news.set()
@@ -133,12 +133,11 @@ class BatchJudge(Judge):
                     await self._round(part)
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
                 if isinstance(error, JudgeError):
-                    self._stopped = str(error)
+                    stopped = error if isinstance(error, JudgeStopped) else JudgeStopped(str(error))
+                    self._stopped = stopped
                 for waiting in asked:
                     if not waiting.reply.done():
-                        waiting.reply.set_exception(
-                            JudgeStopped(self._stopped) if self._stopped else error
-                        )
+                        waiting.reply.set_exception(self._again() if self._stopped else error)
 
     async def _round(self, asked: Sequence[_Waiting]) -> None:
         places = grouped((_digest(waiting.body), waiting) for waiting in asked)
@@ -226,7 +225,7 @@ class BatchJudge(Judge):
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
                 sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
-                found |= _read(sent.content)
+                found |= _read(sent.content, self.address)
         return found
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -297,7 +296,7 @@ def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
     return parts
 
 
-def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
+def _read(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]:
     """Return the outcomes in an output or error file, by line number; unreadable lines are skipped."""
     found: dict[int, JudgeAnswer | Trouble] = {}
     for line in content.splitlines():
@@ -312,7 +311,7 @@ def _read(content: bytes) -> dict[int, JudgeAnswer | Trouble]:
         if status == 200:
             found[number] = read_answer(json.dumps(body).encode("utf-8"))
         elif isinstance(status, int):
-            found[number] = refusal(status, {}, body)
+            found[number] = refusal(status, {}, body, address.redacted)
         else:
             found[number] = Trouble("again", "the batch ended before its turn")
     return found

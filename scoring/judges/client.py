@@ -28,6 +28,7 @@ from arena.io.images import PictureStore
 from arena.io.strict_json import storable
 from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
+from scoring.judges.replies import Scale, read_score
 from scoring.judges.spec import (
     Ask,
     JudgeSpec,
@@ -42,6 +43,7 @@ from scoring.judges.spec import (
     request,
     response_format,
 )
+from scoring.reasoning import answer_of
 
 _FAILURES = 12
 """Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
@@ -50,7 +52,12 @@ _FAILURES_PER_CALL = 5
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
 _REASONING_TOKENS = 4096
+_TEXT_PARTS = ("text", "output_text")
+"""Types of the parts of a reply that are its text; others hold reasoning, pictures or calls."""
 _PROBE_SCHEMA = closed_schema("score", "number")
+_PROBE_SCALE = Scale(0.0, 1.0)
+_MOST_SHOWN = 200
+"""Characters of a reply that cannot be read."""
 _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
 
@@ -64,6 +71,14 @@ class JudgeFailed(JudgeError):
 
 class JudgeStopped(JudgeError):
     """No question will get a reply; the message says why and how to fix it."""
+
+
+class JudgeUnreadable(JudgeStopped):
+    """Too many replies in a row could not be read; the message shows two of them."""
+
+
+class JudgeUnknown(JudgeStopped):
+    """The server has no such model, or does not offer it any more; the message repeats what it says."""
 
 
 class AskRefused(JudgeError):
@@ -114,8 +129,8 @@ class Judge:
         self._cost = 0.0
         self._estimated_cost = 0.0
         self._failures = 0
-        self._stopped = ""
-        """Why the client stopped asking; "" while it still asks."""
+        self._stopped: JudgeStopped | None = None
+        """Why the client stopped asking; None while it still asks."""
 
     async def __aenter__(self) -> "Judge":
         """Resolve the endpoint. Raises JudgeStopped if it is not allowed."""
@@ -181,7 +196,7 @@ class Judge:
             async with self._slots:
                 await self._meter.turn(tokens)
                 if self._stopped:
-                    raise JudgeStopped(self._stopped)
+                    raise self._again()
                 outcome = await self._paid(content, bound, given_up)
                 self._note(outcome)
             if isinstance(outcome, JudgeAnswer):
@@ -190,6 +205,11 @@ class Judge:
             if not await self.pace.another(attempt, outcome):
                 raise final(outcome, f"{attempt} attempts")
 
+    def _again(self) -> JudgeStopped:
+        """Why the client stopped asking, for one more caller."""
+        assert self._stopped
+        return type(self._stopped)(str(self._stopped))
+
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
         if isinstance(outcome, JudgeAnswer):
             self._failures = 0
@@ -197,13 +217,14 @@ class Judge:
         if outcome.wait is not None:
             self._meter.pause(outcome.wait)
         if outcome.kind in STOPPING:
-            self._stopped = outcome.words
+            kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
+            self._stopped = kind(outcome.words)
         elif outcome.kind in PASSING:
             self._failures += outcome.kind != "busy"
         else:
             self._failures = 0
         if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
-            self._stopped = (
+            self._stopped = JudgeStopped(
                 f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
             )
 
@@ -229,13 +250,18 @@ class Judge:
 def final(trouble: Trouble, tries: str) -> JudgeError:
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
+    if trouble.kind == "unknown":
+        return JudgeUnknown(trouble.words)
     if trouble.kind in STOPPING:
         return JudgeStopped(trouble.words)
     return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)
 
 
 async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -> JudgeSpec:
-    """Find out what a model accepts by five or six short calls. Raises JudgeStopped and JudgeFailed."""
+    """Find out by five or six short calls what a model accepts, and whether its replies can be read.
+
+    Raises JudgeStopped, which is JudgeUnreadable if none of them can, and JudgeFailed.
+    """
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
     async with Judge(bare, address, pace) as judge:
@@ -253,6 +279,13 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
             _tried(judge, tokens, seed=1),
             _tried(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
         )
+    tried = [answer for answer in (first, temperature, samples, seed, schema) if answer]
+    if not any(_is_readable(answer) for answer in tried):
+        replied = address.redacted(first.texts[0].strip()[-_MOST_SHOWN:])
+        raise JudgeUnreadable(
+            f"{model} was asked for the score 1, and none of its {len(tried)} replies can be read; the first ended "
+            f"{replied!r}. Choose another judge"
+        )
     return JudgeSpec(
         model=model,
         temperature=temperature is not None,
@@ -260,9 +293,13 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
         json_schema=schema is not None and _PROBED.fullmatch(schema.texts[0]) is not None,
-        reasoning_tokens=_REASONING_TOKENS if first.reasons else 0,
+        reasoning_tokens=_REASONING_TOKENS if any(answer.reasons for answer in tried) else 0,
         price=None,
     )
+
+
+def _is_readable(answer: JudgeAnswer) -> bool:
+    return read_score(answer.texts[0], _PROBE_SCALE, answer.finish[0]) is not None
 
 
 async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
@@ -315,16 +352,27 @@ def _choice(choice: object) -> _Choice | None:
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
-    text = message.get("content")
+    text = _joined(message.get("content"))
     text = message.get("refusal") if text is None else text
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
+    reasons = reasons or isinstance(text, str) and bool(answer_of(text).cuts)
     return _Choice(
         text=storable(text or ""),
         finish=storable(finish)[:40],
         reasons=reasons,
     )
+
+
+def _joined(content: object) -> object:
+    """A message's text, which may be a list of parts: those that are text, without reasoning and pictures."""
+    if not isinstance(content, list):
+        return content
+    if not all(isinstance(part, dict) for part in content):
+        return content
+    parts = [part.get("text") for part in content if part.get("type", "text") in _TEXT_PARTS]
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _under(value: Any, *names: str) -> Any:

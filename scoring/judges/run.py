@@ -13,7 +13,7 @@ from arena.budget import BudgetError
 from arena.database import DatabaseError
 from arena.inference.limits import cost
 from scoring.judges.cache import ReplyCache, reply_key
-from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped
+from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, JudgeUnreadable
 from scoring.judges.spec import (
     Ask,
     JudgeSpec,
@@ -27,6 +27,10 @@ from scoring.judges.spec import (
 PASSES = 2
 MARGIN = 3
 """Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
+UNREADABLE_IN_A_ROW = 10
+"""New replies in a row, over all tasks, that cannot be read: then the run stops."""
+_SHOWN = 100
+"""Characters that are shown of a reply."""
 RESERVE_SECONDS = 0.5
 """How long to wait while only the reservations of running calls leave no room in the budget."""
 
@@ -49,6 +53,8 @@ class Task(NamedTuple, Generic[T]):
     """Whether the run is sent as the seed; a paper's script may send none."""
     name: str = ""
     """What is graded, for those who watch."""
+    is_read: Callable[[T], bool] = lambda outcome: True
+    """Whether the last of the judge's replies could be read; those before it could not."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,8 @@ async def run_tasks(
 ) -> tuple[T, ...]:
     """Return the outcomes in task order; every reply is in the cache by then.
 
-    Raises, once the running calls have ended, JudgeStopped, JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
+    Raises, once the running calls have ended, JudgeStopped, which is JudgeUnreadable if nothing can be read,
+    JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
 
@@ -183,6 +190,8 @@ class _Run(Generic[T]):
     _stop: asyncio.Event
     _outcomes: dict[int, T] = field(default_factory=dict)
     _fresh: int = 0
+    _unread: list[str] = field(default_factory=list)
+    """The new replies since the last one that could be read."""
     _ended: Exception | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -224,9 +233,12 @@ class _Run(Generic[T]):
         asking = task.begin()
         ordinal = 0
         fresh = False
+        new: Reply | None = None
+        """The reply that came last, if it is no cached one."""
         try:
             ask = next(asking)
             while True:
+                self._note(new, is_read=False)
                 ask = _seeded(ask, task)
                 judge = self._judge
                 key = reply_key(
@@ -234,15 +246,28 @@ class _Run(Generic[T]):
                 )
                 async with self._locks.setdefault(key, asyncio.Lock()):  # equal calls are made once
                     reply = await asyncio.to_thread(self._cache.get, key)
+                    new = None
                     if reply is None:
                         fresh = True
-                        reply = await self._asked(ask, key)
+                        reply = new = await self._asked(ask, key)
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
+            self._note(new, task.is_read(end.value))
             return end.value, fresh
         except AskRefused as error:
             return task.refused(str(error)), fresh
+
+    def _note(self, reply: Reply | None, is_read: bool) -> None:
+        """Count new replies that cannot be read. Raises JudgeUnreadable at too many in a row."""
+        if reply is None:
+            return
+        if is_read:
+            self._unread.clear()
+            return
+        self._unread.append(next(iter(reply.texts), ""))
+        if len(self._unread) >= UNREADABLE_IN_A_ROW:
+            raise JudgeUnreadable(_unreadable(self._judge.spec.model, self._unread))
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""
@@ -257,3 +282,13 @@ class _Run(Generic[T]):
                 await asyncio.sleep(RESERVE_SECONDS)
             else:
                 return await asyncio.to_thread(self._cache.put, key, reply)
+
+
+def _unreadable(model: str, replies: Sequence[str]) -> str:
+    """What is said of a judge none of whose last replies could be read, with two of them that differ if any do."""
+    shown = [reply.strip()[:_SHOWN] for reply in dict.fromkeys(replies)][:2]
+    told = " and ".join(map(repr, shown))
+    return (
+        f"The last {len(replies)} replies of {model} could not be read, such as {told}. "
+        "Choose another judge, then go on"
+    )

@@ -76,6 +76,8 @@ class Ask:
     schema: str | None = None
     seed: int | None = None
     """Run number, set by the task runner; sent to a judge that accepts a seed."""
+    likely_tokens: int | None = None
+    """Tokens that the visible reply likely has; None: a quarter of its maximum."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ def most_tokens(messages: Sequence[Message]) -> int:
 def likely_completion(spec: JudgeSpec, ask: Ask) -> int:
     """Estimate the tokens of the reply, with what a model that reasons thinks of so short a task."""
     hidden = min(_THOUGHT, spec.reasoning_tokens)
-    return math.ceil(ask.samples * (ask.reply_tokens * _TYPICAL + hidden))
+    likely = ask.reply_tokens * _TYPICAL if ask.likely_tokens is None else ask.likely_tokens
+    return math.ceil(ask.samples * (likely + hidden))
 
 
 def most_completion(spec: JudgeSpec, ask: Ask) -> int:

@@ -7,9 +7,10 @@ then ends as its protocol does: MMBench assigns at random, MMT-Bench assigns non
 import hashlib
 import re
 from collections.abc import Callable, Generator, Mapping
-from typing import Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from scoring.judges.injection import neutralise
+from scoring.judges.replies import CUT, LIKELY, NO_OPTION, ROOM, read_letter, shown
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.phrases import HAN
@@ -25,14 +26,32 @@ from scoring.multiple_choice.types import (
 )
 
 T = TypeVar("T")
+
+
+class Asked(NamedTuple, Generic[T]):
+    """What a judge was asked until a reply could be read."""
+
+    read: T | None
+    """None if no reply could be read."""
+    replies: tuple[str, ...]
+    model: str
+    """Name that the server gave the judge."""
+    finish: str
+    """Why the last reply ended."""
+
+
 Language = Literal["English", "Chinese"]
 
 ATTEMPTS = 3
 """Times the judge is asked about one answer."""
 SEED = 2680
 """Seed of MMBench's random assignment, the number that public tools use; reports print it."""
-PARSER = "closed letter 1"
-"""Name and version of the parser of the judge's replies."""
+PARSERS: Mapping[Protocol, str] = {
+    "strict": "judge letter 1",
+    "mmbench-paper": "closed letter 1",
+    "mmt-paper": "closed letter 1",
+}
+"""Name and version of each protocol's parser of the judge's replies."""
 
 PROMPTS: Mapping[Language, str] = {
     "English": prompt_text("mmbench_extract.txt"),
@@ -71,29 +90,36 @@ def extraction(
     )
     texts = {"question": question.text, "options": options}
     ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
-    letter, replies, model = yield from asked(
-        ask, lambda text, finish: read_reply(text, question.options, finish)
+    read = read_strict if protocol == "strict" else read_reply
+    letter, replies, model, finish = yield from asked(
+        ask, lambda text, finish: read(text, question.options, finish)
     )
     if letter is None:
-        clue = _left_over(question, protocol, replies[-1])
+        clue = _left_over(question, protocol, replies[-1], finish)
     else:
         clue = _judged(decision, letter, replies[-1], question)
     return Decision(clue.letter, (*decision.trail, clue), replies, model)
 
 
-def asked(
-    ask: Ask, read: Callable[[str, str], T | None]
-) -> Generator[Ask, Reply, tuple[T | None, tuple[str, ...], str]]:
-    """Ask until a reply and its finish reason can be read; return what was read, the replies and the judge's name."""
+def asked(ask: Ask, read: Callable[[str, str], T | None]) -> Generator[Ask, Reply, Asked[T]]:
+    """Ask until a reply and its finish reason can be read."""
     replies: list[str] = []
     found = None
     model = ""
+    finish = ""
     while found is None and len(replies) < ATTEMPTS:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
-        found = read(replies[-1], reply.finish[0] if reply.finish else "no reply")
+        finish = reply.finish[0] if reply.finish else "no reply"
+        found = read(replies[-1], finish)
         model = reply.model
-    return found, tuple(replies), model
+    return Asked(found, tuple(replies), model, finish)
+
+
+def read_strict(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
+    """The letter that a reply gives, however it is wrapped: an option, or `NONE`; else None."""
+    letter = read_letter(text, options, finish)
+    return none_of(options) if letter == NO_OPTION else letter
 
 
 def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
@@ -128,7 +154,9 @@ def closed_ask(
     """The request for a mark or letter; ours has the answer on one line, where it cannot write the next example."""
     said = neutralise(prediction) if strictly else prediction
     message = Message("user", template.format(prediction=said, **texts))
-    return Ask((message,), 0.0, reply_tokens=16, schema=schema if strictly else None)
+    if strictly:
+        return Ask((message,), 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=schema)
+    return Ask((message,), 0.0, reply_tokens=16)
 
 
 def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
@@ -142,10 +170,10 @@ def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestio
     return Clue(Rule.JUDGE, letter, reply[:200])
 
 
-def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str) -> Clue:
+def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str, finish: str) -> Clue:
     if protocol == "mmbench-paper":
         drawn = assigned(question.options, question.index)
         return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, none_of(question.options), f"the judge said {last!r:.80}")
-    return Clue(Rule.UNREAD, None, last[:200])
+    return Clue(Rule.UNREAD, None, last[:200] if finish != CUT else shown(last, finish))

@@ -105,6 +105,8 @@ STEPS: Mapping[Rule, Step] = {
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),
     Rule.JUDGE: "judge",
 }
+JUDGE_UNREAD = frozenset((Rule.UNREAD, Rule.RANDOM, Rule.ASSIGNED_NONE))
+"""Rules that say how a protocol ends where none of the judge's replies could be read."""
 
 
 def none_of(options: Mapping[str, str]) -> str | None:

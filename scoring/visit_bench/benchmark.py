@@ -48,7 +48,13 @@ class VisitBench(Benchmark[MatchReport]):
         """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
         refused = partial(Verdict, None)
         return [
-            Task(0, partial(judging, one, order), refused, name=f"{match.a} (A) or {match.b} (B)")
+            Task(
+                0,
+                partial(judging, one, order),
+                refused,
+                name=f"{match.a} (A) or {match.b} (B)",
+                is_read=lambda verdict: not verdict.reason,
+            )
             for match, one in zip(report.matches, _contests(report), strict=True)
             for order in ORDERS
         ]
@@ -78,7 +84,7 @@ class VisitBench(Benchmark[MatchReport]):
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
         (line,) = _won(report, {name: _counted(report)})
-        return line
+        return replace(line, mean=None, low=None, high=None) if ungraded(report) else line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(

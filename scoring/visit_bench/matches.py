@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from pydantic import StrictBool
 
 from scoring.judges.spec import ShownImage
-from scoring.report import JudgeStamp, Protocol
+from scoring.report import JudgeStamp, Protocol, mostly_unread
 
 Winner = Literal["a", "b", "tie"]
 Outcome = Literal["won", "lost", "tied"] | None
@@ -134,10 +134,12 @@ class MatchReport:
 
 
 def ungraded(report: MatchReport) -> str:
-    """A sentence saying that no verdict of any match could be read, and why; "" if any could."""
+    """A sentence saying that no verdict of any match could be read, and why, or that most could not; else ""."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
-        return ""
+        judged = [verdict for verdict in verdicts if verdict.replies]
+        missed = sum(bool(verdict.reason) for verdict in judged)
+        return mostly_unread(missed, len(judged), "verdict")
     why = next((verdict.reason for verdict in verdicts), "there are no matches")
     return f"Nothing was graded: the judge gave none of {len(verdicts):,} verdicts ({why})"
 

@@ -13,7 +13,9 @@ from functools import cache
 from typing import Literal, NamedTuple, cast, get_args
 
 from scoring.judges.injection import neutralise
+from scoring.judges.replies import read_letter
 from scoring.judges.spec import Ask, Message, Reply, Role, prompt_text
+from scoring.reasoning import answer_of
 from scoring.report import Protocol
 from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict
 
@@ -23,7 +25,7 @@ _REPLY_TOKENS = 1024
 _EXTRACT_TOKENS = 64
 PARSERS: Mapping[Protocol, str] = {
     "paper": "visit-bench last verdict 3",
-    "hardened": "visit-bench last line 2",
+    "hardened": "visit-bench last line 3",
 }
 """Name and version of each protocol's parser."""
 
@@ -31,6 +33,7 @@ Order = Literal["a first", "b first"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 Place = Literal["first", "second"]
 _PLACES: Mapping[str, Place] = {"A": "first", "B": "second"}
+_RESPONSES: Mapping[str, str] = {"A": "Response A", "B": "Response B"}
 
 
 class Contest(NamedTuple):
@@ -54,7 +57,7 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
     if place is None:
         reply = yield Ask(extraction(said), 0.0, _EXTRACT_TOKENS)
         replies.append(reply.texts[0])
-        place = read_extraction(reply.texts[0])
+        place = read_extraction(reply.texts[0], contest.protocol)
     if place:
         winner = "a" if (place == "first") == (order == "a first") else "b"
         return Verdict(winner, "", tuple(replies), reply.model)
@@ -116,13 +119,26 @@ _HEADED = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
 def read_verdict(said: str, protocol: Protocol) -> Place | None:
     """The response named by the last "Overall, Response X is better."; `hardened` reads the last line alone."""
     if protocol == "hardened":
-        said = said.rstrip().rpartition("\n")[2]
+        said = answer_of(said).text.rpartition("\n")[2]
     found = _VERDICT.findall(said)
     return _PLACES[found[-1].upper()] if found else None
 
 
-def read_extraction(said: str) -> Place | None:
-    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for any other."""
+def read_extraction(said: str, protocol: Protocol) -> Place | None:
+    """The response that an extraction calls better, as in the prompt's examples, or names alone; None for any other.
+
+    `hardened` also reads a letter however it is wrapped.
+    """
+    if protocol == "paper":
+        return _read_extraction(said)
+    answer = answer_of(said).text
+    named = _read_extraction(answer)
+    several = len({letter.upper() for letter in _HEADED.findall(answer)}) > 1
+    letter = None if several else _PLACES.get(read_letter(said, _RESPONSES) or "")
+    return (named or letter) if None in (named, letter) or named == letter else None
+
+
+def _read_extraction(said: str) -> Place | None:
     final = _FINAL.findall(said)
     answer = final[-1] if final else said
     if len({letter.upper() for letter in _HEADED.findall(answer)}) > 1:

@@ -11,6 +11,7 @@ from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
+from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
@@ -45,10 +46,10 @@ class ScoringSettings:
 
     def _build_details(self, service: JobService) -> None:
         judges: list[Any] = [forms.OWN]
-        first = forms.OWN
+        self._lent = service.operator.spec.model if service.operator else forms.OWN
+        """The choice of the site's judge; that of an own one where none is lent."""
         if service.operator:
-            first = service.operator.spec.model
-            judges = [(f"{first}, paid by this site", first), forms.OWN]
+            judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = _radio(
             "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
         )
@@ -57,7 +58,7 @@ class ScoringSettings:
         missing = _radio("missing", "Questions without an answer", forms.MISSING)
         reference = _radio("reference", "The judge is", forms.REFERENCES)
         context = _radio("context", "The judge reads", forms.CONTEXTS)
-        self.judge = gr.Radio(judges, value=first, label="Judge", elem_id="judge")
+        self.judge = gr.Radio(judges, value=self._lent, label="Judge", elem_id="judge")
         self.title = gr.Textbox(
             label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE
         )
@@ -133,6 +134,28 @@ class ScoringSettings:
         model = str(values[self.model] or "").strip()
         address = endpoint(owner, values[self.url], values[self.key])
         return OwnJudge(model, address, values[self.try_out] is True)
+
+    def names_another(self, job: Job, values: Values) -> bool:
+        """Whether the judge that is chosen is another than a job's."""
+        if values[self.judge] != forms.OWN:
+            return job.own_key or values[self.judge] != job.model
+        model = str(values[self.model] or "").strip()
+        url = str(values[self.url] or "").strip().rstrip("/")
+        return not job.own_key or (bool(model) and (model, url) != (job.model, job.address))
+
+    def of_job(self, job: Job) -> Updates:
+        """Return the updates that show a stopped job's judge, where another can be chosen."""
+        named = {self.url: job.address, self.model: job.model} if job.own_key else {}
+        is_own = job.own_key or self._lent == forms.OWN
+        return {
+            **dict.fromkeys(self.file_fields, gr.update(visible=False)),
+            **named,
+            self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
+            self.own: gr.update(visible=is_own),
+            self.details: gr.update(
+                visible=True, open=False, label="Details: choose another judge"
+            ),
+        }
 
     def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
         return forms.one_of(choices, values[self.parts[part]])

@@ -20,7 +20,7 @@ from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import OptionsError
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import Draft, JobService, JobServiceError
-from scoring.jobs.store import Job, JobError
+from scoring.jobs.store import STOPPED, Job, JobError
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
 from scoring.registry import BENCHMARKS
@@ -130,19 +130,21 @@ class ScoringTab:
             self.found,
             settings.own,
             settings.judge,
+            settings.url,
+            settings.model,
             settings.key,
             settings.details,
             *settings.file_fields,
         ]
         self._listen_to_buttons(form, job, started)
         self._listen_to_settings(form, started)
-        looks = [*job, self.bank, settings.own, settings.details, *settings.file_fields]
+        chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
+        looks = [*job, self.bank, *chosen, *settings.file_fields]
         gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
         self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
     def _listen_to_buttons(self, form: set[Any], job: list[Any], started: list[Any]) -> None:
         settings = self.settings
-        start = [self.link, settings.url, settings.key]
         rest = {self.link, *settings.judge_fields}
         answered = [
             self.arrived.click(self.on_arrived, form, started, **LATEST),
@@ -150,8 +152,8 @@ class ScoringTab:
             settings.benchmark.input(self.on_benchmark, form, started, **RAW),
             self.check.click(self.on_check, form, started, **RAW),
             self.rest.click(self.on_rest, rest, started, **RAW),
-            gr.on([self.confirm.click, self.resume.click], self.on_start, start, started, **RAW),
-            self.cancel.click(self.on_cancel, self.link, job, **RAW),
+            gr.on([self.confirm.click, self.resume.click], self.on_start, rest, started, **RAW),
+            self.cancel.click(self.on_cancel, self.link, started, **RAW),
             self.delete.click(self.on_delete, self.link, started, **RAW),
         ]
         refused = problem_html(JobServiceError(REFUSED))
@@ -300,14 +302,28 @@ class ScoringTab:
         return self._started(job, told, values, request)
 
     @_shows_errors
-    def on_start(self, link: object, url: object, key: object, request: gr.Request) -> Updates:
+    def on_start(self, values: Values, request: gr.Request) -> Updates:
+        """Start a job, or go on with a stopped one; with another judge, it is quoted anew."""
         owner = sent_hash(request.headers)
-        job = self._service.jobs.find(str(link))
-        own = endpoint(owner, url, key) if job and job.own_key else None
+        link = str(values[self.link])
+        job = self._service.jobs.find(link)
+        if job and job.state in STOPPED and self.settings.names_another(job, values):
+            judge = self.settings.own_judge(owner, values)
+            if judge and not judge.model:
+                raise _NAME_IT
+            network = self._networks.of(request)
+            quoted = self._service.with_another_judge(owner, link, judge, network)
+            return self._started(quoted, None, values, request)
+        return self._go(job, link, values, request)
+
+    def _go(self, job: Job | None, link: str, values: Values, request: gr.Request) -> Updates:
+        owner = sent_hash(request.headers)
+        address = (values[self.settings.url], values[self.settings.key])
+        own = endpoint(owner, *address) if job and job.own_key else None
         if own and not own.key.reveal():
             raise JobServiceError("Give the key of your judge, which is not kept, and press again")
-        self._service.start(owner, str(link), own, self._networks.of(request))
-        return self._begun(str(link), request)
+        self._service.start(owner, link, own, self._networks.of(request))
+        return self._begun(link, request)
 
     @_shows_errors
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
@@ -344,9 +360,7 @@ class ScoringTab:
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
             return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
-        url = values[self.settings.url]
-        key = values[self.settings.key]
-        return self.on_start.__wrapped__(self, job.link, url, key, request)
+        return self._go(job, job.link, values, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
         """Show a job in place of the file that it scores."""
@@ -522,7 +536,7 @@ class ScoringTab:
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
-        stopped = state in ("failed", "cancelled", "needs_key")
+        stopped = state in STOPPED
         shown = {
             self.link: job.link if job else "",
             self.progress: self._progress_html(job) if job else "",
@@ -534,8 +548,8 @@ class ScoringTab:
             self.mine: mine_html(jobs),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
-        if job and job.own_key and stopped:
-            shown[self.settings.own] = SHOWN
+        if job and stopped:
+            shown |= self.settings.of_job(job)
         return {**shown, **(self._left(owner, job) if job else {})}
 
     def _left(self, owner: str, job: Job) -> Updates:

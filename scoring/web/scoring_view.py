@@ -53,7 +53,8 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
         "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
         "judging": _pace(job),
         "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
-        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest.{host}",
+        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest, "
+        f"or begins anew with another judge, whom you choose under Details.{host}",
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
     share = job.done / job.total if job.total else 0

@@ -27,6 +27,10 @@ from tests.support.openai_batches import Batches
 Body = Mapping[str, Any]
 """A request's JSON."""
 
+_COMPLETIONS = re.compile(
+    r"(/v1|/openai/deployments/[\w-]+)/chat/completions(\?api-version=[\w-]+)?"
+)
+_TRIAL = "Reply with this and nothing else:"
 Fault = Literal[
     "429",
     "429 with Retry-After",
@@ -169,6 +173,7 @@ class Counts:
     keys: set[str] = field(default_factory=set)
     bodies: list[Body] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     """When each call came, by the monotonic clock."""
     faults: Counter[Fault] = field(default_factory=Counter)
@@ -188,6 +193,7 @@ class OpenAIServer:
         tls: ssl.SSLContext | None = None,
         pace: float = 0.0,
         batches: Batches | None = None,
+        trial: str | None = '{"score": 1}',
     ) -> None:
         self.score, self.faults, self.latency = score, faults or Faults(), latency
         self.models = models
@@ -204,6 +210,8 @@ class OpenAIServer:
         """Whole HTTP answers that are given first, before any other."""
         self.batches = batches
         """None: there is no Batch API."""
+        self.trial = trial
+        """What it says to the trial calls of a judge; None: as to any other."""
         self._tls = tls
         self._seen: Counter[str] = Counter()
         self._in_a_row: Counter[str] = Counter()
@@ -288,10 +296,11 @@ class OpenAIServer:
                 return False
             await _send(writer, *answer)
             return True
-        if path != "/v1/chat/completions":
+        if not _COMPLETIONS.fullmatch(path):
             await _send(writer, 404, _error("no such path", "not_found"))
             return True
         self._busy += 1
+        self.counts.paths.append(path)
         self._note(headers, body := json.loads(content))
         try:
             return await self._complete(body, headers.get("authorization", ""), writer)
@@ -445,6 +454,8 @@ class OpenAIServer:
         }
 
     def _completion(self, body: Body, text: str | None) -> dict[str, Any]:
+        if text is None and self.trial is not None and _TRIAL in prompt(body):
+            text = self.trial
         texts = [
             self.score(body, sample) if text is None else text for sample in range(body.get("n", 1))
         ]

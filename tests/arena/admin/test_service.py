@@ -1,7 +1,8 @@
 """The operator's desk: what each order does and undoes, that it is recorded, and what the overview tells."""
 
 from contextlib import closing
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -11,7 +12,7 @@ from sqlalchemy import insert, select, update
 
 from arena.admin.actions import AdminCommandError, latest_actions
 from arena.admin.campaigns import CampaignAdmin
-from arena.admin.dashboard import LEAST_DAYS, Dashboard, DashboardService
+from arena.admin.dashboard import LEAST_DAYS, Dashboard, DashboardService, StoppedJob
 from arena.admin.erasure import UnknownVoterError, code_of
 from arena.admin.service import AdminService
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
@@ -76,6 +77,15 @@ def watch(
 
 def page_of(seen: Dashboard) -> str:
     return unescape(dashboard_html(seen, [], []))
+
+
+def test_jobs_that_the_sites_judge_stopped_are_listed(bank, tmp_path):
+    quiet = watch(bank, tmp_path)
+    assert "stopped last" not in page_of(quiet.overview())
+    problem = "The last 10 replies of judge-1 could not be read, such as '<b>Hm</b>'"
+    job = StoppedJob(datetime(2026, 11, 28, 1, 2, tzinfo=UTC), "judge-1", problem)
+    page = page_of(replace(quiet, stopped=lambda: [job]).overview())
+    assert "stopped last" in page and "2026-11-28 01:02" in page and problem in page
 
 
 @pytest.mark.locks_or_dialect

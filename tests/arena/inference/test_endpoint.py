@@ -2,7 +2,10 @@
 
 import pytest
 
-from arena.inference.endpoint import place_of
+from arena.inference.endpoint import Endpoint, EndpointError, place_of
+from arena.types import Secret
+
+AZURE = "https://name.openai.azure.com/openai/deployments/gpt-4o"
 
 
 @pytest.mark.parametrize(
@@ -46,3 +49,35 @@ def test_a_public_server_is_named_by_its_host(address, host):
 )
 def test_any_other_is_the_operators_own(address):
     assert place_of(address) == "the operator's own server"
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
+def test_an_azure_deployment_has_a_query_and_a_header_of_its_own(ending):
+    endpoint = Endpoint(f"{AZURE}{ending}?api-version=2024-10-21-preview", Secret("sk-1"), "ada")
+    assert (endpoint.folder, endpoint.query) == (AZURE, {"api-version": "2024-10-21-preview"})
+    assert endpoint.shown == f"{AZURE}?api-version=2024-10-21-preview"
+    assert endpoint.credentials == ("api-key", Secret("sk-1"))
+    assert place_of(endpoint.shown) == "name.openai.azure.com"
+
+
+def test_any_other_endpoint_has_a_bearer_and_no_query():
+    endpoint = Endpoint("https://api.example.org/v1/", Secret("sk-1"))
+    assert (endpoint.folder, endpoint.query) == ("https://api.example.org/v1/", {})
+    assert endpoint.credentials == ("authorization", Secret("Bearer sk-1"))
+    assert endpoint.shown == "https://api.example.org/v1"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.example.org/v1?api-version=2024-10-21",
+        f"{AZURE}?api-version=2024-10-21&code=sk-12345678",
+        f"{AZURE}?code=sk-12345678",
+        f"{AZURE}?api-version=",
+        "https://api.example.org?api-version=2024-10-21",
+    ],
+)
+def test_any_other_query_is_refused_and_not_shown(address):
+    with pytest.raises(EndpointError) as refused:
+        Endpoint(address, Secret("sk-1"))
+    assert "sk-12345678" not in str(refused.value) and "not shown" in str(refused.value)

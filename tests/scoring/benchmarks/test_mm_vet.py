@@ -132,7 +132,7 @@ def test_strict_reading_is_what_the_vectors_suggest(data):
     [
         ("1.0", 1.0), ("1", 1.0), ("0", 0.0), (" 0.7\n", 0.7), ("**0.7**", 0.7), ("`0.3`", 0.3), ("Score: 0.4", 0.4),
         ('{"score": 0.4}', 0.4), ('```json\n{"score": 1}\n```', 1.0), ("correctness score = 0.2.", 0.2),
-        ("", None), ("0.5 0.6", None), ("1.0 (totally right)", None), ("١", None), ("１.０", None), ("1e-1", None),
+        ("", None), ("0.5 0.6", None), ("1.0 (totally right)", 1.0), ("١", None), ("１.０", 1.0), ("1e-1", None),
         ("-0.5", None),
         ('{"score": 0.4, "score": 1.0}', None), ('{"score": "1.7"}', None), ("2", None), ("1.01", None), ("0.", 0.0),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from arena.database import Database
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.judges import run
 from scoring.visit_bench.store import SubmissionStore
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.commands import Done
@@ -24,7 +25,9 @@ class JudgedCommand(ChoiceCommand):
 
 
 @pytest.fixture
-def command(tmp_path):
+def command(tmp_path, monkeypatch):
+    """A command whose judge is asked on, however many replies cannot be read: a file that is judged to its end."""
+    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
     return JudgedCommand(tmp_path)
 
 
@@ -49,7 +52,7 @@ def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
 
 def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(command):
     def said(body, sample):
-        return "0.5" if "total" in str(body["messages"][-1]["content"])[-400:] else "Hm."
+        return "Hm." if "total" in str(body["messages"][-1]["content"])[-400:] else "0.5"
 
     with OpenAIServer(said) as server:
         words = (

@@ -56,8 +56,9 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
     [Options(runs=1), Options("paper", 1), Options(runs=2, sampled=True)],
     ids=["hardened", "paper", "sampled"],
 )
-def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_waits):
+def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_waits, monkeypatch):
     """By a judge whose replies nobody can read, so that more is asked than was estimated: it stops at the bound."""
+    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
     budget = Budget(database, WIDE)
     with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
         report = drafted(server.address, options=options)

@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 
 from arena.battles.lending import Lending
 from arena.battles.voters import Account, Voters
+from arena.inference.endpoint import Endpoint
 from arena.io.strict_json import RowsError
+from arena.types import Secret
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.vqa import MarksReport
 from scoring.jobs.report_pictures import ReportPictures
-from scoring.jobs.service import JobService, JobServiceError
+from scoring.jobs.service import JobService, JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.jobs.worker import Operator
+from scoring.judges import run as judging
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
@@ -32,6 +35,7 @@ from scoring.report import Grade, JudgeStamp
 from scoring.serialize import read_record, record_json
 from tests.support.choice_tables import GOLDEN, row, table_file, tabulated
 from tests.support.job_worker import ended, running
+from tests.support.judge_forms import LETTERS, answered_by_case
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
@@ -387,3 +391,79 @@ def test_a_guest_pays_with_the_network_too(database, tmp_path):
         claim = visit.bench.jobs.take("server", frozenset(), frozenset())
         assert claim and claim.payer == OWNER
         assert claim.network == Lending(database, login=False).to_cookie("another", "8.8.8.0/24")
+
+
+@ON_SQLITE
+def test_every_form_of_a_judges_reply_is_read(database, tmp_path):
+    rows = [row(case, f"Who knows, case {case}.") for case in range(len(LETTERS))]
+    with OpenAIServer(answered_by_case(LETTERS)) as server:
+        visit = Visit(Bench(database, server.address), tmp_path)
+        file = table_file(tmp_path / "model.tsv", rows)
+        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        visit.service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            assert ended(visit.bench, job.link).state == "done"
+    report = visit.bench.jobs.report(job.link)
+    assert isinstance(report, ChoiceReport)
+    assert [one.decision.letter for one in report.rows] == ["B"] * len(LETTERS)
+
+
+@ON_SQLITE
+def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
+    database, tmp_path, caplog
+):
+    rows = [row(case, f"Who knows, case {case}.") for case in range(30)]
+    file = table_file(tmp_path / "model.tsv", rows)
+    with OpenAIServer(answered_by_case([f"Hm {case}" for case in range(30)])) as server:
+        visit = Visit(Bench(database, server.address), tmp_path)
+        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        with pytest.raises(JobServiceError, match="no such stopped job"):
+            visit.service.with_another_judge(OWNER, job.link, None)
+        visit.service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            stopped = ended(visit.bench, job.link)
+        assert server.counts.calls < 30
+    assert stopped.state == "failed" and "last 10 replies of test-judge" in stopped.problem
+    assert stopped.problem.count("'Hm ") == 2 and "another judge" in stopped.problem
+    assert "this site's judge is of no use" in caplog.text
+    assert [one.link for one in visit.bench.jobs.stopped(5)] == [job.link]
+    for owner in ("somebody else", OWNER):
+        link = job.link if owner != OWNER else first.link
+        with pytest.raises(JobServiceError, match="no such stopped job"):
+            visit.service.with_another_judge(owner, link, None)
+    address = Endpoint("https://api.example.org/v1", Secret("sk-own-12345678"), OWNER)
+    other = visit.service.with_another_judge(OWNER, job.link, OwnJudge("gpt-4o", address, False))
+    assert (other.state, other.model, other.own_key) == ("quoted", "gpt-4o", True)
+    assert (other.address, other.quote.calls) == (address.shown, 30)
+    drafted = visit.bench.jobs.draft(other.link)
+    before = visit.bench.jobs.draft(job.link)
+    assert drafted and before and drafted[0].rows == before[0].rows
+    with OpenAIServer(lambda body, sample: "B") as server:
+        mended = Visit(Bench(database, server.address), tmp_path)
+        again = mended.service.with_another_judge(OWNER, job.link, None)
+        mended.service.start(OWNER, again.link, None)
+        with running(mended.bench):
+            assert ended(mended.bench, again.link).state == "done"
+
+
+@ON_SQLITE
+def test_a_report_of_a_judge_that_was_mostly_unreadable_is_no_score(
+    database, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
+    rows = [row(case, f"Who knows, case {case}.") for case in range(21)]
+    with OpenAIServer(answered_by_case([*["Hm."] * 11, *["B"] * 10])) as server:
+        visit = Visit(Bench(database, server.address), tmp_path)
+        file = table_file(tmp_path / "model.tsv", rows)
+        first = visit.service.extract(OWNER, *visit.asked_for(file))
+        job = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
+        visit.service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            done = ended(visit.bench, job.link)
+    report = visit.bench.jobs.report(job.link)
+    assert done.state == "done", done.problem
+    caveat, *_ = BENCHMARKS["mmbench"].caveats(report)
+    assert (done.score, caveat.kind) == ("no score", "No score")
+    assert "could not be read for 11 of 21" in caveat.text

@@ -31,11 +31,13 @@ from scoring.judges.client import (
     JudgeAnswer,
     JudgeFailed,
     JudgeStopped,
+    JudgeUnknown,
+    JudgeUnreadable,
     probe,
     read_answer,
 )
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
-from scoring.judges.spec import Ask, JudgeSpec, Message, Price, most_cost
+from scoring.judges.spec import Ask, JudgeSpec, Message, Price, Reply, most_cost
 from tests.support.certificates import HOST
 from tests.support.judging_process import tls
 from tests.support.openai_server import (
@@ -298,12 +300,12 @@ def test_a_filtered_and_an_empty_reply_are_replies():
         (413, {"message": "Request Entity"}, "too big"),
         (400, {"message": "Something else"}, "refused"),
         (400, {"message": "API key not valid"}, "hopeless"),
-        (400, {"message": "foo is not a valid model: unknown model"}, "hopeless"),
-        (400, {"code": "model_not_found", "message": "?"}, "hopeless"),
+        (400, {"message": "foo is not a valid model: unknown model"}, "unknown"),
+        (400, {"code": "model_not_found", "message": "?"}, "unknown"),
         (401, {"message": "?"}, "hopeless"),
         (402, {"message": "?"}, "spent"),
         (403, {"message": "?"}, "hopeless"),
-        (404, {"message": "?"}, "hopeless"),
+        (404, {"message": "?"}, "unknown"),
         (405, {"message": "?"}, "hopeless"),
         (302, {"message": "?"}, "hopeless"),
         (429, {"code": "rate_limit_exceeded", "message": "slow down"}, "busy"),
@@ -897,6 +899,22 @@ def test_no_bytes_break_the_reading(content):
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "0."}, {"type": "text", "text": "7"}], "0.7"),
+        ([{"type": "output_text", "text": "0.7"}], "0.7"),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "0.2"}]}, {"type": "text", "text": "0.7"}], "0.7"),
+        ([{"type": "reasoning", "text": "0.2"}, {"text": "0.7"}], "0.7"),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_a_list_of_content_parts_is_the_text_of_those_that_are_text(content, text):
+    choice = {"message": {"content": content}, "finish_reason": "stop"}
+    answer = read_answer(json.dumps({"choices": [choice]}).encode())
+    assert isinstance(answer, JudgeAnswer) and answer.texts == (text,)
+
+
+@pytest.mark.parametrize(
     "choice",
     [
         None, [], {}, {"message": {"content": "1"}}, {"message": {"content": "1"}, "finish_reason": None},
@@ -969,3 +987,102 @@ def test_a_model_that_is_not_there_is_not_probed_on():
     ):
         asyncio.run(probe(address(server), "test-judge", HASTY))
     assert server.counts.calls == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The score is 1.",
+        '```json\n{"score": 1}\n```',
+        "<think>They want a score.</think>1</s>",
+        '{"score": 1}\n\nExplanation: I was told so.',
+    ],
+)
+def test_trial_replies_are_read_as_those_of_a_job(said):
+    with OpenAIServer(trial=said) as server:
+        spec = asyncio.run(probe(address(server), "test-judge", HASTY))
+    assert spec.json_schema is False
+    assert spec.reasoning_tokens == (4096 if "think" in said else 0)
+
+
+@pytest.mark.parametrize("said", ["How can I help you?", "", "<think>They want", "7", "0 or 1"])
+def test_a_judge_whose_trial_replies_cannot_be_read_is_refused_with_one(said):
+    with (
+        OpenAIServer(trial=said) as server,
+        pytest.raises(JudgeUnreadable, match="Choose another judge") as refused,
+    ):
+        asyncio.run(probe(address(server), "test-judge", HASTY))
+    assert repr(said) in str(refused.value) and "5 replies" in str(refused.value)
+
+
+def test_a_trial_reply_is_shown_without_the_key():
+    with (
+        OpenAIServer(trial="Your key is sk-test-key-1234.") as server,
+        pytest.raises(JudgeUnreadable) as refused,
+    ):
+        asyncio.run(
+            probe(Endpoint(server.address, Secret("sk-test-key-1234")), "test-judge", HASTY)
+        )
+    assert "sk-test" not in str(refused.value) and "Your key is [key]." in str(refused.value)
+
+
+KEY = "sk-proj-abcdefghijklmnop"
+GONE = (
+    (404, "The model `gpt-4-vision-preview` has been deprecated, learn more here: https://a.b/c", "longer offers"),
+    (400, "The model `llama-3.2-90b-vision` has been decommissioned and is no longer supported.", "longer offers"),
+    (410, "The model deployment was retired.", "longer offers"),
+    (404, "The model `x` does not exist or you do not have access to it.", "no such model for this key"),
+    (403, "Project `proj_1234567890` does not have access to model `gpt-5`", "no such model for this key"),
+    (404, 'model "llava" not found, try pulling it first', "knows no such model (404)"),
+    (404, "models/gemini-1.0 is not found for API version v1beta", "knows no such model (404)"),
+    (400, "foo/bar is not a valid model ID", "check its spelling"),
+    (404, "The API deployment for this resource does not exist.", "knows no such model (404)"),
+    (404, "Invalid URL (POST /v1/chat)", "no such model or address"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "sentence", "advice"), GONE)
+def test_a_servers_sentence_on_its_models_is_repeated_with_advice(status, sentence, advice):
+    found = refusal(status, {}, {"error": {"message": sentence}})
+    assert found.kind == "unknown" and advice in found.words
+    shown = sentence.replace("proj_1234567890", "[hidden]")
+    assert f"The server says: {shown!r}" in found.words
+
+
+def test_a_servers_sentence_is_short_and_holds_no_secret():
+    told = (
+        f"The model x does not exist for Bearer {KEY} or {KEY}, or {'QUJD' * 12}== " + "so " * 500
+    )
+    endpoint = Endpoint("https://api.example.org/v1", Secret(KEY))
+    words = refusal(404, {}, {"message": told}, endpoint.redacted).words
+    assert KEY not in words and "QUJD" not in words and len(words) < 400 and words.endswith("...'")
+    assert "says" not in refusal(404, {}, "<html>Not found</html>").words
+
+
+def test_an_unknown_model_is_an_error_of_its_own_for_every_question():
+    async def work(judge: Judge) -> list[object]:
+        asks = [judge.ask(question()) for _ in range(3)]
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    with OpenAIServer(models=("another",)) as server:
+        errors = with_judge(server, work)
+    assert all(isinstance(error, JudgeUnknown) for error in errors)
+    assert "The server says: 'The model `test-judge` does not exist'" in str(errors[0])
+
+
+def test_an_azure_deployment_is_asked_at_its_path_with_its_key_in_its_header():
+    with OpenAIServer(lambda body, sample: "0.7") as server:
+        base = server.address.removesuffix("/v1")
+        url = f"{base}/openai/deployments/test-judge?api-version=2024-10-21"
+        judged = Endpoint(url, Secret(KEY))
+
+        async def asked() -> Reply:
+            async with Judge(SPEC, judged, HASTY) as judge:
+                return await judge.ask(question())
+
+        assert asyncio.run(asked()).texts == ("0.7",)
+    (headers,) = server.counts.headers
+    assert headers["api-key"] == KEY and "authorization" not in headers
+    assert server.counts.paths == [
+        "/openai/deployments/test-judge/chat/completions?api-version=2024-10-21"
+    ]

@@ -196,7 +196,7 @@ def test_the_verdict_vectors_hold(data):
             direct = read_verdict(said, protocol)
             assert direct == (places[letter] if not kind and letter in places else None), line
         if kind == "EXTRACTED":
-            assert read_extraction(said) == places[letter]
+            assert read_extraction(said, protocol) == places[letter]
         elif kind == "EXTRACT":
             assert (
                 verdict(contest(), "a first", said, f"Final Answer: {letter}").winner
@@ -259,7 +259,35 @@ def test_only_the_last_line_counts_under_the_hardened_protocol():
     ],
 )
 def test_an_extraction_is_read_also_where_it_breaks_its_format(said, place):
-    assert read_extraction(said) == place
+    assert {read_extraction(said, protocol) for protocol in PARSERS} == {place}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"final_answer": "B"}',
+        "\\boxed{B}",
+        "<answer>Response B</answer>",
+        "<think>A? No.</think>Final Answer: Response B",
+        "**B**</s>",
+        "The answer is B.",
+        "Final Answer: **B**<|im_end|>",
+    ],
+)
+def test_a_hardened_extraction_is_read_however_it_is_wrapped(said):
+    assert read_extraction(said, "hardened") == "second"
+
+
+@pytest.mark.parametrize(
+    "said", ["\\boxed{A} or \\boxed{B}", "A\nB", "<think>Final Answer: B", "C"]
+)
+def test_a_hardened_extraction_of_two_responses_or_none_is_no_verdict(said):
+    assert read_extraction(said, "hardened") is None
+
+
+def test_a_hardened_verdict_stands_behind_reasoning():
+    assert read_verdict(f"<think>{A}</think>Both are fine.\n\n{B}</s>", "hardened") == "second"
+    assert read_verdict(f"<think>{A}\n{B}", "hardened") is None
 
 
 def test_the_extraction_is_asked_only_where_it_is_needed():

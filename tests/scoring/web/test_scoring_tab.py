@@ -170,6 +170,28 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
 
 
+def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
+    browser, scoring, judge, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(judge, "score", lambda body, sample: "Hm, who knows?")
+    with fresh_page(browser, PHONE) as page:
+        open_tab(page, scoring)
+        upload(page, unjudged(tmp_path / "unread.json"))
+        page.locator("#check").click()
+        stopped = page.locator(".progress[data-state=failed]")
+        expect(stopped).to_contain_text("The last 10 replies of ", timeout=60_000)
+        expect(stopped).to_contain_text("such as 'Hm, who knows?'")
+        expect(stopped).to_contain_text("another judge, whom you choose under Details")
+        shoot(page, "scoring-judge-unread", whole=True)
+        unfold(page)
+        page.get_by_label("My own key").check()
+        page.get_by_label("Judge model").fill("gpt-4o")
+        page.get_by_label("Key", exact=True).fill("sk-own-12345678")
+        page.locator("#resume").click()
+        expect(page.locator("#progress")).to_contain_text("to gpt-4o for", timeout=30_000)
+        expect(page.locator("#confirm")).to_be_visible()
+
+
 def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypatch, tmp_path):
     monkeypatch.setattr(judge, "latency", 0.4)
     upload(visitor, unjudged(tmp_path / "slow.json"))

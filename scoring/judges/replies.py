@@ -1,0 +1,373 @@
+"""Judges' replies: the score on a scale, or the letter of an option, that a reply gives.
+
+A judge may think aloud, explain itself, and wrap its answer in JSON, a fence, a box, a tag or bold type. What claims to
+be the answer is collected; a reply is read if all of that agrees. A number or letter that an explanation mentions is no
+claim. Doubt makes a reply unreadable: a wrong score is worse than none.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from scoring.reasoning import answer_of
+
+T = TypeVar("T")
+
+NO_OPTION = "none"
+"""Letter of a reply that no option fits: `X` of MMBench's prompt, or `Z` of MMT-Bench's."""
+ROOM = 256
+"""Tokens that a judge gets for a score or a letter, so that one that explains itself comes to its end."""
+LIKELY = 8
+"""Tokens that most judges use of it."""
+CUT = "length"
+"""Finish reason of a reply that its room cut short."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scores that a judge may give, both ends included."""
+
+    low: float
+    high: float
+    whole: bool = False
+    """Whether only whole numbers are scores."""
+
+    def score(self, number: float, out_of: float | None = None) -> float | None:
+        """The score that a number means, or a number out of a most; None outside the scale."""
+        fits = self.low <= number <= self.high and (out_of is None or out_of == self.high)
+        return abs(number) if fits and (number.is_integer() or not self.whole) else None
+
+
+class _Claim(NamedTuple, Generic[T]):
+    """A place of a reply that claims to be the answer."""
+
+    value: T | None
+    """None where it claims to be one and none can be read: out of the scale, or two at once."""
+    start: int
+    end: int
+
+
+def read_score(reply: str, scale: Scale, finish: str = "stop") -> float | None:
+    """The score that a reply gives on a scale; None if it gives none, several, or one that is out of the scale."""
+    text = _answer(reply, finish)
+    return _agreed(text, list(_scores(text, scale)), finish)
+
+
+def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
+    """The letter that a reply gives: of an option, or `NO_OPTION` for X or Z; None if it gives none, or several."""
+    text = _answer(reply, finish)
+    return _agreed(text, list(_letters(text, options)), finish)
+
+
+def shown(reply: str, finish: str = "stop") -> str:
+    """The end of a reply in quotes, for the reason why nothing was read; it says whether the reply was cut short."""
+    cut = finish == CUT or answer_of(reply).torn
+    return f"{reply[-_MOST_SHOWN:]!r}{' (cut short: it used up its room)' if cut else ''}"
+
+
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_WIDE |= {0x3000: " ", 0x2212: "-", 0x3010: "[", 0x3011: "]", 0xA0: " "}
+_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
+_LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
+_RETHINKS = re.compile(
+    r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
+    r"|等等|不对|重新考虑",
+    re.IGNORECASE,
+)
+_SUPPOSES = re.compile(
+    r"^\W{0,4}(?:had|were)\b|\b(?:if|unless|otherwise|example|e\.g|perfect|ideal|would have|could have)\b"
+    r"|如果|假如|例如",
+    re.IGNORECASE,
+)
+"""What makes a statement one about a case that is not given."""
+_DENIES = re.compile(
+    r"\b(?:not|never|cannot|instead of|rather than|neither|nor)\b|n['’]t\b|不是|并非", re.IGNORECASE
+)
+_CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|accordingly)\b|因此|所以", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;，；]|\b(?:and|but)\b")
+_MOST_SHOWN = 80
+_SENTENCE = re.compile(r"[.!?。！？]\s|\n")
+_BEFORE = 300
+"""Characters before a claim in which its sentence begins."""
+
+
+def _answer(reply: str, finish: str) -> str:
+    """What a reply says to its reader, in plain signs; "" for what a filter took away."""
+    if finish == "content_filter":
+        return ""
+    text = answer_of(reply).text.translate(_WIDE)
+    return _FENCE.sub("", _LATEX.sub(r"\1", text)).strip()
+
+
+def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
+    """The one value of all claims; None where they differ, one cannot be read, or the reply thinks again."""
+    if not claims or any(claim.value is None for claim in claims):
+        return None
+    first = min(claims, key=lambda claim: claim.start)
+    last = max(claim.end for claim in claims)
+    if any(claim.value != first.value for claim in claims) or _RETHINKS.search(text, last):
+        return None
+    if finish not in ("stop", "eos", "end_turn") and not _stands(text, first):
+        return None
+    return first.value
+
+
+def _stands(text: str, claim: _Claim[Any]) -> bool:
+    """Whether a claim in a reply that was cut short is whole, and was made before any explanation."""
+    begun = text[: claim.start]
+    more = text[claim.end :].strip(" .*_`")
+    whole = bool(more) or "." in text[claim.start : claim.end]
+    return whole and len(begun) <= _BEFORE and not _SENTENCE.search(begun)
+
+
+def _supposed(text: str, start: int) -> bool:
+    """Whether the sentence before a claim makes it one about something else, or denies it."""
+    sentence = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
+    argument = _CONCLUDES.split(sentence)[-1]
+    clause = _CLAUSE.split(argument)[-1]
+    return bool(_SUPPOSES.search(argument) or _DENIES.search(clause))
+
+
+# Signs that stand around a number or letter.
+_OPEN = r"[\s*_`\"'“‘(\[{$>|#]"
+_BESIDE = r"[ \t*_`\"'“‘(\[{$]"
+_CLOSE = r"[*_`\"'”’)\]}$|]"
+_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,][0-9])"
+_UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
+_TAIL = re.compile(
+    rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
+    rf"|{_CLOSE}{{0,6}}[ \t]?(?:/|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±]|\bor\b|\bto\b|\band\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
+    rf"|{_UNIT}",
+    re.IGNORECASE,
+)
+"""What may stand behind a number: a percent sign, the most that could be had, another number, a unit."""
+_DOUBTS = re.compile(
+    r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
+    r"|represents?|indicates?)\b|如果|但|表示)",
+    re.IGNORECASE,
+)
+"""What takes a statement back, or makes it one about the scale."""
+_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
+_SCORE_WORD = (
+    rf"(?<![A-Za-z]){_MOST_WORD}(?:score|rating|grade|mark|correctness)(?![A-Za-z])"
+    r"|评分|得分|分数|打分"
+)
+_WHOSE = (
+    r"(?:[ \t](?:of|for)(?:[ \t][A-Za-z]{1,15}){1,3}"
+    r"(?:[ \t]between[ \t]BEGIN[ \t]\w{1,32}[ \t]and[ \t]END[ \t]\w{1,32})?)?"
+)
+_SAID = (
+    rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\([^()\n]{{0,40}}\))?{_WHOSE}{_CLOSE}{{0,6}}"
+    rf"[ \t]*+(?::|=|\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|应为|是|为):?"
+    rf"(?:[ \t](?:therefore|thus|then|hence|exactly))?{_OPEN}{{0,8}}"
+)
+_GIVEN = (
+    r"\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award|rate|score)(?:[ \t][A-Za-z]{1,15}){0,6}?"
+    rf"[ \t](?:a|an|it|this|as|at|of){_OPEN}{{1,6}}"
+    r"|\b(?:deserves|gets|receives|earns|merits|warrants)(?:[ \t][A-Za-z]{1,15}){0,3}?"
+    rf"[ \t](?:a|an|of){_OPEN}{{1,6}}"
+    rf"|\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award){_OPEN}{{1,6}}"
+)
+_CLAIMED_SCORE = re.compile(rf"(?:{_SAID}|{_GIVEN})(?P<number>{_NUMBER})", re.IGNORECASE)
+_OUTPUT_SCORE = re.compile(
+    rf"^{_OPEN}{{0,8}}(?:your[ \t]|my[ \t])?(?:final[ \t]answer|output|result|输出|结果){_CLOSE}{{0,6}}[ \t]*+[:=]"
+    rf"{_OPEN}{{0,8}}(?P<number>{_NUMBER})",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line of its own: a number that is called a result in a sentence may be that of a sum."""
+_NAMES = "score|rating|grade|mark|correctness|answer|final_answer|finalanswer|output|result"
+_TAGGED_SCORE = re.compile(
+    rf"<(?P<tag>{_NAMES})>{_OPEN}{{0,8}}(?P<number>{_NUMBER})", re.IGNORECASE
+)
+_BOXED_SCORE = re.compile(
+    rf"\\[df]?boxed\s?\{{{_OPEN}{{0,4}}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
+)
+_OBJECT_SCORE = re.compile(
+    rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
+)
+_LINE_SCORE = re.compile(rf"^{_OPEN}{{0,8}}(?P<number>{_NUMBER})", re.MULTILINE)
+_GOES_ON = re.compile(
+    rf"{_UNIT}?{_CLOSE}{{0,6}}(?:[.:;,][ \t]|[ \t]?[(（—–]|[ \t]-[ \t]"
+    r"|[ \t](?:because|since|as|for|due|the|this|it|explanation|reason|reasoning|rationale)\b|，|。|：)",
+    re.IGNORECASE,
+)
+"""What stands between a reply's first number and its explanation."""
+
+
+def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
+    for pattern in (_CLAIMED_SCORE, _TAGGED_SCORE, _BOXED_SCORE):
+        for found in pattern.finditer(text):
+            supposed = pattern is _CLAIMED_SCORE and _supposed(text, found.start())
+            claim = _number(text, found, scale)
+            yield claim._replace(value=None) if supposed else claim
+    if whole := _OBJECT_SCORE.fullmatch(text):
+        yield _number(text, whole, scale)
+    for found in _OUTPUT_SCORE.finditer(text):
+        claim = _number(text, found, scale)
+        if _END.match(text, claim.end):
+            yield claim
+    for found in _LINE_SCORE.finditer(text):
+        claim = _number(text, found, scale)
+        is_first = not text[: found.start()].strip()
+        if _END.match(text, claim.end) or (is_first and _goes_on(text, found["number"], claim.end)):
+            yield claim
+
+
+def _goes_on(text: str, number: str, end: int) -> bool:
+    """Whether an explanation follows a reply's first number, and not the item of a list or the thing it counts."""
+    lists = number == "1" and text.startswith((". ", ") "), end)
+    return not lists and bool(_GOES_ON.match(text, end) or _DOUBTS.match(text, end))
+
+
+def _number(text: str, found: re.Match[str], scale: Scale) -> _Claim[float]:
+    """The claim of a number with what stands behind it."""
+    start, end = found.span("number")
+    number = _value(found["number"])
+    tail = _TAIL.match(text, end)
+    score = scale.score(number)
+    if tail and tail["most"] is not None:
+        score = scale.score(number, _value(tail["most"]))
+    elif tail and (tail["percent"] or tail["other"]):
+        score = None
+    end = tail.end() if tail else end
+    return _Claim(None if _DOUBTS.match(text, end) else score, start, end)
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", "."))
+
+
+_LETTER = r"(?P<letter>[A-Z])(?![\w+#&]|['’]\w)"
+_OPTION = r"(?:(?:option|choice|letter|response|选项)[ \t]?)"
+_HELD = rf"{_OPEN}{{0,8}}(?i:{_OPTION})?{_OPEN}{{0,4}}"
+_ANSWER_WORD = (
+    r"(?<![A-Za-z])(?:answer|output|choice|option|letter|selection|match|verdict|antwort|réponse|respuesta|resposta)"
+    r"(?![A-Za-z])|答案|输出|选项|选择|정답|답|答え|ответ"
+)
+_CLAIMED_LETTER = re.compile(
+    rf"(?:(?i:{_ANSWER_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\([^()\n]{{0,40}}\))?[ \t]*+"
+    rf"(?::|=|(?i:\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|\bwould[ \t]be\b|\bist\b|\best\b|\bes\b)"
+    rf"|应该是|应为|是|为|는|은|は):?"
+    rf"|(?i:\b(?:most|closest|more)[ \t](?:similar|close)(?:[ \t]in[ \t]meaning)?[ \t]to\b|\bclosest[ \t]to\b)"
+    r"|(?i:\b(?:matches|selects?|choose|pick|corresponds[ \t]to|go[ \t](?:with|for))(?:[ \t]the)?"
+    r"[ \t](?:option|choice)\b)"
+    rf"|(?i:\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:choose|select|pick|output|go[ \t](?:with|for)))"
+    rf"|应选|我选|选(?!项|择)){_HELD}{_LETTER}"
+)
+_BEST_LETTER = re.compile(
+    rf"\b(?i:option|choice|response)[ \t]{_OPEN}{{0,4}}{_LETTER}(?={_CLOSE}{{0,6}}[ \t](?i:is|best|most|matches|fits))"
+    rf"{_CLOSE}{{0,6}}[ \t](?i:is[ \t](?:the[ \t])?(?:slightly[ \t]|clearly[ \t]|much[ \t])?"
+    rf"(?:most[ \t](?:similar|suitable)|closest|correct|best|right|better)|best[ \t](?:matches|fits)|matches[ \t]best"
+    rf"|fits[ \t]best)\b"
+)
+_TAGGED_LETTER = re.compile(rf"<(?i:{_NAMES}|choice|option|letter)>{_HELD}{_LETTER}", re.MULTILINE)
+_BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{{_HELD}{_LETTER}(?=[^{{}}\n]{{0,80}}\}})")
+_OBJECT_LETTER = re.compile(
+    rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
+)
+_LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}", re.MULTILINE)
+_LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*[.。!,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_WITH_TEXT = re.compile(
+    rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
+)
+_STATED = re.compile(
+    rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
+    rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<)"
+)
+"""What may stand behind a letter that words introduce: no word that would make `A` an article."""
+_LINE_STATED = re.compile(
+    rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S)"
+)
+_TWO_LETTERS = re.compile(
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:,[ \t]?|/|&|\+|(?i:,?[ \t]?\b(?:or|and)\b)|或|和|还是|[ \t])[ \t]?{_HELD}"
+    rf"(?P<other>[A-Z])(?![\w'’])"
+)
+_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])[.):]")
+"""A letter that stands before the text of an option."""
+_NONE_LETTERS = "XZ"
+
+
+def _letters(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
+    spoken = (_CLAIMED_LETTER, _BEST_LETTER)
+    for pattern in (*spoken, _TAGGED_LETTER, _BOXED_LETTER):
+        for found in pattern.finditer(text):
+            claim = _option(text, found, options)
+            if pattern is _CLAIMED_LETTER and not _is_stated(text, found, options):
+                continue
+            supposed = pattern in spoken and _supposed(text, found.start())
+            yield claim._replace(value=None) if supposed else claim
+    if whole := _OBJECT_LETTER.fullmatch(text):
+        yield _option(text, whole, options)
+    yield from _letters_of_lines(text, options)
+
+
+def _letters_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
+    """Letters that are a line, and the one that opens the first line, or the last with its option's text.
+
+    Lines that open with several letters list the options.
+    """
+    opened: list[tuple[re.Match[str], bool]] = []
+    for found in _LINE_LETTER.finditer(text):
+        if _LETTER_END.match(text, found.end("letter")):
+            yield _option(text, found, options)
+        elif _LINE_STATED.match(text, found.end("letter")) or _named(text, found, options):
+            opened.append((found, not text[: found.start()].strip()))
+        elif _TWO_LETTERS.match(text, found.end("letter")) and not text[: found.start()].strip():
+            yield _option(text, found, options)
+    if len({found["letter"] for found, _ in opened}) != 1:
+        return
+    for found, is_first in opened:
+        if is_first or _named(text, found, options) == found["letter"]:
+            yield _option(text, found, options)
+
+
+def _is_stated(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether a letter behind words is one, and no article or beginning of a name."""
+    end = found.end("letter")
+    alone = _STATED.match(text, end) or _TWO_LETTERS.match(text, end) or _DOUBTS.match(text, end)
+    return bool(alone) or _named(text, found, options) == found["letter"]
+
+
+def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Claim[str]:
+    """The claim of a letter: no option if it has another one's text, or another letter, behind it."""
+    start, end = found.span("letter")
+    letter = found["letter"]
+    value = letter if letter in options else NO_OPTION if letter in _NONE_LETTERS else None
+    other = _TWO_LETTERS.match(text, end)
+    several = (
+        other is not None and other["other"] in {*options, letter} and other["other"] != letter
+    )
+    named = _named(text, found, options)
+    several = several or _lists(text, found, options)
+    if several or (named and named != letter) or _DOUBTS.match(text, end):
+        value = None
+    return _Claim(value, start, end)
+
+
+def _lists(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether the option behind a letter is followed by another letter and its option in the same line."""
+    begun = _WITH_TEXT.match(text, found.end("letter"))
+    rest = text[begun.end() :].partition("\n")[0][:500] if begun else ""
+    after = _LABEL.search(rest)
+    return (
+        after is not None
+        and after["letter"] in options
+        and _plain(rest[: after.start()]) == _plain(options.get(found["letter"], ""))
+    )
+
+
+def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:
+    """The letter of the option whose text is all that stands behind a letter in its line; "" if there is none."""
+    begun = _WITH_TEXT.match(text, found.end("letter"))
+    if begun is None:
+        return ""
+    rest = _plain(text[begun.end() :].partition("\n")[0][:500])
+    alike = [letter for letter, option in options.items() if rest and _plain(option) == rest]
+    return found["letter"] if found["letter"] in alike else alike[0] if alike else ""
+
+
+def _plain(text: str) -> str:
+    return text.strip().strip("*_`\"'”’.。)]}$,").strip().casefold()

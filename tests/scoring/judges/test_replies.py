@@ -1,0 +1,410 @@
+"""What a judge's reply says: scores, marks and letters, however they are wrapped, and what is no answer."""
+
+import pytest
+
+from scoring.judges.replies import NO_OPTION, Scale, read_letter, read_score
+
+SCORE = Scale(0.0, 1.0)
+MARK = Scale(1, 5, whole=True)
+ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
+TEN = dict(
+    zip("ABCDEFGHIJ", "dog cat bird fish horse sheep cow bear zebra hen".split(), strict=True)
+)
+
+SEVENTENTHS = (
+    "0.7",
+    " 0.7\n",
+    ".7",
+    "0,7",
+    "+0.7",
+    "0.70",
+    "０．７",
+    "**0.7**",
+    "`0.7`",
+    "(0.7)",
+    "[0.7]",
+    "$0.7$",
+    "| 0.7 |",
+    "0.7.",
+    "The correctness score is 0.7.",
+    "Score: 0.7",
+    "Score = 0.7",
+    "**Score:** 0.7",
+    "### Score\n\n0.7",
+    "Score:\n0.7",
+    "Correctness: 0.7",
+    "correctness score: **0.7**",
+    "My rating is 0.7.",
+    "Score (0.0 to 1.0): 0.7",
+    "Score: 0.7/1",
+    "Score: 0.7/1.0",
+    "0.7/1.0",
+    "0.7 out of 1.0",
+    "Score: 0.7 points",
+    "Score: 0.7 (mostly right)",
+    "0.7 (mostly right)",
+    "0.7\n\nExplanation: the prediction names one of 2 cats.",
+    "0.7 - it names one of 2 cats.",
+    "0.7: names a cat",
+    "0.7. The prediction names 3 of 4 animals.",
+    "0.7 because it names one.",
+    "0.7, as it names one.",
+    "The prediction names 3 of the 4 animals.\n\n0.7",
+    "The prediction names 3 of 4.\n\n**0.7**",
+    "It names 3 of 4. The correctness score is 0.7.",
+    "It names 3 of 4.\n\nFinal score: 0.7\n",
+    "Final answer: 0.7",
+    '{"score": 0.7}',
+    '{"score": "0.7"}',
+    '{"correctness_score": 0.7}',
+    '{"value": 0.7}',
+    "{'score': 0.7}",
+    '```json\n{"score": 0.7}\n```',
+    "```\n0.7\n```",
+    '{"reason": "names 3 of 4", "score": 0.7}',
+    '{\n  "score": 0.7,\n  "explanation": "It names 3 of 4."\n}',
+    '{"score": 0.7, "max_score": 1.0}',
+    "\\boxed{0.7}",
+    "$\\boxed{0.7}$",
+    "The score is $\\boxed{\\text{0.7}}$.",
+    "<score>0.7</score>",
+    "<answer>0.7</answer>",
+    "<score> 0.7 </score>\n<reason>names 3 of 4</reason>",
+    "I would give this prediction a score of 0.7.",
+    "I'd rate it 0.7.",
+    "The prediction deserves a correctness score of 0.7.",
+    "Score: 0.7\n\nScore: 0.7",
+    "评分：0.7",
+    "得分：0.7分",
+    "分数是0.7。",
+    "正确性得分为 0.7",
+    "输出：0.7",
+    "0.7分",
+    "Correctness of the prediction between BEGIN 12ab and END 12ab: 0.7",
+    "The correctness of the prediction is 0.7",
+    "It does not name the dog, so the score is 0.7.",
+    "It isn't a dog. Therefore, the correctness score is 0.7.",
+    "It would be perfect with a dog, thus the score is 0.7.",
+    "On a scale from 0.0 to 1.0, the score is 0.7.",
+)
+NO_SCORE = (
+    "",
+    "well",
+    "nan",
+    "inf",
+    "0_1",
+    "1e-1",
+    "70%",
+    "Score: 70%",
+    "0.7%",
+    "1.1",
+    "-0.5",
+    "10",
+    "7",
+    "7/10",
+    "Score: 7/10",
+    "Score: 7 out of 10",
+    "**7**/10",
+    "3/4",
+    "0.5 or 0.6",
+    "0.5 to 0.6",
+    "0.5-0.6",
+    "0.5–0.6",
+    "0.5, 0.6",
+    "0.5 0.6",
+    "0.5/0.6",
+    "Score: 0.5 or 0.6",
+    "Score: 0.5\nScore: 0.6",
+    "0.5\n0.6",
+    "0.5\n\nFinal score: 0.6",
+    '{"score": 0.4, "score": 1.0}',
+    '{"score": 0.5} or {"score": 0.6}',
+    "\\boxed{0.5} \\boxed{0.6}",
+    "Score: 0.5\n\n7/10",
+    "Score: 1.7",
+    '{"score": 7}',
+    "The correctness score is not 0.7.",
+    "The score cannot be 0.7",
+    "The score could be 0.7",
+    "Score: 0.7?",
+    "A perfect answer would have a score of 1.0.",
+    "If it named both, the score is 1.0.",
+    "Score: 0.7 if it means cats",
+    "The prediction names 0.7 of them.",
+    "It names 1 of 2 cats",
+    "1 cat",
+    "1 of 2 cats",
+    "1. The cat\n2. The dog",
+    "The answer is 0.7 degrees",
+    "Ground truth: 0.7",
+    "Prediction: 0.7",
+    "Answer: 1",
+    "x = 0.7",
+    "0.7x",
+    "0.7.1",
+    "v0.7",
+    "Score: 0.5\n\nWait, it also names the dog.",
+    "I'm sorry, I can't help with that.",
+    "0.7²",
+    "1.0 means totally right",
+    "The final answer is 1",
+    "The sum's result is 0.5 as in the truth",
+    "The output is 1 dog",
+    "Result: 1 dog",
+    "Had it named both, the score is 1.0.",
+    "I do not think that the score is 0.7",
+    "Failed to obtain answer via API.",
+    "Score: 0.5, but arguably 0.6",
+    "max score: 1.0",
+    "١",
+    "½",
+    "Score: high",
+    "For example, the score is 1.0",
+    "Score: -0.7",
+    "- 0.7",
+)
+FOURS = (
+    "4",
+    "4.0",
+    "Your mark: 4",
+    "**4**",
+    '{"mark": 4}',
+    "4/5",
+    "4 out of 5",
+    "Mark: 4/5",
+    "I would rate this response a 4.",
+    "4 stars",
+    "4 - nearly the same",
+    "4: nearly",
+    "4 (nearly the same)",
+    "4. The response is nearly the same.",
+    "The response names 3 of 4 animals.\n\nYour mark: 4",
+    "Question: how many?\nAnswer: 3\nResponse: 3\nYour mark: 4",
+    "Mark: 4\n\nThe response names 2 animals.",
+    "标记：4\n\n评分：4",
+    "4\n\n1. The answer is a cat.\n2. The response is one.",
+)
+NO_MARK = (
+    "0",
+    "6",
+    "4.5",
+    "4/10",
+    "45",
+    "4 people",
+    "3 of the people",
+    "3-year-old",
+    "four",
+    "Answer: 4",
+    "**4**/10",
+    "4 or 5",
+    "4-5",
+    "Mark: 4\nMark: 5",
+    '{"mark": 9}',
+    "1. The answer is a cat.\n2. The response is one.",
+    "Between 4 and 5",
+)
+BS = (
+    "B",
+    " B.",
+    "(B)",
+    "**B**",
+    "`B`",
+    '"B"',
+    "[B]",
+    "Ｂ",
+    "（B）",
+    "【B】",
+    "B. cat",
+    "B: cat",
+    "(B) cat",
+    "**B. cat**",
+    "B cat",
+    "B, cat",
+    "B - cat",
+    "Option B",
+    "option (B)",
+    "The answer is B",
+    "The answer is B.",
+    "The answer is (B) cat.",
+    "Answer: B",
+    "**Answer:** B",
+    "Your output: B",
+    "Output: B",
+    "The correct option is B",
+    "Answer: B. cat",
+    "Answer:\n\nB",
+    "The answer is option B.",
+    "The answer is B because it is feline.",
+    "B because it is feline.",
+    "B, since it purrs.",
+    "B\n\nThe response is feline.",
+    "B. The response is a feline.",
+    "The response is feline.\n\nB",
+    "It purrs.\n\n**B**",
+    "It purrs.\n\nB. cat",
+    "The response is most similar to option B.",
+    "It is closest to B.",
+    "I would choose B.",
+    "Option B is the most similar.",
+    "Option A is a dog. The answer is B.",
+    "A. dog\nB. cat\nC. bird\n\nAnswer: B",
+    "A. dog\nB. cat\nC. bird\nD. fish\n\n**B**",
+    '{"choice": "B"}',
+    '{"answer": "B. cat"}',
+    '{"letter": "B"}',
+    '```json\n{"choice": "B"}\n```',
+    '{"reason": "it purrs", "choice": "B"}',
+    "\\boxed{B}",
+    "$\\boxed{\\text{B}}$",
+    "The answer is $\\boxed{B}$.",
+    "\\boxed{B. cat}",
+    "<answer>B</answer>",
+    "<answer>\nB. cat\n</answer>",
+    "<choice>B</choice>",
+    "答案：B",
+    "输出：B",
+    "答案是B。",
+    "选B",
+    "正确答案为 B",
+    "选项：B",
+    "Antwort: B",
+    "정답: B",
+    "Réponse : B",
+    "B\nB",
+)
+NO_LETTER = (
+    "",
+    "well",
+    "b",
+    "E",
+    "AB",
+    "B or C",
+    "B/C",
+    "A, B",
+    "A and B",
+    "A B",
+    "Answer: B or C",
+    "The answer is A or B.",
+    "B\nC",
+    "The answer is A. Output: B",
+    "B. dog",
+    "Answer: B. dog",
+    "The answer is dog",
+    "The answer is A cat",
+    "A cat purrs.",
+    "The answer is not B",
+    "The answer is B, but it could be C",
+    "The answer cannot be B",
+    "If it purrs, the answer is B.",
+    "A. dog\nB. cat\nC. bird\nD. fish",
+    "X marks B",
+    '{"choice": "E"}',
+    '{"choice": "B", "answer": "C"}',
+    "Answer: E",
+    "\\boxed{B} or \\boxed{C}",
+    "Option A and option B",
+    "B. cat\n\nThe answer is C.",
+    "The answer is B.\n\nWait, it barks.",
+    "Answer: B?",
+    "I'm sorry, I can't help with that.",
+    "B+",
+    "The answer is B's",
+    "A is a dog and B is a cat.",
+    "Neither A nor B",
+    "A. dog B. cat C. bird D. fish",
+    "Answer: A. dog B. cat C. bird D. fish",
+    "(A) dog (B) cat",
+    "A: dog, B: cat",
+    "The answer is A, B",
+    "The answer is B & C",
+    "For example, the answer is B",
+)
+
+
+@pytest.mark.parametrize("reply", SEVENTENTHS)
+def test_a_score_is_read(reply):
+    assert read_score(reply, SCORE) == 0.7
+
+
+@pytest.mark.parametrize("reply", NO_SCORE)
+def test_what_gives_no_score_or_two_is_unreadable(reply):
+    assert read_score(reply, SCORE) is None
+
+
+def test_both_ends_of_a_scale_are_scores():
+    ends = ("0", "0.", "-0.0", "0.0 (totally wrong)", "1", "1.0", "1/1", "Score: 1")
+    assert [read_score(reply, SCORE) for reply in ends] == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("reply", FOURS)
+def test_a_mark_is_read(reply):
+    assert read_score(reply, MARK) == 4
+
+
+@pytest.mark.parametrize("reply", NO_MARK)
+def test_what_gives_no_mark_or_two_is_unreadable(reply):
+    assert read_score(reply, MARK) is None
+
+
+@pytest.mark.parametrize("reply", BS)
+def test_a_letter_is_read(reply):
+    assert read_letter(reply, ANIMALS) == "B"
+
+
+@pytest.mark.parametrize("reply", NO_LETTER)
+def test_what_gives_no_letter_or_two_is_unreadable(reply):
+    assert read_letter(reply, ANIMALS) is None
+
+
+def test_x_and_z_mean_no_option_unless_they_are_one():
+    assert [read_letter(reply, ANIMALS) for reply in ("X", "Z", "Answer: X")] == [NO_OPTION] * 3
+    letters = {letter: letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWX"}
+    assert read_letter("Answer: X", letters) == "X"
+
+
+def test_the_tenth_option_is_read():
+    assert [read_letter(reply, TEN) for reply in ("J", "J. hen", "The answer is J.")] == ["J"] * 3
+    assert read_letter("I think it is a zebra", TEN) is None
+
+
+THOUGHT = (
+    "<think>0.2 or B?</think>{}",
+    "{}<|im_end|>",
+    "{}</s>",
+    "<|channel|>analysis<|message|>0.2 or C?<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "[THINK]C[/THINK]{}",
+    "<|begin_of_box|>{}<|end_of_box|>",
+)
+
+
+@pytest.mark.parametrize("form", THOUGHT)
+def test_reasoning_and_end_tokens_are_taken_off(form):
+    assert read_score(form.format("0.7"), SCORE) == 0.7
+    assert read_letter(form.format("B"), ANIMALS) == "B"
+
+
+def test_torn_reasoning_holds_no_answer():
+    torn = "<think>The score is 0.7. The answer is B.\n\nB\n\n0.7"
+    assert (read_score(torn, SCORE), read_letter(torn, ANIMALS)) == (None, None)
+
+
+def test_a_reply_that_was_cut_is_read_where_it_began_with_its_answer():
+    begun = (
+        "0.7\n\nExplanation: the",
+        "The correctness score is 0.7. The",
+        '{"score": 0.7, "why',
+        "0.5",
+    )
+    assert [read_score(reply, SCORE, "length") for reply in begun] == [0.7, 0.7, 0.7, 0.5]
+    late = ("0", "1", "0.", "Score: 0", "It names one. Score: 0.7. Or", "It names one.\n0.7\nBut")
+    assert [read_score(reply, SCORE, "length") for reply in late] == [None] * 6
+    assert read_letter("B. cat\n\nThe", ANIMALS, "length") == "B"
+    assert read_letter("The answer is B because the", ANIMALS, "length") == "B"
+    cut = ("B", "The answer is B", "It purrs. The answer is B. But")
+    assert [read_letter(reply, ANIMALS, "length") for reply in cut] == [None] * 3
+
+
+def test_a_filtered_reply_is_unreadable():
+    assert read_score("0.7", SCORE, "content_filter") is None
+    assert read_letter("B", ANIMALS, "content_filter") is None
