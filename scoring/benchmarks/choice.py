@@ -20,7 +20,7 @@ from scoring.benchmarks.base import (
 )
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.circular_eval import PASS, is_circular
+from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -38,10 +38,13 @@ from scoring.multiple_choice.extract import (
     prompt_digest,
 )
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
-from scoring.multiple_choice.reader import Problem, ReadFile, plain_option, read_choices
+from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
+from scoring.multiple_choice.reader import Problem, ReadFile, read_choices
+from scoring.multiple_choice.truths import plain_option
 from scoring.multiple_choice.types import (
     LETTERS,
     NONE,
+    PASS,
     PROTOCOL_WORDS,
     Answered,
     ChoiceQuestion,
@@ -406,7 +409,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
 
 def has_options(record: Record) -> bool:
-    return sum(letter in record.values for letter in LETTERS) > 1
+    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
+    if sum(letter in record.values for letter in LETTERS) > 1:
+        return True
+    names = {column.strip().lower(): column for column in record.values}
+    listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
+    return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
 
 
 def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:

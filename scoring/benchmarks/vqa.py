@@ -3,7 +3,6 @@
 The paper asks a judge how well an answer fits (appendix A). A reply that is no mark leaves the answer unscored.
 """
 
-import ast
 import hashlib
 import json
 import math
@@ -47,6 +46,7 @@ from scoring.report import (
     lines_csv,
     remembered,
 )
+from scoring.text_lists import listed_texts
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -67,9 +67,6 @@ _MARK = re.compile(
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
-_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
-_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\s*", re.DOTALL)
-_TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
 _PREDICTIONS = ("prediction", "pred", "response", "output")
 _OF_DATASET = {"answers", "fullanswer", "semantic"}
 """Columns of the datasets' own files, in which an answer is no model's."""
@@ -263,17 +260,10 @@ def references(cell: JSON) -> tuple[str, ...]:
         told = (one.get("answer") if isinstance(one, dict) else one for one in cell)
         return tuple(str(answer) for answer in told if isinstance(answer, str | int | float))
     text = "" if cell is None else str(cell)
-    if _LIST.fullmatch(text):
-        return tuple(_unquoted(found[0]) for found in _TEXTS.finditer(text))
+    listed = listed_texts(text)
+    if listed:
+        return listed
     return (text,) if text.strip() else ()
-
-
-def _unquoted(literal: str) -> str:
-    """Value of one quoted text; nothing else can be in it: no name, call or nesting."""
-    try:
-        return str(ast.literal_eval(literal.replace("\n", "\\n")))
-    except (ValueError, SyntaxError):
-        return literal[1:-1]
 
 
 def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:

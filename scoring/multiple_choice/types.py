@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, get_args
 
-from pydantic import StrictInt
+from pydantic import StrictBool, StrictInt
 
 LETTERS = "ABCDEFGHI"
 """Letters that options may have."""
 NONE = "Z"
 """"None of the options" in a decision, whatever letter a benchmark writes for it."""
 NO_CATEGORY = "(no category)"
+PASS = 1_000_000
+"""Pass k of question i has index i + k * PASS."""
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
@@ -157,6 +159,8 @@ class ChoiceQuestion:
     hint: str = ""
     row: StrictInt = 0
     """Where it starts in its file."""
+    one_pass: StrictBool = False
+    """Whether the toolkit that wrote the file rotates no such options: the base row is all of the question."""
 
     @property
     def named_category(self) -> str:

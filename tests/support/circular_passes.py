@@ -2,7 +2,7 @@
 
 from arena.io.tables import Record
 from scoring.benchmarks import choice, mmbench
-from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.types import PASS
 from scoring.multiple_choice.reader import read_choices
 
 TEXTS = ("dog", "cat", "bird", "fish")

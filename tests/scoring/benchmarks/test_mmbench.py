@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.mmt_bench import MMT_BENCH
-from scoring.multiple_choice.circular_eval import PASS, circles
+from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines, submission
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
-from scoring.multiple_choice.types import Decided
+from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
 from tests.support.choice_tables import table_file
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
