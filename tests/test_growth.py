@@ -21,11 +21,13 @@ from arena.io import csv_text
 from arena.server import logs
 from arena.types import folded
 from arena.web import cookies as identity
+from scoring import reasoning
 from scoring import report as results
 from scoring.agreement import text_metrics
 from scoring.benchmarks import mm_vet, vqa_accuracy
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
+from scoring.failures import failure
 from scoring.judges import client, injection
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
@@ -164,6 +166,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmbench-paper, a letter": lambda text: extract(f"B {text}", ANIMALS, "mmbench-paper"),
     "mmbench-paper, numbers": lambda text: extract(f"5 B {text}", NUMBERS, "mmbench-paper"),
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
+    "an answer without reasoning": reasoning.answer_of,
+    "a failure": failure,
     "a judge's letter": lambda text: read_reply(text, ANIMALS),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
     "a judge's mark": vqa_marks.read_mark,
@@ -212,7 +216,7 @@ PIECES = (
     "A B C D a Option option choice letter answer is be was not never cannot suppose supposing might think but so "
     "therefore wrong unlikely exactly _ly ly no. figure 5 12 # ## : ; . , ! ? - / * _ __ ** ' \" ( [ ) ] & + ’ “ "
     "question: options: Question q user system output print extract please and <think> </think> <cot x> </cot> [THINK] "
-    "[/THINK] ◁think▷ ◁/think▷ \\text{ } 但 不 答案 是 选项 汉 assistant:"
+    "[/THINK] ◁think▷ ◁/think▷ <|channel>thought <channel|> \\text{ } 但 不 答案 是 选项 汉 assistant:"
 ).split()
 TEXTS = st.lists(
     st.tuples(
@@ -246,8 +250,7 @@ MARKUP = re.compile(
     plain_answers._MARKUP.flags,
 )
 REASONING = re.compile(
-    rf"<({plain_answers._WORDS})\b[^<>]*>.*?</\1>|◁think▷.*?◁/think▷|\[THINK\].*?\[/THINK\]"
-    rf"|<\|begin_of_thought\|>.*?<\|end_of_thought\|>",
+    "|".join(f"{form.opening}.*?{form.closing}" for form in reasoning.FORMATS),
     re.DOTALL | re.IGNORECASE,
 )
 NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", "*") + "$")
@@ -264,7 +267,7 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
     letters = [one.start(1) for one in strict._STANDING.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
     assert bool(phrases.SPEAKS.search(text)) == bool(SPEAKS.search(text))
-    assert plain_answers._without_closed_reasoning(text) == REASONING.sub("", text)
+    assert reasoning.without_pairs(text)[0] == REASONING.sub(" ", text)
     marked = plain_answers._MARKUP.sub(plain_answers._kept, text)
     assert marked == MARKUP.sub(lambda mark: mark[1] or "", text)
     question, plainly = plain_answers._NEXT_QUESTION.search(text), NEXT_QUESTION.search(text)

@@ -6,10 +6,9 @@ Every cut is named, so that the trail of a decision shows it.
 import json
 import re
 import unicodedata
-from bisect import bisect_left
 from typing import NamedTuple
 
-from arena.types import grouped
+from scoring.reasoning import answer_of, wrapped
 
 
 class Plain(NamedTuple):
@@ -20,33 +19,6 @@ class Plain(NamedTuple):
     """Names of the removed parts, in order."""
 
 
-_WORDS = (
-    r"think|thinking|thought|thoughts|reasoning|reason|rationale|reflection|analysis|scratchpad|cot"
-    r"|summary|caption"
-)
-_REASONING_OPENS = re.compile(
-    rf"<({_WORDS})\b[^<>]*>|◁think▷|\[THINK\]|<\|begin_of_thought\|>", re.IGNORECASE
-)
-_REASONING_CLOSES = re.compile(
-    rf"</(?:{_WORDS})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>", re.IGNORECASE
-)
-_CLOSE_OF = {
-    "◁think▷": "◁/think▷",
-    "[think]": "[/think]",
-    "<|begin_of_thought|>": "<|end_of_thought|>",
-}
-_REASONING_END = re.compile(rf"^.*(?:{_REASONING_CLOSES.pattern})", re.DOTALL | re.IGNORECASE)
-_REASONING_CUT_OFF = re.compile(
-    rf"(?:<(?:{_WORDS})>|◁think▷|\[THINK\]|<\|begin_of_thought\|>).*$", re.DOTALL | re.I
-)
-_FINAL_CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*<\|message\|>", re.DOTALL)
-_TURN_END = re.compile(
-    r"</s>|<\|(?:im_end|eot_id|endoftext|end|eom_id|eos|return)\|>|<end_of_(?:turn|utterance)>|<eos>"
-)
-_TOKENS = re.compile(
-    r"(?:<\|(?:im_start|start_header_id)\|>|<start_of_turn>)\s*(?:assistant|model)\b:?|<\|[^<>|]{1,40}\|>"
-    r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|\[/?INST\]"
-)
 _NEXT_QUESTION = re.compile(
     r"(?<=\S)[^\S\n]*+\n\s*+(?:#++\s*+)?(?:question|q|user|human|问题)\s*+\d*+\s*+:", re.IGNORECASE
 )
@@ -56,10 +28,6 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAGGED = re.compile(
-    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
-)
-_BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
@@ -95,20 +63,16 @@ def lowered(text: str) -> str:
 def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
     text = squeezed(unicodedata.normalize("NFKC", answer))
-    cuts = []
-    if _RAW.search(text):
-        for name, cut in (("reasoning", _without_reasoning), ("special tokens", _without_tokens)):
-            shorter = cut(text)
-            if shorter.strip() != text.strip():
-                cuts.append(name)
-            text = shorter
+    left = answer_of(text)
+    text = left.text
+    cuts = [*left.cuts]
     if next_question := _NEXT_QUESTION.search(text):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    wrapped = _unwrapped(text) if _RAW.search(text) else None
-    if wrapped and wrapped.text.strip():
-        text = wrapped.text
-        cuts += wrapped.cuts
+    inner = _unwrapped(text) if _RAW.search(text) else None
+    if inner and inner.text.strip():
+        text = inner.text
+        cuts += inner.cuts
     return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts))
 
 
@@ -117,42 +81,13 @@ def _kept(mark: re.Match[str]) -> str:
     return mark[1] or mark[2] or ""
 
 
-def _without_reasoning(text: str) -> str:
-    text = _without_closed_reasoning(_FINAL_CHANNEL.sub("", text))
-    return _REASONING_CUT_OFF.sub("", _REASONING_END.sub("", text))
-
-
-def _without_closed_reasoning(text: str) -> str:
-    """The text without what is between an opening mark and the next closing one of its name; visits each mark once."""
-    closes = grouped((close[0].lower(), close) for close in _REASONING_CLOSES.finditer(text))
-    kept = []
-    place = 0
-    opening = _REASONING_OPENS.search(text)
-    while opening:
-        close_mark = (
-            f"</{opening[1]}>".lower() if opening[1] else _CLOSE_OF.get(opening[0].lower(), "")
-        )
-        same = closes.get(close_mark, [])
-        number = bisect_left(same, opening.end(), key=re.Match.start)
-        if number < len(same):
-            kept.append(text[place : opening.start()])
-            place = same[number].end()
-        opening = _REASONING_OPENS.search(text, max(place, opening.start() + 1))
-    return "".join([*kept, text[place:]])
-
-
-def _without_tokens(text: str) -> str:
-    """The first turn with text: what follows a model's own end of turn is no answer."""
-    turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
-    return next((turn for turn in turns if turn.strip()), "")
-
-
 def _unwrapped(text: str) -> Plain | None:
     """Content of the last answer tag, box or JSON object; None if there is none."""
-    if tags := _TAGGED.findall(text):
-        return Plain(tags[-1][1], (f"<{tags[-1][0].lower()}>",))
-    if boxes := _BOXED.findall(text):
-        return Plain(boxes[-1], ("\\boxed",))
+    holders = wrapped(text)
+    tags = [holder for holder in holders if holder.name.startswith("<")]
+    if holders:
+        last = (tags or holders)[-1]
+        return Plain(last.text, (last.name,))
     for found in reversed(_OBJECT.findall(text)):
         try:
             value = json.loads(found)

@@ -245,14 +245,14 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
     assert (
         decision.rule is Rule.STATEMENT and decision.step == "letter" and "B) cat" in decision.span
     )
-    assert [clue.span for clue in decision.trail] == ["reasoning", decision.span]
+    assert [clue.span for clue in decision.trail] == ["<think>", decision.span]
     assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
     assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
 
 
 def test_an_answer_before_its_reasoning_is_kept():
     decision = extract("The answer is B.<think>Or A? No.</think>", ANIMALS)
-    assert [clue.span for clue in decision.trail] == ["reasoning", "B"]
+    assert [clue.span for clue in decision.trail] == ["<think>", "B"]
     assert decision.letter == "B"
 
 
@@ -317,7 +317,7 @@ def test_strict_reads_both_ends_of_a_long_answer_and_says_so():
         decision = extract(text, ANIMALS)
         assert (decision.letter, decision.trail[0]) == ("B", cut)
     thought = extract(f"<think>{middle}The answer is A.</think>B", ANIMALS)
-    assert (thought.letter, [clue.span for clue in thought.trail]) == ("B", ["reasoning", "B"])
+    assert (thought.letter, [clue.span for clue in thought.trail]) == ("B", ["<think>", "B"])
     assert extract(f"{middle}B", ANIMALS, "mmbench-paper").letter == "B"
 
 

@@ -1,0 +1,353 @@
+"""Reasoning and special tokens around an answer: the formats of current models, and what is left without them.
+
+`FORMATS` and `ANSWERS` are the one table of formats, for letters, VQA, MM-Vet, free answers and judges' replies alike.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from arena.types import grouped
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says to its reader."""
+
+    text: str
+    """Without reasoning and special tokens, and without blanks around it."""
+    cuts: tuple[str, ...]
+    """Names of what was taken off, in order, each once."""
+    torn: bool
+    """Whether reasoning that never ends has left nothing."""
+
+
+class Wrapped(NamedTuple):
+    """An answer that a model puts into a tag or a box."""
+
+    name: str
+    text: str
+
+
+class Format(NamedTuple):
+    """Text between two marks."""
+
+    name: str
+    opening: str
+    """Pattern of the mark before it."""
+    closing: str
+    """Pattern of the mark behind it."""
+    source: str
+    """The models that write so, or where it is described."""
+    opens_in_prompt: bool = True
+    """Whether the prompt may hold the opening: all before a lone closing is reasoning then."""
+    ends: bool = False
+    """Whether a lone opening says nothing; otherwise all behind it is reasoning without an end."""
+
+
+MOST_LAYERS = 8
+"""Times that formats are looked for in what is left; an answer with more layers is none."""
+_LESS = "(?:<|&lt;)"
+_MORE = "(?:>|&gt;)"
+
+
+def _tags(
+    names: str, source: str, opens_in_prompt: bool = True, ends: bool = False
+) -> list[Format]:
+    return [
+        Format(
+            f"<{name}>",
+            rf"{_LESS}{name}(?:\s[^<>&]{{0,80}})?{_MORE}",
+            rf"{_LESS}/{name}\s?{_MORE}",
+            source,
+            opens_in_prompt,
+            ends,
+        )
+        for name in names.split()
+    ]
+
+
+def _marks(opening: str, closing: str, source: str) -> Format:
+    return Format(opening, re.escape(opening), re.escape(closing), source)
+
+
+FORMATS: Sequence[Format] = (
+    *_tags("think", "DeepSeek-R1, Qwen3, GLM-4.1V, InternVL3.5, MiMo-VL, Phi-4-reasoning"),
+    *_tags("thinking thoughts", "Claude's prompting guide, Reflection-70B"),
+    *_tags("thought", "EXAONE Deep"),
+    *_tags("reasoning", "LLaVA-CoT (arXiv 2411.10440), Reka Flash 3"),
+    *_tags("analysis reflection", "Keye-VL, Reflection-70B"),
+    *_tags("reason rationale scratchpad cot deliberation", "prompts of research code"),
+    *_tags("internal inner_monologue monologue planning", "prompts of agents"),
+    *_tags("seed:think", "ByteDance Seed-OSS"),
+    *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
+    *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
+    *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
+    *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
+    _marks("[THINK]", "[/THINK]", "Mistral Magistral, Ministral 3"),
+    _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
+    _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
+    _marks("<start_of_thought>", "<end_of_thought>", "Gemma derivatives"),
+    _marks("<|thinking|>", "<|/thinking|>", "chat templates"),
+    _marks("<|think|>", "<|/think|>", "Solar Open"),
+    _marks("<|thought_start|>", "<|thought_end|>", "chat templates"),
+    _marks("<|START_THINKING|>", "<|END_THINKING|>", "Cohere Command A Reasoning"),
+    _marks("<unused94>", "<unused95>", "MedGemma"),
+    Format("<|channel>thought", r"<\|channel>\s?thought\b", r"<channel\|>", "Gemma 4"),
+    Format("<|im_start|>think", r"<\|im_start\|>\s?think(?:ing)?\b", r"<\|im_end\|>", "s1 (arXiv 2501.19393)", False),
+    Format(
+        "harmony",
+        r"<\|channel\|>\s?(?:analysis|commentary)\b[^<>]{0,80}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>",
+        r"<\|(?:end|call)\|>",
+        "gpt-oss (OpenAI's harmony response format)",
+        False,
+    ),
+)  # fmt: skip
+"""Formats whose reasoning stands between marks."""
+ANSWERS: Sequence[Format] = (
+    *_tags("conclusion", "LLaVA-CoT (arXiv 2411.10440)"),
+    *_tags("response output solution", "ERNIE 4.5 VL, prompts of research code"),
+    _marks("<|begin_of_box|>", "<|end_of_box|>", "GLM-4.1V-Thinking, GLM-4.5V"),
+    _marks("<|begin_of_solution|>", "<|end_of_solution|>", "Sky-T1, OpenThinker"),
+    _marks("<|START_RESPONSE|>", "<|END_RESPONSE|>", "Cohere Command A Reasoning"),
+    _marks("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]", "Apriel 1.5"),
+)
+"""Formats in which these models give their answer, apart from the reasoning: the last one with text is read."""
+
+
+def _one_of(patterns: Sequence[str]) -> str:
+    """A pattern of these as groups, tried where one of the signs stands that marks begin with."""
+    groups = "|".join(f"({pattern})" for pattern in patterns)
+    return rf"(?=[<&\[◁])(?:{groups})"
+
+
+_OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE)
+_CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
+_ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
+_ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
+_MARKED = re.compile(r"[<◁\[&]")
+
+_FINAL_CHANNEL = re.compile(
+    r"<\|channel\|>\s?final\b[^<>]{0,20}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>"
+)
+_BARE_ANALYSIS = re.compile(r"\s*+(?:assistant)?analysis(?=[A-Z\"'(*\u3400-\u9fff])")
+"""harmony's first channel without its tokens, "analysisThe picture"."""
+_BARE_FINAL = re.compile(r"assistant\s?final(?![a-z])")
+_ANALYSIS_LINE = re.compile(r"\s*+(?:assistant\s*+)?analysis\s*+(?::|\n)", re.IGNORECASE)
+_FINAL_LINE = re.compile(r"^[ \t]*+(?:assistant[ \t]*+)?final[ \t]*+(?::|$)", re.I | re.M)
+_DONE_THINKING = re.compile(r"^[ \t]*+\.{0,3}\s?done thinking\.?[ \t]*+$", re.I | re.M)
+_QUOTED_THINKING = re.compile(
+    r"\s*+>[ \t]*+[*_]*+(?:thinking|thoughts?|reasoning|thought process)\b[^\n]*+(?:\n[ \t]*+>[^\n]*+)*+",
+    re.IGNORECASE,
+)
+_HEAD = r"(?:#{1,6}[ \t]*+)?[*_]{0,3}"
+_THINKING_HEAD = re.compile(
+    rf"\s*+{_HEAD}(?:thinking|thoughts?|thought process|here is my thought process|here are my reasoning steps"
+    rf"|(?:my |step-by-step )?reasoning|rationale|analysis|思考|思考过程|推理|推理过程)[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
+    re.IGNORECASE,
+)
+_ANSWER_HEAD = re.compile(
+    rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|here is my response"
+    r"|最终答案|答案|回答|结论)[*_]*+[ \t]*+(?:[:：][*_]*+|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FINISH = re.compile(r"\bAction(?: \d{1,3})?\s?:\s?Finish\s?\[([^\[\]\n]{1,400})\]")
+"""ReAct (arXiv 2210.03629): its last action holds the answer."""
+_PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
+_REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
+"""LLaVA's and Vicuna's conversation, where the model repeats its prompt."""
+
+_TURN_END = re.compile(
+    r"</s>|<\|(?:im_end|eot_id|endoftext|end_of_text|end|eom_id|eos|return|END_OF_TURN_TOKEN|end▁of▁sentence)\|>"
+    r"|<｜end▁of▁sentence｜>|<end_of_(?:turn|utterance)>|<turn\|>|<eos>"
+)
+_TOKENS = re.compile(
+    r"(?:<\|(?:im_start|start_header_id|start|turn)\|>|<start_of_turn>|<\|turn>)\s*(?:assistant|model|answer)\b:?"
+    r"|<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|<\|(?:turn|channel)>|<channel\|>"
+    r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|<unused\d{1,3}>|\[/?INST\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
+)
+_TAGGED = re.compile(
+    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
+)
+_CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
+_BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def answer_of(text: str) -> Answer:
+    """The answer without reasoning and special tokens; the same of its own text. Its work grows with the text."""
+    left = text.strip()
+    cuts: dict[str, None] = {}
+    endless = False
+    for _ in range(MOST_LAYERS):
+        before = left
+        for take_off in _STEPS:
+            step = take_off(left)
+            if step is None or step.text.strip() == left:
+                continue
+            left = step.text.strip()
+            cuts.update(dict.fromkeys(step.cuts))
+            endless = endless or step.torn
+        if left == before:
+            return Answer(left, tuple(cuts), endless and not left)
+    return Answer("", tuple(cuts), True)
+
+
+def wrapped(text: str) -> tuple[Wrapped, ...]:
+    """What the text holds in tags of an answer, as `<answer>B</answer>`, and in `\\boxed{}`, in order."""
+    tags = [(found.start(), f"<{found[1].lower()}>", found[2]) for found in _TAGGED.finditer(text)]
+    boxes = [(found.start(), r"\boxed", found[1]) for found in _BOXED.finditer(text)]
+    return tuple(Wrapped(name, inner.strip()) for _, name, inner in sorted(tags + boxes))
+
+
+def _final_channel(text: str) -> Answer | None:
+    return _behind_last(_FINAL_CHANNEL, text, "harmony")
+
+
+def _between_marks(text: str) -> Answer | None:
+    """Take off reasoning between marks, all before a lone closing, and all behind a lone opening."""
+    if not _MARKED.search(text):
+        return None
+    whole = text
+    text, cuts = without_pairs(whole)
+    if not text.strip() and (end := _last(_CLOSINGS, whole)):
+        text = _declared(whole, end.start())
+    last = None
+    for found in _CLOSINGS.finditer(text):
+        if FORMATS[(found.lastindex or 1) - 1].opens_in_prompt:
+            last = found
+    if last:
+        cuts.append(_name_of(last))
+        text = _declared(text[: last.end()], last.start()) + text[last.end() :]
+    for found in _OPENINGS.finditer(text):
+        if not FORMATS[(found.lastindex or 1) - 1].ends:
+            kept = text[: found.start()] + _declared(text, len(text))
+            return Answer(kept, (*cuts, f"{_name_of(found)} without an end"), True)
+    return Answer(text, tuple(cuts), False)
+
+
+def without_pairs(text: str) -> tuple[str, list[str]]:
+    """The text without what is between an opening and the next closing of its format, and the formats' names.
+
+    Every mark is visited once.
+    """
+    closings = grouped((found.lastindex, found) for found in _CLOSINGS.finditer(text))
+    kept: list[str] = []
+    names: list[str] = []
+    place = 0
+    opening = _OPENINGS.search(text)
+    while opening:
+        same = closings.get(opening.lastindex, [])
+        number = bisect_left(same, opening.end(), key=re.Match.start)
+        if number < len(same):
+            kept += [text[place : opening.start()], " "]
+            names.append(_name_of(opening))
+            place = same[number].end()
+        opening = _OPENINGS.search(text, max(place, opening.start() + 1))
+    return "".join([*kept, text[place:]]), names
+
+
+def _name_of(mark: re.Match[str]) -> str:
+    return FORMATS[(mark.lastindex or 1) - 1].name
+
+
+def _declared(text: str, end: int) -> str:
+    """The `<answer>` that ends the reasoning before this place, as models write that forget to close it; or ""."""
+    start = text.lower().rfind("<answer>", 0, end)
+    found = _CLOSED_ANSWER.match(text[:end], start) if start >= 0 else None
+    return found[0] if found else ""
+
+
+def _bare_harmony(text: str) -> Answer | None:
+    """harmony's channels after a tokenizer has skipped the special tokens."""
+    if found := _behind_last(_BARE_FINAL, text, "harmony without its tokens"):
+        return found
+    if _BARE_ANALYSIS.match(text):
+        return Answer("", ("harmony without its tokens or an end",), True)
+    if _ANALYSIS_LINE.match(text):
+        return _behind_last(_FINAL_LINE, text, "harmony without its tokens")
+    return None
+
+
+def _told_thinking(text: str) -> Answer | None:
+    """Thinking in plain words: ended by "...done thinking.", in a quotation, or under a heading of its own."""
+    if found := _behind_last(_DONE_THINKING, text, "thinking"):
+        return found
+    if quoted := _QUOTED_THINKING.match(text):
+        rest = text[quoted.end() :]
+        return Answer(rest, ("thinking in a quotation",), False) if rest.strip() else None
+    if _THINKING_HEAD.match(text):
+        return _behind_last(_ANSWER_HEAD, text, "thinking under a heading")
+    return None
+
+
+def _finished(text: str) -> Answer | None:
+    found = _last(_FINISH, text)
+    return Answer(found[1], ("ReAct",), False) if found and found[1].strip() else None
+
+
+def _answer_format(text: str) -> Answer | None:
+    """The last answer with text in one of `ANSWERS`."""
+    if not _MARKED.search(text):
+        return None
+    closings = grouped((found.lastindex, found) for found in _ANSWER_CLOSINGS.finditer(text))
+    answer = None
+    for opening in _ANSWER_OPENINGS.finditer(text):
+        same = closings.get(opening.lastindex, [])
+        number = bisect_left(same, opening.end(), key=re.Match.start)
+        end = same[number].start() if number < len(same) else len(text)
+        if _holds_text(text, opening.end(), end):
+            answer = (opening, end)
+    if answer is None:
+        return None
+    opening, end = answer
+    name = ANSWERS[(opening.lastindex or 1) - 1].name
+    return Answer(text[opening.end() : end], (name,), False)
+
+
+def _holds_text(text: str, start: int, end: int) -> bool:
+    return start < end and not text[start : min(end, start + 100)].isspace()
+
+
+def _repeated_prompt(text: str) -> Answer | None:
+    reply = _REPLY.search(text) if _PROMPT.match(text) else None
+    return Answer(text[reply.end() :], ("the prompt",), False) if reply else None
+
+
+def _special_tokens(text: str) -> Answer | None:
+    """The first turn with text: what follows a model's own end of turn is no answer."""
+    if not _MARKED.search(text):
+        return None
+    turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
+    first = next((turn for turn in turns if turn.strip()), "")
+    return Answer(first, ("special tokens",), False)
+
+
+def _behind_last(mark: re.Pattern[str], text: str, name: str) -> Answer | None:
+    """The text behind the last mark with text behind it; None if there is none."""
+    end = len(text.rstrip())
+    found = None
+    for one in mark.finditer(text):
+        if one.end() < end:
+            found = one
+    return Answer(text[found.end() :], (name,), False) if found else None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = None
+    for one in pattern.finditer(text):
+        found = one
+    return found
+
+
+_STEPS: Sequence[Callable[[str], Answer | None]] = (
+    _final_channel,
+    _between_marks,
+    _bare_harmony,
+    _told_thinking,
+    _answer_format,
+    _finished,
+    _repeated_prompt,
+    _special_tokens,
+)

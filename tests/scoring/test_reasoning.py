@@ -1,0 +1,117 @@
+"""What is left of an answer without reasoning and special tokens, in every format of the table."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Wrapped, answer_of, wrapped
+
+MARKS = {
+    "<|channel>thought": ("<|channel>thought\n", "<channel|>"),
+    "<|im_start|>think": ("<|im_start|>think\n", "<|im_end|><|im_start|>answer\n"),
+    "harmony": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    "<|begin_of_thought|>": ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    "<start_of_thought>": ("<start_of_thought>", "<end_of_thought>"),
+    "<|thinking|>": ("<|thinking|>", "<|/thinking|>"),
+    "<|think|>": ("<|think|>", "<|/think|>"),
+    "<|thought_start|>": ("<|thought_start|>", "<|thought_end|>"),
+    "<|START_THINKING|>": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "<unused94>": ("<unused94>thought\n", "<unused95>"),
+    "[THINK]": ("[THINK]", "[/THINK]"),
+    "◁think▷": ("◁think▷", "◁/think▷"),
+    "<|begin_of_box|>": ("<|begin_of_box|>", "<|end_of_box|>"),
+    "<|begin_of_solution|>": ("<|begin_of_solution|>", "<|end_of_solution|>"),
+    "<|START_RESPONSE|>": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    "[BEGIN FINAL RESPONSE]": ("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"),
+}  # fmt: skip
+WORDS = {
+    "analysisIt is A. No.assistantfinalC": "C",
+    "assistantanalysisIt is A.assistantfinal**C**": "**C**",
+    "analysis: it is A\nfinal: C": "C",
+    "Thinking: A or B\n...done thinking.\n\nC": "C",
+    "> Thinking: it is A\n> or B\n\nC": "C",
+    "### Thinking\nIt is A.\n### Response\nC": "C",
+    "**Thinking:** It is A.\n\n**Answer:** C": "C",
+    "Thought: it is A.\nAction: Finish[C]": "C",
+    "Thought 1: look\nAction 1: crop[1]\nThought 2: A\nAction 2: Finish[C]": "C",
+    "<think>A</think>so B</think>C": "C",
+    "<THINK>A</THINK>\n<think>B</think>\nC": "C",
+    "&lt;think&gt;A&lt;/think&gt;C": "C",
+    "<think duration='3'>A</think>C": "C",
+    "USER: <image>\nWhich? ASSISTANT: C</s>": "C",
+    "C<|im_end|>\n<|im_start|>user\nAnd this?": "C",
+    "<｜Assistant｜>C<｜end▁of▁sentence｜>": "C",
+    "<think>A looks right.<answer>C</answer></think>": "<answer>C</answer>",
+    "<think>A looks right.<answer>C</answer>": "<answer>C</answer>",
+    "C <think>or is it": "C",
+    "Is a < b and c > d? [A] or B": "Is a < b and c > d? [A] or B",
+    "Analysis: the answer is C.": "Analysis: the answer is C.",
+    "The assistant finalised it": "The assistant finalised it",
+}
+
+
+def marks(form):
+    word = form.name[1:-1]
+    return MARKS.get(form.name, (form.name, f"</{word}>"))
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_every_format_comes_off_whole_and_torn(form):
+    opening, closing = marks(form)
+    whole = answer_of(f"{opening}It is A.\n\nIs it? A.{closing}\nThe answer is C.")
+    assert (whole.text, whole.torn) == ("The answer is C.", False)
+    torn = answer_of(f"{opening}It is A.\n\nIs it? A.")
+    assert (torn.text, torn.torn) == (("", True) if not form.ends else (torn.text, False))
+    headless = answer_of(f"It is A. No.{closing}\nC")
+    if form.opens_in_prompt:
+        assert headless.text == "C"
+
+
+@pytest.mark.parametrize("form", ANSWERS, ids=lambda form: form.name)
+def test_the_last_answer_of_a_format_is_the_answer(form):
+    opening, closing = marks(form)
+    assert answer_of(f"First {opening}A{closing}, no: {opening} C {closing}.").text == "C"
+    assert answer_of(f"Then {opening}C").text == "C"
+
+
+@pytest.mark.parametrize(("text", "left"), WORDS.items())
+def test_formats_in_words(text, left):
+    assert answer_of(text) == answer_of(text)
+    assert answer_of(text).text == left
+
+
+def test_cuts_are_named_once_and_in_order():
+    answer = answer_of("<think>A</think><think>B</think>C<|im_end|>")
+    assert answer.cuts == ("<think>", "special tokens")
+
+
+def test_an_answer_of_endless_layers_is_none():
+    nested = "<thi" * 40 + "<think>A</think>" + "nk>" * 40 + "C"
+    assert answer_of(answer_of(nested).text).text == answer_of(nested).text
+    layers = "<output>" * (2 * MOST_LAYERS) + "C"
+    assert answer_of(layers).text in ("C", "")
+
+
+WORDS_OF_FORMATS = (
+    "analysis assistantfinal final: Thought: Action: Finish[C] <answer> </answer> A B text \n ### > </s> USER: ASSISTANT:"
+).split(" ")
+PIECES = st.sampled_from(
+    [mark for form in (*FORMATS, *ANSWERS) for mark in marks(form)] + WORDS_OF_FORMATS
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_what_is_left_has_nothing_to_take_off(text):
+    answer = answer_of(text)
+    assert answer_of(answer.text).text == answer.text
+    assert not (answer.torn and answer.text)
+
+
+def test_wrapped_answers_are_told_in_order():
+    text = r"<answer>\boxed{5}</answer> or $\boxed{\frac{1}{2}}$, <final_answer>B"
+    assert wrapped(text) == (
+        Wrapped("<answer>", r"\boxed{5}"),
+        Wrapped(r"\boxed", "5"),
+        Wrapped(r"\boxed", r"\frac{1}{2}"),
+        Wrapped("<final_answer>", "B"),
+    )
