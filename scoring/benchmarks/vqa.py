@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -30,12 +31,14 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
+from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
+from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named, no_answer
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -72,6 +75,8 @@ _OF_DATASET = {"answers", "fullanswer", "semantic"}
 """Columns of the datasets' own files, in which an answer is no model's."""
 _INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
+_WRAPPERS = 3
+"""Kinds of wrappers that a sentence names."""
 _IDS: Mapping[Dataset, range] = {
     "TextVQA": range(34_602, 39_602),
     "OK-VQA": range(100_000, 5_819_300),
@@ -96,6 +101,8 @@ class VQAnswer:
     """References as in the file, repeated as annotators gave them; none in a file without answers."""
     prediction: str
     row: StrictInt
+    no_answer: str = ""
+    """Why the prediction is no answer of a model; "" for an answer."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +133,14 @@ class MarksReport:
 
     @property
     def gradable(self) -> tuple[VQAnswer, ...]:
-        """The rows; none if every prediction is blank."""
-        return self.rows if any(row.prediction.strip() for row in self.rows) else ()
+        """The rows that a judge may mark; none if every prediction is blank."""
+        if not any(row.prediction.strip() for row in self.rows):
+            return ()
+        return tuple(row for row in self.rows if self.is_scored(row))
+
+    def is_scored(self, row: VQAnswer) -> bool:
+        """Whether a row counts: an answer, or under the paper's protocol whatever the file holds."""
+        return self.protocol != "strict" or not row.no_answer
 
 
 @dataclass(frozen=True)
@@ -205,7 +218,8 @@ def read_answers(
         if not asked.answers:
             text = f"question {id} has no reference answer; it is not scored"
             problems.append(Problem(record.row, None, text, "nothing"))
-        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row))
+        reason = no_answer(prediction, asked.answers)
+        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row, reason))
     times = Counter(row.id for row in rows)
     problems += [
         Problem(
@@ -283,7 +297,8 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     schema = _SCHEMA if spec.json_schema else None
     answer = row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers))
     texts = {"question": row.text, "answer": answer}
-    ask = closed_ask(PROMPTS[dataset], row.prediction, protocol == "strict", schema, **texts)
+    said = compared_text(row, protocol)
+    ask = closed_ask(PROMPTS[dataset], said, protocol == "strict", schema, **texts)
     mark, replies, model = yield from asked(ask, read_mark)
     if mark is not None:
         return Grade(row.id, 0, float(mark), "", (), replies, model)
@@ -302,22 +317,42 @@ def prompt_digest(dataset: Dataset) -> str:
     return hashlib.sha256(PROMPTS[dataset].encode()).hexdigest()
 
 
-def exact(row: VQAnswer) -> bool:
-    return normal(row.prediction) in map(normal, row.answers)
+def exact(row: VQAnswer, protocol: MarkProtocol) -> bool:
+    return normal(compared_text(row, protocol)) in map(normal, row.answers)
+
+
+def compared_text(row: VQAnswer, protocol: MarkProtocol) -> str:
+    """The text that is compared with the references: in *strict* without what is wrapped around the answer."""
+    return unwrapped(row.prediction).text if protocol == "strict" else row.prediction
+
+
+@remembered
+def wrapped_rows(report: MarksReport) -> Mapping[str, tuple[str, ...]]:
+    """What is wrapped around answers, by the ids of those that have any."""
+    found = {row.id: unwrapped(row.prediction).cuts for row in report.rows if not row.no_answer}
+    return {id: cuts for id, cuts in found.items() if cuts}
 
 
 @remembered
 def tabulated(report: MarksReport) -> VQAReport:
-    return tabulate(report.gradable, report.grades, report.benchmark, report.missing)
+    failed = sum(bool(row.answers) and not report.is_scored(row) for row in report.rows)
+    rows = report.gradable
+    missing = report.missing + (failed if rows else 0)
+    return tabulate(rows, report.grades, report.benchmark, missing, report.protocol)
 
 
 def tabulate(
-    rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset, missing: int = 0
+    rows: Sequence[VQAnswer],
+    grades: Sequence[Grade],
+    dataset: Dataset,
+    missing: int = 0,
+    protocol: MarkProtocol = "strict",
 ) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
-    equal = share("exact match", map(exact, known), missing=missing)
-    accuracies = [consensus(row.prediction, row.answers) for row in known] + [math.nan] * missing
+    equal = share("exact match", (exact(row, protocol) for row in known), missing=missing)
+    accuracies = [consensus(compared_text(row, protocol), row.answers) for row in known]
+    accuracies += [math.nan] * missing
     soft = np.array(accuracies).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
     marks = _marks([*(marked.get(row.id) for row in known), *[None] * missing])
@@ -363,8 +398,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
     )
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
-            "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
-            "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
+            "strict": "Strict protocol (ours): answers are compared without reasoning, tags or boxes, and sent on one "
+            "line, so that they cannot write their own marks",
+            "mmbench-paper": "MMBench's protocol: answers are compared, and sent in the paper's prompt, as they are",
         }
     )
 
@@ -386,7 +422,11 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def lines(self, file: ReadFile[VQAnswer]) -> tuple[str, ...]:
         known = sum(bool(row.answers) for row in file.rows)
-        return (f"{self.key}: {len(file.rows):,} answers, {known:,} with references",)
+        reasons = {row.id: row.no_answer for row in file.rows}
+        return (
+            f"{self.key}: {len(file.rows):,} answers, {known:,} with references",
+            *named(reasons, len(file.rows), BEFORE),
+        )
 
     def look(self, row: VQAnswer) -> AnswerLook:
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
@@ -422,7 +462,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         if not any(row.answers for row in report.rows):
             why = f"none of {len(report.rows):,} questions has a reference answer"
         elif not report.gradable:
-            why = f"all {len(report.rows):,} predictions are blank"
+            reasons = Counter(row.no_answer for row in report.rows)
+            (reason, _), *_ = reasons.most_common(1)
+            why = f"none of {len(report.rows):,} predictions is an answer of a model ({reason})"
         elif report.judge and report.grades and all(grade.score is None for grade in report.grades):
             why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
         return why and f"Nothing was graded: {why}"
@@ -430,6 +472,22 @@ class VQAMarks(FileBenchmark[MarksReport]):
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)
         yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
+        reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
+        if reasons:
+            yield (
+                f"{NO_ANSWER.capitalize()}: exact match",
+                [self._no_answer_line(report, reason, rows) for reason, rows in reasons.items()],
+            )
+
+    def _no_answer_line(
+        self, report: MarksReport, reason: str, rows: Sequence[VQAnswer]
+    ) -> ScoreLine:
+        """Predictions of one reason: unscored in *strict*, compared as they are under the paper's protocol."""
+        same = (
+            exact(row, report.protocol) if report.is_scored(row) and row.answers else None
+            for row in rows
+        )
+        return share(reason, same)
 
     def edition(self, report: MarksReport) -> str:
         return self.key
@@ -445,6 +503,12 @@ class VQAMarks(FileBenchmark[MarksReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
+        reasons = {row.id: row.no_answer for row in report.rows}
+        then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
+        caveats += [Caveat("", text) for text in named(reasons, len(report.rows), then)]
+        wrapped = wrapped_rows(report)
+        if wrapped and report.protocol != "strict":
+            caveats.append(Caveat("", f"{_wrappers(report)}, and were compared as they are"))
         if report.judge and marks.unscored:
             between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
             caveats.append(
@@ -454,6 +518,11 @@ class VQAMarks(FileBenchmark[MarksReport]):
                 )
             )
         return caveats
+
+    def checks(self, report: MarksReport) -> Sequence[str]:
+        if report.protocol != "strict" or not wrapped_rows(report):
+            return []
+        return [f"{_wrappers(report)}, and were compared without."]
 
     def published(self, report: MarksReport) -> PublishedBoard:
         """MMBench's Table 3."""
@@ -475,10 +544,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
         """Every answer by exact match."""
         marks = {grade.question: grade.score for grade in report.grades}
         found = []
-        for row in report.gradable:
-            same = exact(row) if row.answers else None
+        for row in report.rows if report.gradable else ():
+            same = same_as_reference(report, row)
             mark = marks.get(row.id)
-            words = {True: "exact match", False: "no exact match", None: "no references"}[same]
+            words = outcome_words(report, row)
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
@@ -497,6 +566,29 @@ class VQAMarks(FileBenchmark[MarksReport]):
                 f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
             }
         )
+
+
+def same_as_reference(report: MarksReport, row: VQAnswer) -> bool | None:
+    """Whether an answer equals a reference; None for one without references, and for what is no answer."""
+    return exact(row, report.protocol) if row.answers and report.is_scored(row) else None
+
+
+def outcome_words(report: MarksReport, row: VQAnswer) -> str:
+    if not report.is_scored(row):
+        return f"{NO_ANSWER}: {row.no_answer}"
+    same = same_as_reference(report, row)
+    return {True: "exact match", False: "no exact match", None: "no references"}[same]
+
+
+def _wrappers(report: MarksReport) -> str:
+    """How many answers have something wrapped around them, and what."""
+    found = wrapped_rows(report)
+    times = Counter(cut for cuts in found.values() for cut in cuts)
+    most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
+    around = "has reasoning, tags or boxes around it"
+    if len(found) != 1:
+        around = "have reasoning, tags or boxes around them"
+    return f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
 
 
 def _marks_csv(table: VQAReport) -> bytes:
@@ -518,14 +610,23 @@ def _marked_lines(report: MarksReport) -> Iterator[str]:
             "question": row.text,
             "answers": row.answers,
             "prediction": row.prediction,
-            "exact": exact(row) if row.answers else None,
-            "accuracy": consensus(row.prediction, row.answers) if row.answers else None,
+            "compared": compared_text(row, report.protocol),
+            "taken off": unwrapped(row.prediction).cuts if report.protocol == "strict" else (),
+            "no answer": row.no_answer,
+            "exact": same_as_reference(report, row),
+            "accuracy": _accuracy(report, row),
             "mark": grade.score if grade else None,
             "reason": grade.reason if grade else "not marked",
             "replies": grade.replies if grade else (),
             "judge": grade.model if grade else "",
         }
         yield json.dumps(known) + "\n"
+
+
+def _accuracy(report: MarksReport, row: VQAnswer) -> float | None:
+    if not row.answers or not report.is_scored(row):
+        return None
+    return consensus(compared_text(row, report.protocol), row.answers)
 
 
 _CITED: Mapping[Dataset, str] = {
