@@ -14,6 +14,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
+from scoring.no_answers import AS_THEY_ARE, UNSCORED, named
 from scoring.report import (
     Grade,
     Report,
@@ -83,6 +84,13 @@ def ungraded(report: Report) -> str:
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
 
 
+def told_no_answers(report: Report) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    reasons = {row.question.id: row.no_answer for row in report.rows}
+    then = UNSCORED if report.protocol == "hardened" else AS_THEY_ARE
+    return named(reasons, len(report.rows), then)
+
+
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
     found = grouped(
@@ -125,6 +133,7 @@ class MMVetArticle(Benchmark[Report]):
             found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
             found.append(Caveat("Judge not trusted", report.distrust))
+        found += [Caveat("", text) for text in told_no_answers(report)]
         if line.unscored:
             grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
             found.append(

@@ -25,6 +25,7 @@ from arena.io.tables import (
     require_columns,
 )
 from arena.types import folded, grouped
+from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
@@ -50,6 +51,7 @@ _SKIPPED = tuple(spelled for name in _IMAGES for spelled in (name, name.capitali
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
 _NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
+_TRUTH_PARTS = re.compile("<AND>|<OR>")
 _SHOWN = 20
 _MENDS = {
     type(None): 'null; write "" for an empty answer, or delete it and score without it',
@@ -191,7 +193,11 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
 
 
 def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
-    empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
+    truths = {question.id: question.truth for question in questions.questions}
+    reasons = {
+        one.id: no_answer(one.text, _TRUTH_PARTS.split(truths.get(one.id, "")))
+        for one in upload.predictions
+    }
     said = [one.id for one in upload.predictions if one.text.strip() in NO_ANSWERS]
     asked = {question.id: question.text for question in questions.questions}
     echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
@@ -206,13 +212,12 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         f"answers to questions outside the subset, left out: {upload.outside:,}"
         if upload.outside
         else "",
-        f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
         f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
         "empty the cell"
         if said
         else "",
     )
-    return tuple(filter(None, lines))
+    return (*named(reasons, len(upload.predictions), BEFORE), *filter(None, lines))
 
 
 class _Index:

@@ -8,7 +8,7 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
-from scoring.benchmarks.mm_vet import MM_VET, Options
+from scoring.benchmarks.mm_vet import MM_VET, Options, missed
 from scoring.benchmarks.mm_vet_grades import (
     differences,
     differences_csv,
@@ -18,7 +18,7 @@ from scoring.benchmarks.mm_vet_grades import (
 )
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
-from scoring.benchmarks.mm_vet_tables import tabulate
+from scoring.benchmarks.mm_vet_tables import tabulate, told_no_answers
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
@@ -155,7 +155,10 @@ def _drafted(
     upload = read_predictions(file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen)
-    if not any((one.prediction or "").strip() for one in filled):
+    given = [one for one in filled if (one.prediction or "").strip()]
+    if options.protocol == "hardened":
+        given = [one for one in given if not missed(one)]
+    if not given:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
@@ -191,6 +194,7 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
 def _tables(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
+    yield from told_no_answers(report)
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:
