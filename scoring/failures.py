@@ -122,10 +122,11 @@ def failure(text: str) -> str | None:
         return ENDLESS
     if not answer.text:
         return NOTHING
-    return SERVER if _is_error(answer.text) else None
+    return SERVER if is_error(answer.text) else None
 
 
-def _is_error(text: str) -> bool:
+def is_error(text: str) -> bool:
+    """Whether an answer without reasoning is all an error of a server or a client."""
     start = text[:MOST]
     if not (_WHOLE.fullmatch(start) or _ERROR.match(start)):
         return False

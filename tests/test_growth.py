@@ -229,7 +229,7 @@ STANDING = re.compile(
     rf"(?<!{IN_A_WORD})(?<![-/])[\"'(\[*]*(?:[Oo]ption\s+|[Cc]hoice\s+)?[\"'(\[*]*(?<!{IN_A_WORD})([A-Z])(?!{IN_A_WORD})"
 )
 STRICT_STANDING = re.compile(
-    rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ])(?!{IN_A_WORD}|-\w)"
+    rf"(?<!{IN_A_WORD})(?<![-/.])(?:option|choice)?\s*([B-HJ-Z])(?!{IN_A_WORD}|-\w)"
 )
 TAKEN_BACK = re.compile(
     phrases.TAKEN_BACK.pattern.replace(r"(?:[\s\"')\]*]|_(?!ly\s))*+", r"[\s\"')\]*_]*"), re.I

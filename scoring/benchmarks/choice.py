@@ -39,10 +39,9 @@ from scoring.multiple_choice.extract import (
 )
 from scoring.multiple_choice.metrics import ChoiceTables, Compared
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
-from scoring.multiple_choice.reader import Problem, ReadFile, read_choices
+from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
 from scoring.multiple_choice.truths import plain_option
 from scoring.multiple_choice.types import (
-    LETTERS,
     NONE,
     PASS,
     PROTOCOL_WORDS,
@@ -410,7 +409,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
 def has_options(record: Record) -> bool:
     """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if sum(letter in record.values for letter in LETTERS) > 1:
+    if len(option_columns(record)) > 1:
         return True
     names = {column.strip().lower(): column for column in record.values}
     listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]

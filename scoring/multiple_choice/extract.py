@@ -14,7 +14,15 @@ from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, p
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.phrases import HAN
 from scoring.multiple_choice.strict import strict
-from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decision, Protocol, Rule
+from scoring.multiple_choice.types import (
+    NONE,
+    ChoiceQuestion,
+    Clue,
+    Decision,
+    Protocol,
+    Rule,
+    none_of,
+)
 
 T = TypeVar("T")
 Language = Literal["English", "Chinese"]
@@ -94,12 +102,12 @@ def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> s
     if not found or finish == "content_filter" or not found[1].isupper():
         return None
     letter = found[1]
-    return letter if letter in options else NONE if letter in "XZ" else None
+    return letter if letter in options else none_of(options) if letter in "XZ" else None
 
 
 def assigned(options: Mapping[str, str], index: int) -> str:
     """MMBench's last resort: an option or `NONE`, drawn by a seed and the question's index."""
-    letters = [*options, NONE]
+    letters = [*dict.fromkeys([*options, NONE])]
     number = int.from_bytes(hashlib.sha256(f"{SEED}:{index}".encode()).digest()[:8], "big")
     return letters[number % len(letters)]
 
@@ -139,5 +147,5 @@ def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str) -> Clue:
         drawn = assigned(question.options, question.index)
         return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
-        return Clue(Rule.ASSIGNED_NONE, NONE, f"the judge said {last!r:.80}")
+        return Clue(Rule.ASSIGNED_NONE, none_of(question.options), f"the judge said {last!r:.80}")
     return Clue(Rule.UNREAD, None, last[:200])

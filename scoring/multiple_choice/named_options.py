@@ -7,17 +7,15 @@ A number is named by its value, a Chinese option by its characters, and a word f
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from scoring.multiple_choice.numbers import matching, numbers, starting, whole
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content
 from scoring.multiple_choice.types import LETTERS
 
-_NUMBER = re.compile(r"(?<![\w.,:/^-])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w%:/^-]|[.,]\d)", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _CJK_SIGN = re.compile(f"[{_CJK}]")
 _WORD_SIGN = re.compile(rf"[^\W{_CJK}]")
@@ -38,33 +36,32 @@ class Contents:
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
         self.values = {
-            letter: value
+            letter: number
             for letter, text in self.texts.items()
-            if (value := _value(text)) is not None
+            if (number := whole(text)) is not None and number.values
         }
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def equal(self, text: str) -> list[str]:
         """Letters of the options equal to the text, by wording or by number."""
-        value = _value(text)
-        return [
-            letter
-            for letter, content in self.texts.items()
-            if content == text or (value is not None and self.values.get(letter) == value)
-        ]
+        worded = [letter for letter, content in self.texts.items() if content == text]
+        number = whole(text) if self.values and not worded else None
+        return worded or (matching(number, self.values) if number else [])
 
     def at(self, lower: str, place: int) -> Mention | None:
         """The longest option that starts exactly here, possibly after an article."""
         start = place + len(found[0]) if (found := _ARTICLE.match(lower, place)) else place
+        number = starting(lower, place) if self.values else None
+        if number:
+            letters = matching(number, self.values)
+            if letters:
+                return Mention(letters[0], place, number.end) if len(letters) == 1 else None
         for here in (place, start):
-            if number := _NUMBER.match(lower, here):
-                for letter, value in self.values.items():
-                    if value == _value(number[0]):
-                        return Mention(letter, here, number.end())
             for letter in self._longest_first:
                 content = self.texts[letter]
                 if (
-                    content
+                    not (number and letter in self.values)
+                    and content
                     and lower.startswith(content, here)
                     and _stands_alone(lower, here, here + len(content))
                 ):
@@ -97,16 +94,17 @@ class Contents:
         if not self.values:
             return []
         named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
-        numbers = [number for number in _NUMBER.finditer(lower) if number.start() not in named]
-        spans = [(number.span(), _value(number[0])) for number in numbers]
-        if any(value not in self.values.values() for _, value in spans):
-            return []
-        return [
-            Mention(letter, start, end)
-            for (start, end), value in spans
-            for letter, own in self.values.items()
-            if own == value
-        ]
+        written = [number for number in numbers(lower) if number.start not in named]
+        units = {option.unit for option in self.values.values()}
+        if len(units) == 1 and "" not in units:  # other things are counted without this unit
+            written = [number for number in written if number.unit in units] or written
+        mentions = []
+        for number in written:
+            letters = matching(number, self.values)
+            if not letters:
+                return []
+            mentions += [Mention(letter, number.start, number.end) for letter in letters]
+        return mentions
 
 
 _NAME_OF_NUMBER = re.compile(
@@ -116,6 +114,10 @@ _NAME_OF_NUMBER = re.compile(
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
 _BEFORE_ANSWER = " \n\"'(["
 _SPACE = re.compile(r"\s")
+_SIGN_BEFORE = re.compile(
+    r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
+)
+"""What makes another number of the digits behind it."""
 _SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
 _LABELS = {
     letter: tuple(
@@ -149,6 +151,8 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
     """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
     before = lower[start - 1 : start] if start else ""
     after = lower[end : end + 1]
+    if lower[start].isdigit() and _SIGN_BEFORE.search(lower[max(0, start - 12) : start]):
+        return False
     if (
         _WORD_SIGN.match(lower[start])
         and before
@@ -157,18 +161,14 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
         return False
     if not _WORD_SIGN.match(lower[end - 1]) or not after:
         return True
-    if _WORD_SIGN.match(after) or after in "-_^":
+    if _WORD_SIGN.match(after) or after in "-_^+#":
+        return False
+    if after in "*%" and lower[start] != "*" and before != "*":
         return False
     if after in "'’":
         return lower[end + 1 : end + 2] != "s"
     next_one = lower[end + 1 : end + 2]
     return not (after in ".,:/" and next_one.isdigit() and lower[end - 1].isdigit())
-
-
-def _value(text: str) -> Decimal | None:
-    return (
-        Decimal(text.replace(",", "")) if len(text) < 40 and _WHOLE_NUMBER.fullmatch(text) else None
-    )
 
 
 class NamedOptions(NamedTuple):

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.plain_answers import squeezed
 from scoring.multiple_choice.statements import denied_letter, speaks
-from scoring.multiple_choice.strict import FAILURE, as_asked
-from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
+from scoring.multiple_choice.strict import as_asked
+from scoring.multiple_choice.types import NONE, Clue, Decision, Rule, none_of
 
+FAILURE = "Failed to obtain answer via API"
+"""Written by the public toolkit when a model's API failed."""
 _WORD_MARKS = ".,:;!?()[]*\"'`"
 """MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are not stripped."""
 _ARTICLES = ("A", "I")
@@ -78,7 +80,7 @@ def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
         return None
     for refusal in _REFUSALS:
         if refusal in prediction:
-            return Clue(Rule.REFUSAL, NONE, refusal)
+            return Clue(Rule.REFUSAL, none_of(options), refusal)
     tokens = set(prediction.translate(_TOKEN_MARKS).split())
     letters = [letter for letter in options if letter in tokens]
     if not letters and NONE in tokens:

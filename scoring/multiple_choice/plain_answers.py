@@ -5,9 +5,9 @@ Every cut is named, so that the trail of a decision shows it.
 
 import json
 import re
-import unicodedata
 from typing import NamedTuple
 
+from scoring.multiple_choice.numbers import spelled
 from scoring.reasoning import answer_of, wrapped
 
 
@@ -17,6 +17,8 @@ class Plain(NamedTuple):
     text: str
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
+    torn: bool = False
+    """Whether reasoning that never ends is all there is."""
 
 
 _NEXT_QUESTION = re.compile(
@@ -36,6 +38,7 @@ _KEYS = (
 _RAW = re.compile(r"[<◁\[{]")
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
+_POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
 
@@ -46,8 +49,11 @@ def squeezed(text: str) -> str:
 
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
-    bare = _MARKUP.sub(_kept, unicodedata.normalize("NFKC", text))
-    return lowered(_SPACES.sub(" ", bare).strip(_AROUND)) or lowered(bare.strip())
+    bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
+    inner = bare.strip(_AROUND)
+    if _POINT_FIRST.match(bare) and inner[:1].isdigit():
+        inner = f".{inner}"
+    return lowered(inner) or lowered(bare.strip())
 
 
 def lowered(text: str) -> str:
@@ -62,7 +68,7 @@ def lowered(text: str) -> str:
 
 def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text = squeezed(unicodedata.normalize("NFKC", answer))
+    text = squeezed(spelled(answer))
     left = answer_of(text)
     text = left.text
     cuts = [*left.cuts]
@@ -73,7 +79,7 @@ def plain(answer: str) -> Plain:
     if inner and inner.text.strip():
         text = inner.text
         cuts += inner.cuts
-    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts))
+    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts), left.torn)
 
 
 def _kept(mark: re.Match[str]) -> str:

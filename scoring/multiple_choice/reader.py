@@ -24,7 +24,7 @@ from scoring.multiple_choice.option_texts import (
     options_in_text,
 )
 from scoring.multiple_choice.truths import TruthCell, plain_option, read_truths
-from scoring.multiple_choice.types import LETTERS, MODES, PASS, Answered, ChoiceQuestion
+from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
@@ -373,7 +373,7 @@ class _Reader:
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The options that exist: in columns A, B, ..., else in one list, else in the question's text."""
-        if any(letter in record.values for letter in LETTERS):
+        if option_columns(record):
             return self._lettered_options(record)
         column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
         texts = listed_options(record.values[column]) if column else None
@@ -385,7 +385,7 @@ class _Reader:
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""
-        cells = {letter: _written(record, letter) for letter in LETTERS if letter in record.values}
+        cells = {letter: _written(record, letter) for letter in option_columns(record)}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
         filled = len(options)
@@ -415,7 +415,7 @@ class _Reader:
 def _name(column: str) -> str:
     """A column's name in one spelling; the options' single capitals stay distinct."""
     bare = column.strip()
-    return bare if bare in LETTERS else _GAPS.sub("_", bare.lower())
+    return bare if len(bare) == 1 and bare in LETTERS else _GAPS.sub("_", bare.lower())
 
 
 def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
@@ -426,6 +426,17 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
             raise _ambiguous(_name(column), (other, column), record)
     if len(several := [columns[name] for name in answers if name in columns]) > 1:
         raise _ambiguous("with the model's answers", several, record)
+    return columns
+
+
+def option_columns(record: Record) -> list[str]:
+    """Columns named A, B, ... I, and from J on those that follow one another: a lone column X is no option."""
+    columns = [letter for letter in USUAL if letter in record.values]
+    if len(columns) == len(USUAL):
+        for letter in LETTERS[len(USUAL) :]:
+            if letter not in record.values:
+                break
+            columns.append(letter)
     return columns
 
 

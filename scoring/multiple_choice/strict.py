@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
+from scoring.failures import is_error
 from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.phrases import (
     FILLERS,
@@ -27,10 +28,7 @@ from scoring.multiple_choice.statements import (
     speaks,
     taken_back,
 )
-from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
-
-FAILURE = "Failed to obtain answer via API"
-"""Written by the public toolkit when a model's API failed."""
+from scoring.multiple_choice.types import USUAL, Clue, Decision, Rule, none_of
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
@@ -46,9 +44,9 @@ _NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)
 _NOTHING_MORE = re.compile(
     rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE
 )
-_ASKED = re.compile(r"\(?([A-I])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
+_ASKED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(
-    r"[Tt]he (?:correct )?answer is:? \(?([A-I])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
+    r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
     r"[\s\"')*]*+(?:\?|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
@@ -65,7 +63,7 @@ _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
 _STANDING = re.compile(
     rf"(?:(?<!{IN_A_WORD})(?<![-/.])|(?<=option|choice)(?<!{IN_A_WORD}option)(?<!{IN_A_WORD}choice)(?<![-/.]option)"
-    rf"(?<![-/.]choice))([B-HJ])(?!{IN_A_WORD}|-\w)"
+    rf"(?<![-/.]choice))([B-HJ-Z])(?!{IN_A_WORD}|-\w)"
 )
 _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
@@ -76,15 +74,14 @@ _TOKEN = re.compile(r"[\w'’]+")
 
 def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by the strict rules, from the surest to the boldest; None if they are not sure."""
-    if FAILURE in prediction:
-        return Decision(None, (Clue(Rule.FAILED, None, FAILURE),))
     if clue := as_asked(prediction, options):
         return Decision(clue.letter, (clue,))
-    text, cuts = plain(prediction)
+    text, cuts, torn = plain(prediction)
     trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
     if not text:
-        letter, rule = (None, Rule.UNDECIDED) if prediction.strip() else (NONE, Rule.EMPTY)
-        return Decision(letter, (*trail, Clue(rule, letter, "")))
+        return Decision(None, (*trail, Clue(Rule.TORN if torn else Rule.EMPTY, None, "")))
+    if is_error(text) and not AnswerText(text, options).mentions:
+        return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
     if len(text) > 2 * ENDS:
         text = _ends(text)
         trail = (
@@ -139,7 +136,9 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
         len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
     ):
         return (
-            Clue(Rule.ALONE, letter, span) if letter in options else Clue(Rule.OUTSIDE, NONE, span)
+            Clue(Rule.ALONE, letter, span)
+            if letter in options
+            else Clue(Rule.OUTSIDE, none_of(options), span)
         )
     return Clue(Rule.CONFLICT, None, span) if letter in options else None
 
@@ -175,7 +174,7 @@ def _statement(answer: AnswerText) -> Clue | None:
         return None
     if found.letter not in answer.options:
         return (
-            Clue(Rule.OUTSIDE, NONE, found.span)
+            Clue(Rule.OUTSIDE, none_of(answer.options), found.span)
             if found.named is None and not answer.named.every
             else None
         )
@@ -210,7 +209,7 @@ def _leading_label(answer: AnswerText) -> Clue | None:
         return Clue(Rule.CONFLICT, None, label.span)
     if (not own and _NO.fullmatch(rest)) or not (own or listed or marked or _REASON.match(rest)):
         return None
-    others = _letters(answer.masked[label.end :]) - {label.letter}
+    others = _letters(answer, label.end) - {label.letter}
     if (
         others
         or hedged(answer, label)
@@ -240,7 +239,7 @@ def _own_line(answer: AnswerText) -> Clue | None:
     if (
         letter not in answer.options
         or answer.named.affirmed - {letter}
-        or _letters(answer.masked) - {letter}
+        or _letters(answer) - {letter}
     ):
         return None
     return Clue(Rule.LINE, letter, span)
@@ -257,7 +256,7 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
         return None
     letter, span = labels.popitem()
     denied = NOT.search(answer.sentence(answer.text.find(span)))
-    if _letters(answer.masked) - {letter} or answer.named.every - {letter} or denied:
+    if _letters(answer) - {letter} or answer.named.every - {letter} or denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
@@ -274,7 +273,7 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
     if (
         len(letters) != 1
         or letters[0] not in answer.options
-        or letters[0] not in _letters(answer.masked) - {"A"}
+        or letters[0] not in _letters(answer) - {"A"}
     ):
         return None
     return Clue(Rule.FILLERS, letters[0], answer.text)
@@ -287,7 +286,7 @@ def _named_content(answer: AnswerText) -> Clue | None:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
     span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
-    if _letters(answer.masked) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
+    if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
 
@@ -297,8 +296,8 @@ def _refusal(answer: AnswerText) -> Clue | None:
     if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
     return (
-        Clue(Rule.REFUSAL, NONE, answer.text)
-        if refuses(answer.text) and not _letters(answer.masked)
+        Clue(Rule.REFUSAL, none_of(answer.options), answer.text)
+        if refuses(answer.text) and not _letters(answer)
         else None
     )
 
@@ -348,6 +347,8 @@ def _letter_places(masked: str) -> list[int]:
     return found + [one.start(one.lastindex or 1) for one in _SET_OFF.finditer(masked)]
 
 
-def _letters(masked: str) -> set[str]:
-    """Letters that stand alone in a text, as options do."""
-    return {masked[place] for place in _letter_places(masked)}
+def _letters(answer: AnswerText, start: int = 0) -> set[str]:
+    """Letters that stand alone from here on, as options do; a late one only where it is an option."""
+    masked = answer.masked[start:]
+    letters = {masked[place] for place in _letter_places(masked)}
+    return {letter for letter in letters if letter in USUAL or letter in answer.options}

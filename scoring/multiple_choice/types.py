@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_uppercase
 from typing import Literal, get_args
 
 from pydantic import StrictBool, StrictInt
 
-LETTERS = "ABCDEFGHI"
+LETTERS = ascii_uppercase
 """Letters that options may have."""
+USUAL = LETTERS[:9]
+"""Letters that files may leave out between others; later ones follow one another."""
 NONE = "Z"
-""""None of the options" in a decision, whatever letter a benchmark writes for it."""
+""""None of the options" in a decision, whatever letter a benchmark writes for it: see `none_of`."""
 NO_CATEGORY = "(no category)"
 PASS = 1_000_000
 """Pass k of question i has index i + k * PASS."""
@@ -40,15 +43,19 @@ Mode = Literal[
 """How a model is asked (MMT-Bench, 4.3); as-is: as the question file holds it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-Step = Literal["letter", "content", "none", "judge", "fallback", "undecided"]
-"""How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback."""
+Step = Literal["letter", "content", "none", "judge", "fallback", "failed", "undecided"]
+"""How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback.
+
+"failed" is no answer of the model, which under `strict` is unscored.
+"""
 
 
 class Rule(StrEnum):
     """The rule that decided; the values are shown in the audit."""
 
     FAILED = "the model's API failed"
-    """The prediction is a toolkit's error text: the model said nothing, and no judge is asked what it means."""
+    """The prediction is an error of a server or client: the model said nothing, and no judge is asked what it means."""
+    TORN = "reasoning without an end"
     CUT = "taken off"
     """Removed reasoning, tokens or a wrapper, which the span names; it decides nothing."""
     EMPTY = "empty answer"
@@ -93,10 +100,16 @@ STEPS: Mapping[Rule, Step] = {
         "letter",
     ),
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),
-    **dict.fromkeys((Rule.EMPTY, Rule.REFUSAL, Rule.OUTSIDE), "none"),
+    **dict.fromkeys((Rule.REFUSAL, Rule.OUTSIDE), "none"),
+    **dict.fromkeys((Rule.FAILED, Rule.TORN, Rule.EMPTY), "failed"),
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),
     Rule.JUDGE: "judge",
 }
+
+
+def none_of(options: Mapping[str, str]) -> str | None:
+    """`NONE`, or None where that letter is an option, and "none of the options" cannot be told from it."""
+    return None if NONE in options else NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def test_an_answer_of_endless_layers_is_none():
 
 
 WORDS_OF_FORMATS = (
-    "analysis assistantfinal final: Thought: Action: Finish[C] <answer> </answer> A B text \n ### > </s> USER: ASSISTANT:"
+    "analysis assistantfinal final: Thought: Action: Finish[C] <answer> </answer> A B text \n ### > </s> USER:"
 ).split(" ")
 PIECES = st.sampled_from(
     [mark for form in (*FORMATS, *ANSWERS) for mark in marks(form)] + WORDS_OF_FORMATS

@@ -1,0 +1,283 @@
+"""Numbers in answers and options, in one normal form: "−.5", "minus 0.50" and "-1/2" are one number.
+
+A number has a value and a unit. Signs are dashes and words, points have a zero before them or none, thousands have
+separators; percent, currencies and common units are read in any spelling. A dash that may be a minus or a mark, as in
+"Answer - 3", leaves two values; a number in a calculation or a comparison, as in "5 - 3" or "< 3", has none.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+
+class Number(NamedTuple):
+    """A number at one place of a text."""
+
+    values: frozenset[Fraction]
+    """What it may be; empty where it says something else than a value."""
+    unit: str
+    """In one spelling; "" if it has none that is known."""
+    start: int
+    """Of its sign, or of its digits."""
+    body: int
+    """Of its digits."""
+    end: int
+    """Of its unit, or of its digits."""
+
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_RAISED = re.compile(r"(?<=[\w)])[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
+_VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
+_DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
+_LONG_DASH = re.compile(r"[–—](?=\s?[.$€£¥]?\d)")
+_FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}")
+_COMMAND = re.compile(
+    r"\\(?:(times|cdot|circ|degree|leq|geq|neq|le|ge|ne|pi)(?![a-zA-Z])|([%$])|[,;!:])"
+)
+_LATEX: Mapping[str, str] = {
+    "times": "×", "cdot": "·", "circ": "°", "degree": "°", "leq": "≤", "geq": "≥", "neq": "≠", "le": "≤", "ge": "≥",
+    "ne": "≠", "pi": "π", "%": "%", "$": "$",
+}  # fmt: skip
+_RAISED_DEGREE = re.compile(r"\^\s?\{?\s?°\s?\}?")
+
+
+def spelled(text: str) -> str:
+    """The text in NFKC with the signs of numbers as ASCII has them: 2³ stays 2^3, ½ is 1/2, − is a dash."""
+    if text.isascii() and "\\" not in text:
+        return text
+    text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
+    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
+    text = _LONG_DASH.sub("-", text.translate(_DASHES))
+    if "\\" in text:
+        text = _FRACTION.sub(r"\1/\2", text)
+        text = _COMMAND.sub(lambda found: _LATEX.get(found[1] or found[2] or "", " "), text)
+        text = _RAISED_DEGREE.sub("°", text)
+    return text
+
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS: Mapping[str, int] = {
+    **{word: value for value, word in enumerate(_ONES)},
+    **{word: 10 * value for value, word in enumerate(_TENS, 2)},
+    **{
+        f"{ten}-{one}": 10 * value + more
+        for value, ten in enumerate(_TENS, 2)
+        for more, one in enumerate(_ONES[1:10], 1)
+    },
+    "hundred": 100,
+    **{word: value for value, word in enumerate("零一二三四五六七八九十")},
+    "两": 2,
+}
+_TIMES: Mapping[str, int] = {
+    "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+    "百": 100, "千": 1000, "万": 10**4, "亿": 10**8,
+}  # fmt: skip
+_SPELLINGS: Mapping[str, str] = {
+    "%": "%,percent,per cent,pct",
+    "$": "dollars,dollar,usd",
+    "€": "€,euros,euro,eur",
+    "£": "£,gbp",
+    "¥": "¥,yuan,rmb,cny,yen,jpy,元,円",
+    "°": "°,degrees,degree,deg,度",
+    "°c": "°c,° c,degrees celsius,degree celsius,degrees c,celsius,摄氏度",
+    "°f": "°f,° f,degrees fahrenheit,degrees f,fahrenheit,华氏度",
+    "kg": "kg,kgs,kilograms,kilogram,kilos,kilo,公斤,千克",
+    "g": "g,grams,gram,克",
+    "mg": "mg,milligrams,milligram",
+    "lb": "lb,lbs",
+    "km": "km,kilometers,kilometres,kilometer,kilometre,公里,千米",
+    "m": "m,meters,metres,meter,metre,米",
+    "cm": "cm,centimeters,centimetres,centimeter,centimetre,厘米",
+    "mm": "mm,millimeters,millimetres,millimeter,millimetre,毫米",
+    "in": "inches,inch",
+    "ft": "ft,feet,foot",
+    "mi": "miles,mile",
+    "l": "l,liters,litres,liter,litre,升",
+    "ml": "ml,milliliters,millilitres,毫升",
+    "s": "s,sec,secs,seconds,second,秒",
+    "min": "min,mins,minutes,minute,分钟",
+    "h": "h,hr,hrs,hours,hour,小时",
+    "d": "days,day,天",
+    "y": "years old,years,year,yrs,岁,年",
+    "km/h": "km/h,kmh,kph",
+    "m/s": "m/s,meters per second,metres per second",
+    "mph": "mph,miles per hour",
+    "cm^2": "cm^2,cm2,square centimeters,square centimetres",
+    "m^2": "m^2,m2,square meters,square metres",
+    "cm^3": "cm^3,cm3",
+    "m^3": "m^3,m3",
+    "hz": "hz,hertz", "khz": "khz", "mhz": "mhz", "ghz": "ghz", "v": "v,volts,volt", "w": "w,watts,watt", "kw": "kw",
+    "mw": "mw", "n": "n,newtons,newton", "j": "j,joules,joule", "kj": "kj", "ev": "ev", "kev": "kev", "mev": "mev",
+    "gev": "gev", "pa": "pa", "kpa": "kpa", "mol": "mol,moles", "ω": "ω,ohms,ohm", "px": "px,pixels", "kb": "kb",
+    "mb": "mb", "gb": "gb", "tb": "tb", "ma": "ma", "um": "μm", "nm": "nm", "ms": "ms", "us": "μs", "ns": "ns",
+    "": "个,只,条,人,张,本,名,位,辆,块",
+}  # fmt: skip
+_UNITS: Mapping[str, str] = {
+    spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split(",")
+}
+
+
+def _one_of(words: Mapping[str, object]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_IN_DIGITS = r"\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,40})?|\d{1,40}(?:\.\d{1,40})?|\.\d{1,40}"
+_BODY = re.compile(
+    rf"(?<![^\W\u3040-\u9fff\uac00-\ud7af])(?<![.,:/^_第图表])(?P<whole>\d{{1,9}}\s(?=\d{{1,9}}/\d))?(?P<digits>{_IN_DIGITS})"
+    rf"(?:\s?/\s?(?P<below>\d{{1,20}}))?(?:\s?(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
+    rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?"
+    r"(?![^\W\u3040-\u9fff\uac00-\ud7af])(?![.,:/]\d|-\d|\^|[年月日号题步层楼:])"
+)
+_WORD_BODY = re.compile(
+    rf"(?P<digits>{_one_of(_WORDS)})(?:\s(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
+    rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
+)
+_TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
+_CURRENCY = re.compile(r"([$€£¥])\s?\Z")
+_MINUS = re.compile(r"(?:(?<![a-z])(?:minus|negative)[\s-]|负|負|零下)\s?\Z")
+_PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
+_DASH = re.compile(r"-(\s?)\Z")
+_EQUALS = re.compile(
+    r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
+)
+_COMPARED = re.compile(
+    r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
+    r"|at most|up to|over|under|above|below|not|≠)|小于|大于|超过|不到|不是)\s?\Z"
+)
+_CALCULATED = re.compile(r"[×÷*/·^√]\s?\Z")
+_CALCULATES = re.compile(r"\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s")
+_BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below zero\b")
+_WINDOW = 24
+"""Characters before a number in which its sign is looked for."""
+_SAID = re.compile(
+    r"(?:(?:it is|it's|there (?:is|are)|about|approximately|around|roughly|exactly|[a-z]\s?=|=|≈|~)\s?)?"
+)
+
+
+def numbers(lower: str) -> list[Number]:
+    """Every number in digits of a lower-case text, in order."""
+    return [
+        number for found in _BODY.finditer(lower) if (number := _number(lower, found)) is not None
+    ]
+
+
+def whole(lower: str) -> Number | None:
+    """The number that is the whole text, in digits or words, maybe behind "it is" or "x ="; None if it is no number."""
+    if len(lower) > 60:
+        return None
+    lower = _TWO_WORDS.sub(r"\1-\2", lower)
+    start = found.end() if (found := _SAID.match(lower)) else 0
+    for pattern in (_BODY, _WORD_BODY):
+        for found in pattern.finditer(lower, start):
+            number = _number(lower, found)
+            if number and number.start <= start and number.end == len(lower):
+                return number
+    return None
+
+
+def starting(lower: str, place: int) -> Number | None:
+    """The number whose sign or digits start here, in digits or words."""
+    window = lower[max(0, place - _WINDOW) : place + 2 * _WINDOW]
+    here = min(place, _WINDOW)
+    for pattern in (_BODY, _WORD_BODY):
+        for found in pattern.finditer(window, here):
+            number = _number(window, found)
+            if number is None:
+                continue
+            if number.start <= here <= number.body:
+                shift = place - here
+                return number._replace(
+                    start=number.start + shift, body=number.body + shift, end=number.end + shift
+                )
+            break
+    return None
+
+
+def _number(lower: str, found: re.Match[str]) -> Number | None:
+    """The number of these digits with its sign; None where they are part of a word, as in "covid-19"."""
+    value = _value(found)
+    if value is None:
+        return None
+    start = found.start()
+    unit = _UNITS.get((found["unit"] or "").strip(), "")
+    front = lower[max(0, start - _WINDOW) : start]
+    if currency := _CURRENCY.search(front):
+        unit = unit or currency[1]
+        front = front[: currency.start()]
+        start -= len(currency[0])
+    signed = _signed(value, front, "\n" in lower)
+    if signed is None:
+        return None
+    values, sign = signed
+    start -= sign
+    front = front[: len(front) - sign]
+    end = found.end()
+    if below := _BELOW_ZERO.match(lower, end):
+        values = frozenset(-abs(number) for number in values)
+        end = below.end()
+    if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
+        values = frozenset()
+    return Number(values, unit, start, found.start(), end)
+
+
+def _signed(value: Fraction, front: str, has_lines: bool) -> tuple[frozenset[Fraction], int] | None:
+    """What a number may be behind this text, and the characters of its sign; None where it is part of a word."""
+    one = frozenset((value,))
+    if minus := _MINUS.search(front):
+        is_operand = _is_operand(front, minus)
+        return frozenset() if is_operand else frozenset((-value,)), len(minus[0])
+    if plus := _PLUS.search(front):
+        if front[: plus.start()][-1:].isalnum():
+            return None
+        return frozenset() if _is_operand(front, plus) else one, len(plus[0])
+    dash = _DASH.search(front)
+    return _behind_dash(value, front, dash, has_lines) if dash else (one, 0)
+
+
+def _behind_dash(
+    value: Fraction, front: str, dash: re.Match[str], has_lines: bool
+) -> tuple[frozenset[Fraction], int] | None:
+    before = front[: dash.start()]
+    if before[-1:].isalnum() or before[-1:] in ("_", ")", "]"):
+        return None
+    either = frozenset((value, -value))
+    if not dash[1]:
+        values = frozenset((-value,))
+    elif _EQUALS.search(before):
+        values = either if has_lines else frozenset((-value,))
+    else:
+        values = frozenset() if before.rstrip()[-1:].isdigit() else either
+    return values, len(dash[0])
+
+
+def _is_operand(front: str, sign: re.Match[str]) -> bool:
+    """Whether a number stands before the sign, as in "5 minus 3"."""
+    return front[: sign.start()].rstrip()[-1:].isdigit()
+
+
+def _value(found: re.Match[str]) -> Fraction | None:
+    digits = found["digits"].replace(",", "")
+    value = Fraction(_WORDS[digits]) if digits in _WORDS else Fraction(digits)
+    groups = found.groupdict()
+    if below := groups.get("below"):
+        if int(below) == 0:
+            return None
+        value /= int(below)
+    if ones := groups.get("whole"):
+        value += int(ones)
+    return value * _TIMES.get(groups.get("times") or "", 1)
+
+
+def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
+    """Letters of the options that are this number; those of its own unit, or else those where a side has no unit."""
+    equal = {letter: option for letter, option in options.items() if number.values & option.values}
+    same = [letter for letter, option in equal.items() if option.unit == number.unit]
+    return same or [
+        letter for letter, option in equal.items() if not option.unit or not number.unit
+    ]
