@@ -34,10 +34,10 @@ def named(reasons: Mapping[str, str], total: int, then: str) -> tuple[str, ...]:
 
 def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
     shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
-    more = ", ..." if ids[_SHOWN:] else ""
+    more = ", ..." if ids[_SHOWN:] else "."
     are = "is no answer" if len(ids) == 1 else "are no answers"
     counted = f"{len(ids):,} of the {total:,} answers {are} of a model ({reason})"
-    return f"{counted}: id {shown}{more}. {then}"
+    return f"{counted}: id {shown}{more} {then}"
 
 
 UNSCORED = "Unscored, and not sent to the judge."

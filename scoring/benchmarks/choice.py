@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from arena.io.tables import Record
 from arena.templates import plural
-from arena.types import folded
+from arena.types import folded, grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -37,7 +37,7 @@ from scoring.multiple_choice.extract import (
     language,
     prompt_digest,
 )
-from scoring.multiple_choice.metrics import ChoiceTables, Compared
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, share, undecided_is_wrong
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
 from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
 from scoring.multiple_choice.truths import plain_option
@@ -53,6 +53,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
+from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named, no_answer
 from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, remembered
 
 _NOTES: Mapping[str, str] = {
@@ -159,8 +160,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
-        return f"{answers}; {known:,} with the right letter beside them", *(
-            (f"splits: {counted}",) if counted else ()
+        return (
+            f"{answers}; {known:,} with the right letter beside them",
+            *((f"splits: {counted}",) if counted else ()),
+            *named(_no_answers(file.rows), len(file.rows), BEFORE),
         )
 
     def look(self, row: Answered) -> AnswerLook:
@@ -239,7 +242,23 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.tabulate(report.rows, report.protocol, report.missing, report.file)
 
     def tables(self, report: ChoiceReport) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
-        return self.tabulated(report).tables()
+        yield from self.tabulated(report).tables()
+        reasons = failed_rows(report)
+        rows = grouped(
+            (reasons[str(row.question.index)], row.right)
+            for row in report.rows
+            if reasons[str(row.question.index)]
+        )
+        if rows:
+            yield (
+                NO_ANSWER.capitalize(),
+                [share(why, self._counted(report, right)) for why, right in rows.items()],
+            )
+
+    def _counted(self, report: ChoiceReport, right: Iterable[bool | None]) -> Iterable[bool | None]:
+        """Outcomes as the protocol counts them: those of the papers take what is undecided for wrong."""
+        wrong = undecided_is_wrong(report.protocol)
+        return (False if one is None and wrong else one for one in right)
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
@@ -247,7 +266,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-scores.csv": lambda: lines_csv(found.tables()),
+            f"{stem}-scores.csv": lambda: lines_csv(self.tables(report)),
             f"{stem}-letters.csv": found.letters_csv,
             f"{stem}-steps.csv": found.steps_csv,
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
@@ -300,7 +319,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for problem in found.problems
             if problem.blocks == "whole"
         ]
-        undecided = sum(row.decision.letter is None for row in report.rows)
+        told += [Caveat("", text) for text in told_no_answers(report)]
+        undecided = sum(
+            row.decision.letter is None and row.decision.step != "failed" for row in report.rows
+        )
         told += (
             [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")]
             if undecided
@@ -405,6 +427,26 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 f"index {index}{others} {words} in each file; choose two files of one question set"
             )
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
+
+
+def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
+    """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
+    return {
+        str(row.question.index): no_answer(row.prediction, row.question.options.values())
+        for row in rows
+    }
+
+
+@remembered
+def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
+    """Why each answer of a report is none of a model, by its index; "" for an answer."""
+    return _no_answers(report.rows)
+
+
+def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
+    return named(failed_rows(report), len(report.rows), then)
 
 
 def has_options(record: Record) -> bool:

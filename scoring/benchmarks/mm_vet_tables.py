@@ -26,6 +26,12 @@ from scoring.report import (
     table,
 )
 
+TOOLKITS: Mapping[str, str] = {
+    f"grades of {name} 1": f"Grades read from {name}'s result file, given with its own wording of the paper's prompt; "
+    "nothing was judged here"
+    for name in ("VLMEvalKit", "lmms-eval")
+}
+"""Notes on reports of grades that toolkits gave, by the report's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
@@ -176,10 +182,11 @@ class MMVetArticle(Benchmark[Report]):
 
     def note(self, report: Report) -> str:
         """What the protocol does; a file of grades has been judged elsewhere."""
-        of_grades = (
-            "Grades read from a file, which does not hold the answers; nothing was judged here"
-        )
-        return super().note(report) if report.judge.prompt else of_grades
+        if report.judge.prompt:
+            return super().note(report)
+        if report.judge.parser in TOOLKITS:
+            return TOOLKITS[report.judge.parser]
+        return "Grades read from a file, which does not hold the answers; nothing was judged here"
 
     def checks(self, report: Report) -> Sequence[str]:
         scored = [grade.score for grade in report.canaries if grade.score is not None]

@@ -6,11 +6,11 @@ Nothing is repaired: an answer stays exactly as written, and what could be meant
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import (
@@ -25,6 +25,7 @@ from arena.io.tables import (
     require_columns,
 )
 from arena.types import folded, grouped
+from scoring.benchmarks.result_files import result_told
 from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
@@ -120,28 +121,24 @@ def read_predictions(
     and TSV are streamed. `name` is the owner's name for the file. Raises RowsError.
     """
     label = name or path.name
-    index = _Index(questions)
+    index = QuestionIndex(questions)
     columns: _Columns | None = None
     predictions: list[Prediction] = []
     others = {question.id for question in questions.outside}
     outside = 0
     models: set[str] = set()
     same: set[bool | None] = set()
-    with row_errors(label):
-        for found in read_records(path, limits, _SKIPPED, label, members=True):
-            record = sample(found)
-            columns = columns or _columns(found, record)
-            require_columns(record, [column for column in (columns.id, columns.answer) if column])
-            prediction = Prediction(
-                index.id_of(record, columns), _answer(record, columns), record.row
-            )
-            if prediction.id in others:
-                outside += 1
-            else:
-                predictions.append(prediction)
-            same.add(index.is_same(prediction.id, record.values.get(columns.question or "")))
-            model = record.values.get(columns.model or "")
-            models |= {model.strip()} if isinstance(model, str) else set()
+    for joined in joined_records(path, index, limits, label):
+        columns = joined.columns
+        prediction = joined.prediction
+        if prediction.id in others:
+            outside += 1
+        else:
+            predictions.append(prediction)
+        values = joined.record.values
+        same.add(index.is_same(prediction.id, values.get(columns.question or "")))
+        model = values.get(columns.model or "")
+        models |= {model.strip()} if isinstance(model, str) else set()
     if columns is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
@@ -153,6 +150,35 @@ def read_predictions(
     return Upload(
         label, columns.layout, title, tuple(predictions), outside, same - {None} == {False}
     )
+
+
+class Joined(NamedTuple):
+    """A record of a file, and the prediction in it."""
+
+    found: Record
+    """As the file holds it."""
+    record: Record
+    """The same as a plain record of answers."""
+    columns: _Columns
+    prediction: Prediction
+
+
+def joined_records(
+    path: Path, index: "QuestionIndex", limits: FileLimits, label: str
+) -> Iterator[Joined]:
+    """The records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
+    columns: _Columns | None = None
+    with row_errors(label):
+        for found in read_records(path, limits, _SKIPPED, label, members=True):
+            record = sample(found)
+            if columns is None and "hit" in record.values and (told := result_told(found, label)):
+                raise RowsError(told)
+            columns = columns or _columns(found, record)
+            require_columns(record, [column for column in (columns.id, columns.answer) if column])
+            prediction = Prediction(
+                index.id_of(record, columns), _answer(record, columns), record.row
+            )
+            yield Joined(found, record, columns, prediction)
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -220,7 +246,7 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
     return (*named(reasons, len(upload.predictions), BEFORE), *filter(None, lines))
 
 
-class _Index:
+class QuestionIndex:
     """Index from records to questions."""
 
     def __init__(self, questions: QuestionSet) -> None:

@@ -503,12 +503,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        reasons = {row.id: row.no_answer for row in report.rows}
-        then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
-        caveats += [Caveat("", text) for text in named(reasons, len(report.rows), then)]
-        wrapped = wrapped_rows(report)
-        if wrapped and report.protocol != "strict":
-            caveats.append(Caveat("", f"{_wrappers(report)}, and were compared as they are"))
+        caveats += [Caveat("", text) for text in told_no_answers(report)]
+        if report.protocol != "strict":
+            caveats += [Caveat("", text) for text in told_wrappers(report)]
         if report.judge and marks.unscored:
             between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
             caveats.append(
@@ -520,9 +517,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return caveats
 
     def checks(self, report: MarksReport) -> Sequence[str]:
-        if report.protocol != "strict" or not wrapped_rows(report):
-            return []
-        return [f"{_wrappers(report)}, and were compared without."]
+        return told_wrappers(report) if report.protocol == "strict" else ()
 
     def published(self, report: MarksReport) -> PublishedBoard:
         """MMBench's Table 3."""
@@ -580,15 +575,26 @@ def outcome_words(report: MarksReport, row: VQAnswer) -> str:
     return {True: "exact match", False: "no exact match", None: "no references"}[same]
 
 
-def _wrappers(report: MarksReport) -> str:
-    """How many answers have something wrapped around them, and what."""
+def told_no_answers(report: MarksReport) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    reasons = {row.id: row.no_answer for row in report.rows}
+    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
+    return named(reasons, len(report.rows), then)
+
+
+def told_wrappers(report: MarksReport) -> tuple[str, ...]:
+    """How many answers have something wrapped around them, what, and whether it was taken off."""
     found = wrapped_rows(report)
+    if not found:
+        return ()
     times = Counter(cut for cuts in found.values() for cut in cuts)
     most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
     around = "has reasoning, tags or boxes around it"
     if len(found) != 1:
         around = "have reasoning, tags or boxes around them"
-    return f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
+    compared = "without it" if report.protocol == "strict" else "as they are"
+    counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
+    return (f"{counted}. They are compared {compared}.",)
 
 
 def _marks_csv(table: VQAReport) -> bytes:

@@ -13,8 +13,8 @@ from scoring.benchmarks.mm_vet_grades import (
     differences,
     differences_csv,
     graded_report,
+    grades_for,
     holds_grades,
-    read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
@@ -93,7 +93,8 @@ def score(
     if holds_grades(file, ANSWERS):
         if idle := ", ".join(_given(context, _JUDGING)):
             raise BadParameter(
-                f"{file.name} holds grades, and nothing is left to {idle}; leave it out"
+                f"{file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
+                "have the answers judged"
             )
         report = yield from _graded(file, chosen, missing, title, answers)
         judges = ", ".join(report.judge.versions)
@@ -141,7 +142,7 @@ def _graded(
     file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
 ) -> progress.Lines[Report]:
     """The report of a grade file, with the answers that it is about if they are given."""
-    found = read_grades(file, ANSWERS).within(chosen)
+    found = grades_for(file, chosen, ANSWERS).within(chosen)
     if outside := found.upload.outside:
         yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
     held = read_predictions(answers, chosen, ANSWERS) if answers else None

@@ -11,7 +11,7 @@ from arena.settings import Settings
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.base import ChoicesError, OpenedFile
-from scoring.benchmarks.choice import ChoiceReport, comparison_csv
+from scoring.benchmarks.choice import ChoiceReport, comparison_csv, told_no_answers
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
@@ -197,6 +197,8 @@ _DEPTH: dict[Level, int] = {
 
 def report_lines(report: AnyReport) -> Iterator[str]:
     if isinstance(report, vqa_marks.MarksReport):
+        yield from vqa_marks.told_no_answers(report)
+        yield from vqa_marks.told_wrappers(report)
         yield from _marks(vqa_marks.tabulated(report))
     elif isinstance(report, ChoiceReport):
         yield from _choices(report, choice_benchmark(report).tabulated(report))
@@ -206,6 +208,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     yield from problem_lines(tables.problems)
+    yield from told_no_answers(report)
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
     elif isinstance(tables, mmt_bench.MMTBenchReport):

@@ -230,13 +230,6 @@ class _Reader:
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
             text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
-        if self._with_predictions and (
-            blank := sum(not row.prediction.strip() for row in self.rows)
-        ):
-            text = (
-                f"{blank:,} of {len(self.rows):,} predictions are blank; each counts as an answer"
-            )
-            self._tell(text, blocks="nothing")
         if said := Counter(
             word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
         ):
