@@ -4,6 +4,8 @@ An answer that speaks of an error is an answer; one whose whole text is a client
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from scoring.reasoning import answer_of
 
@@ -11,6 +13,12 @@ SERVER = "an error of the server"
 NOTHING = "nothing"
 ENDLESS = "reasoning without an end"
 
+PLURAL: Mapping[str, str] = {
+    SERVER: "errors of a server",
+    NOTHING: "blank",
+    ENDLESS: "reasoning without an end",
+}
+"""How many failures of each name are called."""
 MOST = 2_000
 """Characters of an error that is no traceback at most."""
 
@@ -112,11 +120,28 @@ _ANSWERS = re.compile(
 """What an answer says that begins like an error."""
 
 
+_MAY_FAIL = re.compile(
+    r"[<◁\[&]|analysis|error|exception|fail|timed?.?out|cuda|memory|http|traceback|limit|quota|too many|overload"
+    r"|unavail|incorrect api|google|context length|openai|requests|urllib3|anthropic|torch|botocore|litellm|vllm"
+    r"|服务器|请求|接口|调用",
+    re.IGNORECASE,
+)
+"""What every failure has that is not blank: most answers need no closer look."""
+
+
+def counted(failures: Iterable[str]) -> str:
+    """How many failures there are of each name: "98 errors of a server, 2 blank"."""
+    times = Counter(failures)
+    return ", ".join(f"{times[name]:,} {words}" for name, words in PLURAL.items() if times[name])
+
+
 def failure(text: str) -> str | None:
     """A short name of why the text is no answer of a model; None for an answer.
 
     Whoever knows options or references asks first whether one of them says the same: a screen may show an error.
     """
+    if text and not text.isspace() and not _MAY_FAIL.search(text):
+        return None
     answer = answer_of(text)
     if answer.torn:
         return ENDLESS

@@ -3,18 +3,19 @@
 from collections.abc import Iterable, Mapping
 
 from arena.types import folded, grouped
-from scoring.failures import failure
+from scoring.failures import NOTHING, failure
 from scoring.reasoning import answer_of
 
 NO_ANSWER = "no answer of a model"
+EMPTY = "empty"
 _SHOWN = 10
 
 
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
     reason = failure(text)
-    if reason is None:
-        return ""
+    if reason is None or reason == NOTHING:
+        return EMPTY if reason else ""
     said = _plain(answer_of(text).text)
     return "" if said and said in map(_plain, references) else reason
 

@@ -29,6 +29,9 @@ class Wrapped(NamedTuple):
 
     name: str
     text: str
+    start: int
+    end: int
+    """Of the wrapper in the text around it."""
 
 
 class Format(NamedTuple):
@@ -80,7 +83,7 @@ FORMATS: Sequence[Format] = (
     *_tags("reasoning", "LLaVA-CoT (arXiv 2411.10440), Reka Flash 3"),
     *_tags("analysis reflection", "Keye-VL, Reflection-70B"),
     *_tags("reason rationale scratchpad cot deliberation", "prompts of research code"),
-    *_tags("internal inner_monologue monologue planning", "prompts of agents"),
+    *_tags("internal inner_monologue monologue planning plan", "prompts of agents"),
     *_tags("seed:think", "ByteDance Seed-OSS"),
     *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
@@ -172,7 +175,7 @@ _TAGGED = re.compile(
     r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
-_BOXED = re.compile(r"\\?\bboxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
 
 
 def answer_of(text: str) -> Answer:
@@ -196,9 +199,28 @@ def answer_of(text: str) -> Answer:
 
 def wrapped(text: str) -> tuple[Wrapped, ...]:
     """What the text holds in tags of an answer, as `<answer>B</answer>`, and in `\\boxed{}`, in order."""
-    tags = [(found.start(), f"<{found[1].lower()}>", found[2]) for found in _TAGGED.finditer(text)]
-    boxes = [(found.start(), r"\boxed", found[1]) for found in _BOXED.finditer(text)]
-    return tuple(Wrapped(name, inner.strip()) for _, name, inner in sorted(tags + boxes))
+    tags = [
+        Wrapped(f"<{found[1].lower()}>", found[2].strip(), found.start(), found.end())
+        for found in _TAGGED.finditer(text)
+    ]
+    return tuple(sorted([*tags, *_boxes(text)], key=lambda holder: holder.start))
+
+
+def _boxes(text: str) -> list[Wrapped]:
+    """The outermost boxes; one that never ends is none."""
+    boxes: list[Wrapped] = []
+    braces: list[re.Match[str] | None] = []
+    outermost = 0
+    for mark in _BRACE.finditer(text) if "box" in text else ():
+        if mark[0] != "}":
+            is_box = mark[0] != "{" and not outermost
+            outermost += is_box
+            braces.append(mark if is_box else None)
+        elif braces and (opening := braces.pop()):
+            outermost -= 1
+            inner = text[opening.end() : mark.start()].strip()
+            boxes.append(Wrapped(r"\boxed", inner, opening.start(), mark.end()))
+    return boxes
 
 
 def _final_channel(text: str) -> Answer | None:

@@ -18,6 +18,7 @@ from scoring.benchmarks.base import (
     Workflow,
     while_wanted,
 )
+from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular
@@ -53,7 +54,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named, no_answer
+from scoring.no_answers import AS_THEY_ARE, BEFORE, EMPTY, NO_ANSWER, UNSCORED, named, no_answer
 from scoring.report import JudgeStamp, ScoreLine, csv_bytes, file_stem, lines_csv, remembered
 
 _NOTES: Mapping[str, str] = {
@@ -352,9 +353,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         letter = shown.decision.letter
         truth = base.question.answer
         options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-        read = (
-            "undecided" if letter is None else "none of the options" if letter == NONE else letter
-        )
+        is_none = letter == NONE and NONE not in question.options
+        read = "none of the options" if is_none else letter
+        if letter is None:
+            failed = shown.decision.step == "failed"
+            read = "no answer of the model" if failed else "undecided"
         chosen = (
             f"{read}. {shown.question.options[letter]}"
             if letter and letter in shown.question.options
@@ -429,6 +432,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
+RULE_FAILURES: Mapping[Rule, str] = {
+    Rule.FAILED: SERVER,
+    Rule.EMPTY: EMPTY,
+    Rule.TORN: ENDLESS,
+}
+"""The failure that a rule has found."""
+
+
 def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
     """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
     return {
@@ -439,8 +450,15 @@ def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
 
 @remembered
 def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
-    """Why each answer of a report is none of a model, by its index; "" for an answer."""
-    return _no_answers(report.rows)
+    """Why each answer of a report is none of a model, by its index; "" for an answer.
+
+    Under `strict` its rules say so, and under a paper's protocol it is what they would say.
+    """
+    if report.protocol != "strict":
+        return _no_answers(report.rows)
+    return {
+        str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in report.rows
+    }
 
 
 def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
@@ -468,11 +486,7 @@ def _declined(decision: Decision, reason: str) -> Decision:
 
 
 def _is_read(row: Decided) -> bool:
-    return (
-        row.decision.letter is not None
-        and row.decision.step != "fallback"
-        and row.decision.rule is not Rule.EMPTY
-    )
+    return row.decision.letter is not None and row.decision.step != "fallback"
 
 
 def comparison_csv(found: Iterable[Compared]) -> bytes:

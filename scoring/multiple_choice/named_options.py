@@ -40,11 +40,32 @@ class Contents:
             for letter, text in self.texts.items()
             if (number := whole(text)) is not None and number.values
         }
+        self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
+        """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
+        self.unclear = self._unclear_letters()
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
+
+    def _unclear_letters(self) -> frozenset[str]:
+        """Labels that are also what another option says, alone or before a sign; none where all options are letters."""
+        if all(len(text) == 1 for text in self.texts.values()):
+            return frozenset()
+        return frozenset(
+            label
+            for label in self.texts
+            for letter, text in self.texts.items()
+            if letter != label
+            and text[:1] == label.lower()
+            and (len(text) == 1 or _SIGNED.fullmatch(text))
+        )
 
     def equal(self, text: str) -> list[str]:
         """Letters of the options equal to the text, by wording or by number."""
         worded = [letter for letter, content in self.texts.items() if content == text]
+        if not worded and len(text) < _SHORT and _OPERATOR.search(text):
+            bare = text.replace(" ", "")
+            worded = [
+                letter for letter, content in self.texts.items() if content.replace(" ", "") == bare
+            ]
         number = whole(text) if self.values and not worded else None
         return worded or (matching(number, self.values) if number else [])
 
@@ -113,6 +134,13 @@ _NAME_OF_NUMBER = re.compile(
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
 _BEFORE_ANSWER = " \n\"'(["
+_SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
+SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
+_SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
+_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠]")
+_SHORT = 60
+"""Characters of a formula at most, in which blanks say nothing."""
+_HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
 _SPACE = re.compile(r"\s")
 _SIGN_BEFORE = re.compile(
     r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
@@ -167,6 +195,8 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
         return False
     if after in "'’":
         return lower[end + 1 : end + 2] != "s"
+    if lower[end - 1].isdigit() and _HALF_DAY.match(lower, end):
+        return False
     next_one = lower[end + 1 : end + 2]
     return not (after in ".,:/" and next_one.isdigit() and lower[end - 1].isdigit())
 
@@ -205,6 +235,9 @@ class AnswerText:
         for mention in self.mentions:
             if mention.end - mention.start > 1:
                 signs[mention.start : mention.end] = "_" * (mention.end - mention.start)
+        if self.contents.signed:
+            for found in _SIGNED_LETTER.finditer(self.text):
+                signs[found.start() : found.end()] = "_" * (found.end() - found.start())
         return "".join(signs)
 
     @cached_property

@@ -31,7 +31,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-
 _RAISED = re.compile(r"(?<=[\w)])[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
-_LONG_DASH = re.compile(r"[–—](?=\s?[.$€£¥]?\d)")
+_LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}")
 _COMMAND = re.compile(
     r"\\(?:(times|cdot|circ|degree|leq|geq|neq|le|ge|ne|pi)(?![a-zA-Z])|([%$])|[,;!:])"
@@ -138,11 +138,13 @@ _WORD_BODY = re.compile(
     rf"(?P<digits>{_one_of(_WORDS)})(?:\s(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
 )
+_SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
+"""Thousands with blanks between them."""
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(r"(?:(?<![a-z])(?:minus|negative)[\s-]|负|負|零下)\s?\Z")
 _PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
-_DASH = re.compile(r"-(\s?)\Z")
+_DASH = re.compile(r"(?:-(\s?)|—\s?)\Z")
 _EQUALS = re.compile(
     r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
 )
@@ -150,8 +152,11 @@ _COMPARED = re.compile(
     r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
     r"|at most|up to|over|under|above|below|not|≠)|小于|大于|超过|不到|不是)\s?\Z"
 )
-_CALCULATED = re.compile(r"[×÷*/·^√]\s?\Z")
-_CALCULATES = re.compile(r"\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s")
+_CALCULATED = re.compile(r"[×÷*/·^√±|]\s?\Z")
+_CALCULATES = re.compile(
+    r"\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s"
+    r"|\+(?!\w)|\s?(?:以下|以上|以内|多|under zero|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
+)
 _BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below zero\b")
 _WINDOW = 24
 """Characters before a number in which its sign is looked for."""
@@ -172,6 +177,8 @@ def whole(lower: str) -> Number | None:
     if len(lower) > 60:
         return None
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
+    if _SPACED.fullmatch(lower):
+        lower = lower.replace(" ", "")
     start = found.end() if (found := _SAID.match(lower)) else 0
     for pattern in (_BODY, _WORD_BODY):
         for found in pattern.finditer(lower, start):
@@ -247,7 +254,9 @@ def _behind_dash(
     if before[-1:].isalnum() or before[-1:] in ("_", ")", "]"):
         return None
     either = frozenset((value, -value))
-    if not dash[1]:
+    if dash[1] is None:
+        values = either
+    elif not dash[1]:
         values = frozenset((-value,))
     elif _EQUALS.search(before):
         values = either if has_lines else frozenset((-value,))
@@ -278,6 +287,19 @@ def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
     """Letters of the options that are this number; those of its own unit, or else those where a side has no unit."""
     equal = {letter: option for letter, option in options.items() if number.values & option.values}
     same = [letter for letter, option in equal.items() if option.unit == number.unit]
-    return same or [
-        letter for letter, option in equal.items() if not option.unit or not number.unit
+    if same:
+        return same
+    if number.unit == "%" and not equal.keys() >= matching_share(number, options):
+        return []
+    degrees = number.unit[:1] == "°"
+    return [
+        letter
+        for letter, option in equal.items()
+        if not option.unit or not number.unit or (degrees and "°" in (option.unit, number.unit))
     ]
+
+
+def matching_share(number: Number, options: Mapping[str, Number]) -> set[str]:
+    """Letters of the options that are the share which a number in percent says."""
+    shares = {value / 100 for value in number.values}
+    return {letter for letter, option in options.items() if shares & option.values}

@@ -5,15 +5,27 @@ Lists are separated by commas; a phrase is matched as whole words, in any case. 
 
 import re
 
-IN_A_WORD = r"(?:[^\W\u3400-\u9fff]|['’&+#])"
-"""A character that makes an adjacent letter part of something longer; a Chinese character does not."""
+IN_A_WORD = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&+#])"
+"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not."""
 HAN = re.compile(r"[\u4e00-\u9fff]")
+_ABROAD = re.compile(
+    r"[\u0400-\u04ff\uac00-\ud7af\u3040-\u30ff\u0600-\u06ff\u0900-\u097f\u0e00-\u0e7f]|đáp án"
+)
+"""Other scripts in which answers are introduced."""
 _WORDS = re.compile(r"[a-z]+")
 
 
 def words_of(lower: str) -> frozenset[str]:
-    """English words of a lower-case text, and "汉" for any Chinese: they tell which patterns are worth trying."""
-    return frozenset(_WORDS.findall(lower)) | ({"汉"} if HAN.search(lower) else frozenset())
+    """English words of a lower-case text, "汉" for any Chinese and "外" for other scripts.
+
+    They tell which patterns are worth trying.
+    """
+    words = _WORDS.findall(lower)
+    if HAN.search(lower):
+        words.append("汉")
+    if _ABROAD.search(lower):
+        words.append("外")
+    return frozenset(words)
 
 
 def one_of(phrases: str) -> str:
@@ -31,7 +43,8 @@ _SUBJECT = one_of(
     r"letter(?!\s+(?:on|in|at|written|shown|printed|above|below|under))"
 )
 _IS = one_of(
-    """is, are, was, would be, will be, should be, must be, could be, might be, may be, has to be, seems to be,
+    """is, are, was, would be, will be, should be, would have to be, must be, could be, might be, may be, has to be,
+    seems to be,
     appears to be, becomes, remains"""
 )
 _SURE = one_of(
@@ -46,25 +59,43 @@ _NO_VERB = one_of(
 _GAP = rf"(?:\s+(?!{_NO_VERB})[\w'’/-]+){{0,9}}?"
 _CHOOSE = one_of(
     "choose, chose, pick, picked, select, selected, opt for, vote for, settle on, go with, going with, went with, "
-    "answer with, say"
+    "go for, going for, went for, answer with, say"
 )
 _SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
+_ANSWER_ABROAD = one_of(
+    r"""antwort, lösung, réponse, reponse, respuesta, resposta, risposta, antwoord, svaret, svar, odpowiedź, cevap,
+    yanıt,
+    jawaban(?:nya)?, đáp án, ответ, вариант, опция, 정답, 답, 답안, 答え, 正解, الإجابة, الجواب, उत्तर, คำตอบ, คําตอบ"""
+)
+_NOT_ABROAD = one_of(
+    "no, non, nicht, pas, não, nao, ne, n'est, niet, inte, ikke, nie, не, değil, bukan, không, nunca, falsch\\w*"
+)
+_IS_ABROAD = one_of(
+    "ist, lautet, est, es, sería, è, é, seria, jest, to, is, är, er, là, adalah, это, является, は, 은, 는, हैं?"
+)
+_ABROAD_FRAME = (
+    rf"(?:\b|(?<=[^\W\d_])){_ANSWER_ABROAD}(?:\s(?!{_NOT_ABROAD}\b)[^\W\d_]{{1,14}}){{0,2}}?"
+    rf"(?:\s?[:=→]|\s-\s|\s?{_IS_ABROAD}(?:\s?:)?)\s*+"
+    r"(?:(?:die|la|el|l'|le|a|o|opción|opção|opzione|option|optie|вариант|буква|буквой)\s(?=[\"'(\[*]*+(?-i:[A-Z])(?!\w)))?"
+)
 FRAMES = re.compile(
     rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
     rf"(?:{_GAP}\s+{_IS}|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+-\s|\s*\n)\s*{_SURELY}"
     rf"|\b{_CHOOSE}\b{_SURELY}"
     rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
     rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
-    r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s]*(?:选项)?"
-    r"|(?<![不挑可])(?<!不能)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
-    r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?!\w))",
+    rf"|{_ABROAD_FRAME}"
+    r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s】\]]*(?:选项)?"
+    r"|(?<![不挑可])(?<!不能)(?<!不要)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
+    r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?![^\W\u3400-\u9fff]))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Text before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
 FRAME_WORDS = words(
     """answer answers ans option options choice choices selection selections solution solutions conclusion conclusions
     letter letters pick picks guess guesses response responses choose chose picked select selected opt vote settle go
-    going went say it this that which therefore thus hence so correct finally 汉"""
+    going went say it this that which therefore thus hence so correct finally antwort sung ponse reponse respuesta
+    resposta risposta antwoord svaret svar odpowied cevap yan jawaban jawabannya 汉 外"""
 )
 _CALLED = one_of(
     "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
@@ -79,6 +110,8 @@ _GOOD = one_of(
 )
 RIGHT = re.compile(
     rf"(?:\s++{_CALLED}){{1,5}}(?:\s++{_MOST}){{0,9}}\s+{_GOOD}\b(?!\s+(?:if|only if|when))"
+    r"|\s++(?:fits|matches|suits|describes)\s(?:it\s|this\s|the\s\w{1,20}\s)?best\b"
+    r"|\s++best\s(?:fits|matches|suits|describes)\b|\s++is\sthe\sbest\s(?:fit|match)\b"
     r"|\s*+(?:选项\s*+)?(?:[是为]\s*+)?(?:正确|对的|正解|符合|最合适|最佳)",
     re.IGNORECASE,
 )
@@ -102,7 +135,9 @@ TAKEN_BACK = re.compile(
     + one_of(
         r"not\b, n't, wrong, incorrect, false, ruled out, eliminated, excluded, out\b, unlikely, impossible, inaccurate"
     )
-    + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)",
+    + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)|(?:가|이|은|는)?\s?(?:아니|아닙|아닌|틀[리렸])"
+    r"|(?:では|じゃ|は)(?:な[いく]|あり|違|誤|間違|正しく)|でない|で(?:は)?ありません"
+    r"|\s?(?:değil|nicht|no es|non è|não é|n'est pas|не|ist falsch|est fausse|est faux|es incorrecta|è errata)\b",
     re.IGNORECASE,
 )
 """Text after an option that is wrong."""
@@ -219,7 +254,7 @@ REFUSALS = re.compile(
     + r"\w*\b[^.]{0,100}|(?:the answer is )?"
     + one_of(
         """not sure, unsure, unknown, uncertain, unanswerable, undetermined, no idea, not enough information,
-        insufficient information, unclear, i don'?t know, no answer, n/?a"""
+        insufficient information, unclear, (?:i )?(?:really )?(?:don'?t|do not) know, no answer, n/?a"""
     )
     + r"\b[^.]{0,60}|(?:the (?:correct )?answer is )?(?:none|neither|no one|not any)(?: of)?"
     r"(?: (?:the|these|those|them))?"
@@ -247,7 +282,8 @@ NONE_LIKE = re.compile(
     r"\b"
     + one_of(
         r"""none, neither, nothing, no (?=\w), not, nor, cannot, can't, unknown, unclear, unsure, uncertain,
-        undetermined, impossible, unable, other, n/a"""
+        undetermined, impossible, unable, other, n/a, nobody, zero, nil, blank, empty, insufficient, unanswerable,
+        absent, missing, unspecified, indeterminate, null, inconclusive"""
     )
     + r"\b|n't\b|不|没|无|未|否|其他",
     re.IGNORECASE,
@@ -266,3 +302,47 @@ COMMON = words(
     second real fact sure image picture question answer option choice"""
 )
 """Options that occur in any sentence: they count as named only at the start of the answer."""
+SAME: tuple[frozenset[str], ...] = tuple(
+    frozenset(phrase.strip() for phrase in phrases.split(","))
+    for phrases in (
+        "no, nope, nah",
+        "yes, yep, yeah, yup",
+        "否, 不是",
+        "n/a, na, not applicable",
+    )
+)
+"""Whole answers that say the same as an option."""
+NOBODY = frozenset(
+    "nobody,no one,no-one,noone,none,none of them,none of these,none of those,neither,neither of them,zero".split(
+        ","
+    )
+)
+"""Whole answers and options that say that there is none, as 0 does."""
+NONE_OF_THE_OPTIONS = frozenset(
+    f"{no} of {the}{options}"
+    for no in ("none", "neither")
+    for the in ("the ", "these ", "the given ", "the above ", "above ")
+    for options in ("above", "options", "choices", "answers", "these")
+) | {"none", "none of these", "none of the above options", "none of the above choices"}
+ARTICLE = re.compile(r"\A(?:an?|the)\s")
+INTRODUCED = re.compile(
+    r"(?:(?:the\s)?(?:final\s|correct\s)?answer(?:\s?[:=]|\sis)|ans\s?[:.]|there\s(?:is|are|was|were))\s*+",
+    re.IGNORECASE,
+)
+"""Words before the answer that say nothing."""
+PLACE_ALONE = re.compile(
+    r"(?:it'?s\s|it\sis\s|the\sanswer\sis\s)?(?:the\s)?(?:(?:option|choice|answer)\s?(?:number|no\.?|\#)?\s?(?P<number>\d{1,2})"
+    r"|\#\s?(?P<hash>\d{1,2})|(?P<word>first|second|third|fourth|fifth|last)\s(?:one|option|choice|answer)"
+    r"|第(?P<han>[一二三四五六七八九])(?:个|项)?(?:选项)?)",
+    re.IGNORECASE,
+)
+"""A whole answer that counts the options: "Option 3", "#2", "the last one", 第二个."""
+COUNTED = re.compile(
+    r"\s?(?:option\s|choice\s)?(?:number\s|no\.\s?|\#\s?)(\d{1,2})(?![\w%])(?![.,]\d)", re.I
+)
+"""The number of an option in a statement."""
+PLACES = re.compile(
+    r"\d|\b(?:first|second|third|fourth|fifth|last|one|two|three|four|five|option|1st|2nd|3rd)\b|[一二三四五六七八九]|第",
+    re.IGNORECASE,
+)
+"""What an option says where a count may be its content."""

@@ -3,12 +3,11 @@
 Every cut is named, so that the trail of a decision shows it.
 """
 
-import json
 import re
 from typing import NamedTuple
 
 from scoring.multiple_choice.numbers import spelled
-from scoring.reasoning import answer_of, wrapped
+from scoring.reasoning import answer_of
 
 
 class Plain(NamedTuple):
@@ -30,14 +29,13 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
-_PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_KEYS = (
-    "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
-)
-_RAW = re.compile(r"[<◁\[{]")
+_STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
+_OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
+_MOST_COMMANDS = 3
+"""LaTeX commands in one another at most."""
 _RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
 _SPACES = re.compile(r"\s+")
+_STARRED = re.compile(r"[A-Za-z]{1,2}\*")
 _POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
@@ -50,7 +48,7 @@ def squeezed(text: str) -> str:
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
     bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
-    inner = bare.strip(_AROUND)
+    inner = bare.strip() if _STARRED.fullmatch(bare.strip()) else bare.strip(_AROUND)
     if _POINT_FIRST.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
     return lowered(inner) or lowered(bare.strip())
@@ -67,42 +65,27 @@ def lowered(text: str) -> str:
 
 
 def plain(answer: str) -> Plain:
-    """The answer in NFKC without reasoning, special tokens, an invented next question, wrappers and emphasis."""
-    text = squeezed(spelled(answer))
+    """The answer in NFKC without reasoning, special tokens, and an invented next question."""
+    text = squeezed(spelled(answer).replace("_x000D_", "\n"))
     left = answer_of(text)
-    text = left.text
+    text = _OPTION_NAME.sub(r"\1 \2", left.text)
     cuts = [*left.cuts]
+    if "~~" in text:
+        text = _STRUCK.sub(" ", text)
+        cuts.append("what is struck out")
     if next_question := _NEXT_QUESTION.search(text):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    inner = _unwrapped(text) if _RAW.search(text) else None
-    if inner and inner.text.strip():
-        text = inner.text
-        cuts += inner.cuts
-    return Plain(_MARKUP.sub(_kept, text).strip(), tuple(cuts), left.torn)
+    return Plain(text, tuple(cuts), left.torn)
+
+
+def bare_text(text: str) -> str:
+    """The text without emphasis, headings' signs and the like."""
+    for _ in range(1 if "\\" not in text else _MOST_COMMANDS):
+        text = _MARKUP.sub(_kept, text)
+    return text.strip()
 
 
 def _kept(mark: re.Match[str]) -> str:
     """What stays of a mark: the text that it wraps, or the line break before a heading's sign."""
     return mark[1] or mark[2] or ""
-
-
-def _unwrapped(text: str) -> Plain | None:
-    """Content of the last answer tag, box or JSON object; None if there is none."""
-    holders = wrapped(text)
-    tags = [holder for holder in holders if holder.name.startswith("<")]
-    if holders:
-        last = (tags or holders)[-1]
-        return Plain(last.text, (last.name,))
-    for found in reversed(_OBJECT.findall(text)):
-        try:
-            value = json.loads(found)
-        except (ValueError, RecursionError):
-            value = dict(_PYTHON_PAIR.findall(found))
-        by_name = {
-            str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()
-        }
-        inner = next((by_name[key] for key in _KEYS if key in by_name), None)
-        if isinstance(inner, str | int | float) and not isinstance(inner, bool):
-            return Plain(str(inner), ("JSON",))
-    return None

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from scoring.multiple_choice.named_options import AnswerText, Mention
 from scoring.multiple_choice.phrases import (
     CLAUSE_START,
+    COUNTED,
     DENIED,
     FRAME_WORDS,
     FRAMES,
+    HAN,
     IN_A_WORD,
     ORDINAL,
     ORDINALS,
+    PLACES,
     PLAIN_NOT,
     RIGHT,
     SPEAK_WORDS,
@@ -222,7 +225,7 @@ def _content_at(answer: AnswerText, place: int) -> Reference | None:
     if (
         content is None
         or content.end - content.start < 2
-        and not answer.text[content.start].isdigit()
+        and not (answer.text[content.start].isdigit() or HAN.match(answer.text, content.start))
     ):
         return None
     return Reference(
@@ -237,11 +240,23 @@ def _content_at(answer: AnswerText, place: int) -> Reference | None:
 def _ordinal_at(answer: AnswerText, place: int) -> Reference | None:
     found = ORDINAL.match(answer.text, place)
     if not found:
-        return None
+        return _counted_at(answer, place)
     word = (found[1] or found[2]).lower()
     letters = list(answer.options)
     number = len(letters) - 1 if word == "last" else ORDINALS[word]
     if number >= len(letters):
+        return None
+    return Reference(letters[number], None, found.start(), found.end(), found[0].strip())
+
+
+def _counted_at(answer: AnswerText, place: int) -> Reference | None:
+    """The option that is meant by its number, "option number 2", where no option says a number."""
+    found = COUNTED.match(answer.text, place)
+    if not found or any(map(PLACES.search, answer.options.values())):
+        return None
+    number = int(found[1]) - 1
+    letters = list(answer.options)
+    if not 0 <= number < len(letters):
         return None
     return Reference(letters[number], None, found.start(), found.end(), found[0].strip())
 

@@ -9,17 +9,25 @@ from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
 from scoring.failures import is_error
-from scoring.multiple_choice.named_options import AnswerText
+from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.phrases import (
+    ARTICLE,
     FILLERS,
     IN_A_WORD,
+    INTRODUCED,
+    NOBODY,
     NONE_LIKE,
+    NONE_OF_THE_OPTIONS,
     NOT,
+    ORDINALS,
+    PLACE_ALONE,
+    PLACES,
     REFUSALS,
+    SAME,
     SECOND_THOUGHTS,
     STILL_ANSWERS,
 )
-from scoring.multiple_choice.plain_answers import plain, plain_content
+from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content
 from scoring.multiple_choice.statements import (
     Reference,
     hedged,
@@ -29,6 +37,7 @@ from scoring.multiple_choice.statements import (
     taken_back,
 )
 from scoring.multiple_choice.types import USUAL, Clue, Decision, Rule, none_of
+from scoring.multiple_choice.wrappers import Inner, inner_text, without_list
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
@@ -49,7 +58,8 @@ _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:\?|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
+    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
+    r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
 )
@@ -69,7 +79,19 @@ _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
 )
+_TRICKY = re.compile(
+    r"\A(?:actually|honestly|hmm|well|okay|ok)?,?\s?(?:this|that|it)(?:\s(?:one|question))?\sis\s(?:a\s)?(?:tricky|hard|difficult)"
+    r"[^.,]{0,20},\s?(?:and\s|so\s)?",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"[\w'’]+")
+_WRAPS = re.compile(r"box|[<{]")
+MOST_BOX = 400
+"""Characters of a box at most."""
+_BARE_LETTER = re.compile(rf"{_OPEN}([A-Z]){_CLOSE}")
+_MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
+_SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
+_BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
 def strict(prediction: str, options: Mapping[str, str]) -> Decision:
@@ -82,17 +104,61 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
         return Decision(None, (*trail, Clue(Rule.TORN if torn else Rule.EMPTY, None, "")))
     if is_error(text) and not AnswerText(text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
+    inner = _in_wrappers(text, options)
+    text = bare_text(without_list(inner.text, options))
+    trail += tuple(Clue(Rule.CUT, None, cut) for cut in inner.cuts)
     if len(text) > 2 * ENDS:
         text = _ends(text)
-        trail = (
-            *trail,
-            Clue(Rule.CUT, None, f"all but the first and the last {ENDS:,} characters"),
-        )
-    answer = AnswerText(text, options)
+        cut = f"all but the first and the last {ENDS:,} characters"
+        trail = (*trail, Clue(Rule.CUT, None, cut))
+    clue = _clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
+    if inner.rest or inner.claims:
+        clue = _beside_wrappers(clue, inner, options)
+    return Decision(clue.letter, (*trail, clue))
+
+
+def _clue(answer: AnswerText) -> Clue | None:
+    """What the first rule says that says anything; unsure of a letter that may be an option's content."""
     for rule in _RULES:
         if clue := rule(answer):
-            return Decision(clue.letter, (*trail, clue))
-    return Decision(None, (*trail, Clue(Rule.UNDECIDED, None, text[:200])))
+            return Clue(Rule.CONFLICT, None, clue.span) if _is_unclear(answer, clue) else clue
+    return None
+
+
+def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
+    """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
+    bare = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _BY_LETTER else None
+    if not bare or bare[1] not in answer.contents.unclear:
+        return False
+    has_sign = SIGN_BEHIND.match(clue.span, bare.end(1)) and not clue.span.startswith("*")
+    return not (has_sign and answer.contents.signed)
+
+
+def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
+    if not (_WRAPS.search(text)):
+        return Inner(text, (), "")
+
+    def reads(inner: str) -> str | None:
+        clue = _clue(AnswerText(bare_text(inner), options)) if len(inner) <= MOST_BOX else None
+        return clue.letter if clue and clue.letter in options else None
+
+    def claims(inner: str) -> bool:
+        answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
+        is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
+        is_number = bool(answer.contents.values) and any(sign.isdigit() for sign in answer.text)
+        return is_letter or is_number or bool(answer.mentions) or len(_letters(answer)) > 1
+
+    return inner_text(text, reads, claims)
+
+
+def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Clue:
+    """The clue, unless a statement behind the wrappers says otherwise, or no statement follows a rival box."""
+    rest = last_statement(AnswerText(bare_text(inner.rest)[-ENDS:], options))
+    if inner.claims and (rest is None or rest.letter not in options):
+        return Clue(Rule.CONFLICT, None, inner.claims[:200])
+    if rest and rest.letter in options and clue.letter in options and rest.letter != clue.letter:
+        return Clue(Rule.CONFLICT, None, rest.span)
+    return clue
 
 
 def _ends(text: str) -> str:
@@ -108,7 +174,9 @@ def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
     found = stated or _ASKED.fullmatch(prediction)
     if not found or found[1] not in options:
         return None
-    if stated and any(len(text.strip()) == 1 for text in options.values()):
+    if not stated and any(_SIGNED_LETTER.match(text) for text in options.values()):
+        return None
+    if stated and any(_MAY_BE_LETTER.match(text) for text in options.values()):
         return None
     if not found[2]:
         return (
@@ -124,7 +192,9 @@ def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
 def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
-    return _alone(found[1], answer.text, answer.options) if found else None
+    if not found or (answer.contents.signed and SIGN_BEHIND.match(answer.text, found.end(1))):
+        return None
+    return _alone(found[1], answer.text, answer.options)
 
 
 def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
@@ -151,6 +221,47 @@ def _content_alone(answer: AnswerText) -> Clue | None:
     return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
 
 
+def _same_in_other_words(answer: AnswerText) -> Clue | None:
+    """A whole answer that says what one option says: "nope", "No one" where an option is "nobody", "none" for 0."""
+    said = plain_content(answer.text)
+    introduction = INTRODUCED.match(said)
+    said = said[introduction.end() :] if introduction else said
+    texts = answer.contents.texts
+    same = next((group for group in SAME if said in group), None)
+    if same:
+        meant = [letter for letter, text in texts.items() if text in same]
+    elif said in NOBODY or said in NONE_OF_THE_OPTIONS:
+        zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
+        there_is_none = said in NOBODY
+        meant = [
+            letter
+            for letter, text in texts.items()
+            if text in NONE_OF_THE_OPTIONS or (there_is_none and (text in NOBODY or letter in zero))
+        ]
+        if not meant and any(map(NONE_LIKE.search, answer.options.values())):
+            return _conflict(answer)
+    else:
+        bare = "" if introduction else ARTICLE.sub("", said)
+        meant = [letter for letter, text in texts.items() if bare and ARTICLE.sub("", text) == bare]
+    if len(meant) > 1:
+        return _conflict(answer)
+    return Clue(Rule.EXACT, meant[0], answer.text) if meant else None
+
+
+def _place_alone(answer: AnswerText) -> Clue | None:
+    """A whole answer that counts the options, where none of them is about places or numbers."""
+    found = PLACE_ALONE.fullmatch(answer.text.strip(" .。!\"'")) if len(answer.text) < 60 else None
+    if not found or any(map(PLACES.search, answer.options.values())):
+        return None
+    letters = list(answer.options)
+    word = (found["word"] or found["han"] or "").lower()
+    number = int(found["number"] or found["hash"] or 0) - 1
+    if word:
+        number = len(letters) - 1 if word == "last" else ORDINALS[word]
+    inside = 0 <= number < len(letters)
+    return Clue(Rule.STATEMENT, letters[number], answer.text) if inside else None
+
+
 def _repetition(answer: AnswerText) -> Clue | None:
     """An answer that ends in one passage over and over, as models do that never come to an end."""
     text = answer.text
@@ -174,7 +285,7 @@ def _statement(answer: AnswerText) -> Clue | None:
         return None
     if found.letter not in answer.options:
         return (
-            Clue(Rule.OUTSIDE, none_of(answer.options), found.span)
+            Clue(Rule.ELSEWHERE, None, found.span)
             if found.named is None and not answer.named.every
             else None
         )
@@ -305,7 +416,9 @@ def _refusal(answer: AnswerText) -> Clue | None:
 def refuses(text: str) -> bool:
     """Whether every sentence of a short text refuses."""
     sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text[: MOST_REFUSAL + 1])]
-    told = [one for one in sentences if one]
+    told = [
+        one for part in sentences if (one := _TRICKY.sub("", INTRODUCED.sub("", part, count=1)))
+    ]
     is_short = len(text) <= MOST_REFUSAL
     return (
         is_short
@@ -317,6 +430,8 @@ def refuses(text: str) -> bool:
 _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _letter_alone,
     _content_alone,
+    _same_in_other_words,
+    _place_alone,
     _repetition,
     _speaks,
     _statement,

@@ -71,6 +71,8 @@ class Rule(StrEnum):
     NAMED = "named content"
     REFUSAL = "refusal"
     OUTSIDE = "letter outside the options"
+    ELSEWHERE = "statement of no option"
+    """"The answer is E" where there is no E: it may be a letter in the picture."""
     REPETITION = "endless repetition"
     CONFLICT = "conflict"
     """Two readings exclude each other."""
@@ -151,7 +153,13 @@ class Decision:
     @property
     def open(self) -> bool:
         """Whether the rules leave it to a judge, and none was asked."""
-        return self.rule in (Rule.SPEAKS, Rule.REPETITION, Rule.CONFLICT, Rule.UNDECIDED)
+        return self.rule in (
+            Rule.SPEAKS,
+            Rule.REPETITION,
+            Rule.CONFLICT,
+            Rule.ELSEWHERE,
+            Rule.UNDECIDED,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,13 @@ from scoring.web.report_parts import REPORT, answers_html
 DIFFERS = "differs by protocol"
 SHOWS: Mapping[str, Callable[[Decided], bool]] = {
     "all answers": lambda row: True,
-    "undecided": lambda row: row.decision.letter is None,
+    "undecided": lambda row: row.decision.letter is None and row.decision.step != "failed",
+    "no answer of the model": lambda row: row.decision.step == "failed",
     DIFFERS: lambda row: True,
     "wrong": lambda row: row.right is False,
-    "none of the options": lambda row: row.decision.letter == NONE,
+    "none of the options": lambda row: (
+        row.decision.letter == NONE and NONE not in row.question.options
+    ),
     "read by the judge": lambda row: bool(row.decision.replies),
 }
 _OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open", "not scored")}
@@ -58,7 +61,8 @@ def _item(one: Decided | Difference, other: Protocol) -> str:
     if isinstance(one, Difference):
         name = f"{PROTOCOL_WORDS[other]}: {_letter_words(one.other.letter)}"
         trails = CHOICE.both(trails, name, _trail_html(one.other))
-    words = f"read {_letter_words(decision.letter)}" if decision.letter else "undecided"
+    words = "no answer of the model" if decision.step == "failed" else "undecided"
+    words = f"read {_letter_words(decision.letter)}" if decision.letter else words
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
     kind, outcome = _OUTCOMES[row.right]

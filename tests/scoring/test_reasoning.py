@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Wrapped, answer_of, wrapped
+from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, answer_of, wrapped
 
 MARKS = {
     "<|channel>thought": ("<|channel>thought\n", "<channel|>"),
@@ -109,9 +109,17 @@ def test_what_is_left_has_nothing_to_take_off(text):
 
 def test_wrapped_answers_are_told_in_order():
     text = r"<answer>\boxed{5}</answer> or $\boxed{\frac{1}{2}}$, <final_answer>B"
-    assert wrapped(text) == (
-        Wrapped("<answer>", r"\boxed{5}"),
-        Wrapped(r"\boxed", "5"),
-        Wrapped(r"\boxed", r"\frac{1}{2}"),
-        Wrapped("<final_answer>", "B"),
-    )
+    found = wrapped(text)
+    assert [(holder.name, holder.text) for holder in found] == [
+        ("<answer>", r"\boxed{5}"),
+        (r"\boxed", "5"),
+        (r"\boxed", r"\frac{1}{2}"),
+        ("<final_answer>", "B"),
+    ]
+    assert text[found[2].start : found[2].end] == r"\boxed{\frac{1}{2}}"
+
+
+def test_a_box_is_told_by_its_braces():
+    deep = r"\boxed{\text{\textbf{(C)}}}"
+    assert [holder.text for holder in wrapped(deep)] == [r"\text{\textbf{(C)}}"]
+    assert wrapped(r"\boxed{C") == () == wrapped("boxed in {C}")

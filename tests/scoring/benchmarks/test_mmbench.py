@@ -296,12 +296,12 @@ def test_a_file_without_a_column_of_answers_is_refused():
     )
 
 
-def test_blank_predictions_are_counted():
-    (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
-    assert (told.text, told.blocks) == (
-        "2 of 3 predictions are blank; each counts as an answer",
-        "nothing",
-    )
+def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
+    file = read_choices(records([row(1, "A"), row(2, " "), row(3, "Error: 429"), row(4, "")]))
+    assert not file.problems
+    empty, error = mmbench.MMBENCH.lines(file)[-2:]
+    assert empty.startswith("2 of the 4 answers are no answers of a model (empty): id 2, 4.")
+    assert error.startswith("1 of the 4 answers is no answer of a model (an error of the server)")
 
 
 def test_two_models_in_one_file_are_refused():

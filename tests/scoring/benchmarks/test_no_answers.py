@@ -27,7 +27,7 @@ API = "Failed to obtain answer via API."
     ("text", "references", "reason"),
     [
         (API, (), "an error of the server"),
-        ("  ", (), "nothing"),
+        ("  ", (), "empty"),
         ("<think>it is a", (), "reasoning without an end"),
         ("CUDA out of memory", (), "an error of the server"),
         ("Error: 429 Too Many Requests", ("Error: 429 too many requests.",), ""),
@@ -80,17 +80,17 @@ def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
     assert all(grade.score == 1.0 for row in graded.rows[2:] for grade in row.grades)
     tables = dict(MM_VET.tables(graded))
     lines = {line.name: (line.n, line.unscored) for line in tables["No answer of a model"]}
-    assert lines == {"an error of the server": (1, 2), "nothing": (1, 2)}
+    assert lines == {"an error of the server": (1, 2), "empty": (1, 2)}
     assert MM_VET.headline(graded).mean == 100.0 and MM_VET.headline(graded).unscored == 4
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
     first = SAMPLE.questions[0].id
     assert f"is no answer of a model (an error of the server): id {first}. Unscored" in told
     files = MM_VET.files(graded)
     scores = list(csv.reader(io.StringIO(files["m-scores.csv"].decode("utf-8-sig"))))
-    assert ["No answer of a model", "nothing", "1", "2"] in [row[:4] for row in scores]
+    assert ["No answer of a model", "empty", "1", "2"] in [row[:4] for row in scores]
     _, audited, *_ = map(json.loads, files["m-audit.jsonl"].splitlines())
     assert audited["no_answer"] == "an error of the server"
-    assert "no answer of a model: nothing" in files["m-audit.csv"].decode("utf-8-sig")
+    assert "no answer of a model: empty" in files["m-audit.csv"].decode("utf-8-sig")
 
 
 def test_mm_vets_paper_protocol_sends_failures_as_the_authors_do_and_says_so():
@@ -157,7 +157,7 @@ def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
     assert [row.id for row in report.unmarked] == ["0", "3", "4"], "the judge is not asked"
     tables = dict(vqa.tables(report))
     lines = {line.name: line.unscored for line in tables["No answer of a model: exact match"]}
-    assert lines == {"an error of the server": 1, "nothing": 1}
+    assert lines == {"an error of the server": 1, "empty": 1}
     (told,) = vqa.checks(report)
     assert told.startswith("2 of 5 answers have reasoning, tags or boxes around them (<think>")
     audited = [json.loads(line) for line in vqa.files(report)["m-audit.jsonl"].splitlines()]

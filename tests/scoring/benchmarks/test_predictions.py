@@ -461,7 +461,7 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
     (told,) = notices(upload, THREE)
     assert told.startswith(
-        "2 of the 2 answers are no answers of a model (nothing): id v1_2, v1_0. They stay unscored"
+        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. They stay unscored"
     )
 
 

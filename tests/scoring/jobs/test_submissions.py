@@ -258,7 +258,7 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
     (named,) = [line for line in drafted.lines if "no answer of a model" in line]
-    assert named.startswith("1 of the 2 answers is no answer of a model (nothing)")
+    assert named.startswith("1 of the 2 answers is no answer of a model (empty)")
     assert any("read as the model's words: 1; where it gave none" in line for line in drafted.lines)
     assert any("items without an answer: 4" in line for line in drafted.lines)
 

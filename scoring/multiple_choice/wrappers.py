@@ -1,0 +1,133 @@
+"""Wrappers around the letter of an answer: tags, boxes and JSON objects, and a list of all options before it.
+
+A box counts only if it holds an option or its letter; otherwise the other statements decide, unless the last box makes
+a claim of its own.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from scoring.multiple_choice.plain_answers import bare_text, plain_content
+from scoring.reasoning import Wrapped, wrapped
+
+
+class Inner(NamedTuple):
+    """What wrappers hold."""
+
+    text: str
+    cuts: tuple[str, ...]
+    """Names of the wrappers, from the outermost one."""
+    rest: str
+    """What follows the wrappers; "" if there are none."""
+    claims: str = ""
+    """What the last box claims, though it holds no option; "" where nothing else than the text may decide."""
+
+
+Reads = Callable[[str], str | None]
+"""The option that a wrapper's text means."""
+
+MOST_WRAPPERS = 4
+"""Wrappers in one another at most."""
+BOXES_READ = 12
+"""Boxes of an answer that are read, from the last one."""
+_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
+_PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
+_KEYS = (
+    "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
+)
+_JOINED = re.compile(r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE)
+_LISTED = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
+
+
+def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
+    """The text in the wrappers of an answer; all of it if they hold no option.
+
+    `claims` says whether a box that holds no option rivals them: another letter, or a number among numbers.
+    """
+    cuts: list[str] = []
+    rest = ""
+    for _ in range(MOST_WRAPPERS):
+        holders = [holder for holder in wrapped(text) if holder.text]
+        tags = [holder for holder in holders if holder.name.startswith("<")]
+        if tags:
+            rest = text[tags[-1].end :] + "\n" + rest
+            text = tags[-1].text
+            cuts.append(tags[-1].name)
+        elif holders:
+            box = next((box for box in holders[: -BOXES_READ - 1 : -1] if reads(box.text)), None)
+            if box is None:
+                claim = holders[-1].text if claims(holders[-1].text) else ""
+                after = text[holders[-1].end :]
+                return Inner(_without(text, holders), tuple(cuts), after if claim else rest, claim)
+            if _is_joined(text, holders, box) and reads(_before(holders, box).text):
+                return Inner(text, tuple(cuts), "", text[_before(holders, box).start : box.end])
+            rest = text[box.end :] + "\n" + rest
+            text = box.text
+            cuts.append(box.name)
+        elif (found := _in_object(text)) is not None:
+            text = found
+            cuts.append("JSON")
+        else:
+            break
+    return Inner(text, tuple(cuts), rest)
+
+
+def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:
+    return boxes[max(0, boxes.index(box) - 1)]
+
+
+def _is_joined(text: str, boxes: list[Wrapped], box: Wrapped) -> bool:
+    """Whether a box and the one before it are two answers: "\\boxed{A} or \\boxed{B}"."""
+    before = _before(boxes, box)
+    return before.text != box.text and bool(_JOINED.fullmatch(text, before.end, box.start))
+
+
+def _without(text: str, boxes: list[Wrapped]) -> str:
+    """The text with a mark for every box."""
+    kept = []
+    place = 0
+    for box in boxes:
+        kept += [text[place : max(place, box.start)], " □ "]
+        place = max(place, box.end)
+    return "".join([*kept, text[place:]])
+
+
+def _in_object(text: str) -> str | None:
+    """The answer in JSON objects, each different one on a line of its own; None if none of them has one."""
+    answers: dict[str, None] = {}
+    for found in _OBJECT.findall(text):
+        try:
+            value = json.loads(found)
+        except (ValueError, RecursionError):
+            value = dict(_PYTHON_PAIR.findall(found))
+        by_name = {
+            str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()
+        }
+        inner = next((by_name[key] for key in _KEYS if key in by_name), None)
+        if isinstance(inner, str | int | float) and not isinstance(inner, bool) and str(inner):
+            answers[str(inner)] = None
+    return "\n".join(answers) if answers else None
+
+
+def without_list(text: str, options: Mapping[str, str]) -> str:
+    """The text without a list of all options, each on a line of its own, if anything else is left."""
+    if len(options) < 2 or text.count("\n") < len(options):
+        return text
+    lines = text.split("\n")
+    contents = {letter: plain_content(option) for letter, option in options.items()}
+    for start in range(len(lines) - len(options) + 1):
+        block = lines[start : start + len(options)]
+        if all(
+            _is_listed(line, letter, content)
+            for line, (letter, content) in zip(block, contents.items(), strict=True)
+        ):
+            rest = lines[:start] + lines[start + len(options) :]
+            return "\n".join(rest) if "".join(lines[start + len(options) :]).strip() else text
+    return text
+
+
+def _is_listed(line: str, letter: str, content: str) -> bool:
+    found = _LISTED.fullmatch(line)
+    return bool(found and found[1] == letter and plain_content(bare_text(found[2])) == content)
