@@ -320,7 +320,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for problem in found.problems
             if problem.blocks == "whole"
         ]
-        told += [Caveat("", text) for text in told_no_answers(report)]
+        lead = "Partial" if report.protocol == "strict" else ""
+        told += [Caveat(lead, text) for text in told_no_answers(report)]
         undecided = sum(
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )

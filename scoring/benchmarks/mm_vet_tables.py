@@ -139,7 +139,8 @@ class MMVetArticle(Benchmark[Report]):
             found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
             found.append(Caveat("Judge not trusted", report.distrust))
-        found += [Caveat("", text) for text in told_no_answers(report)]
+        lead = "Partial" if report.protocol == "hardened" else ""
+        found += [Caveat(lead, text) for text in told_no_answers(report)]
         if line.unscored:
             grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
             found.append(
@@ -170,7 +171,8 @@ class MMVetArticle(Benchmark[Report]):
             )
         if not report.questions.official:
             reasons.append(f"these questions are {report.questions.name}")
-        if report.missing:
+        failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
+        if report.missing or failed:
             reasons.append("this report is partial")
         if report.protocol != "paper":
             reasons.append("the table has the paper's protocol, this report the hardened one")

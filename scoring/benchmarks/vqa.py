@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import StrictInt
 
-from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
+from arena.io.tables import Record
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import (
@@ -31,14 +30,15 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
+from scoring.benchmarks.vqa_answers import PREDICTIONS, VQAnswer, VQAQuestion, read_answers
 from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
-from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named, no_answer
+from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -49,7 +49,6 @@ from scoring.report import (
     lines_csv,
     remembered,
 )
-from scoring.text_lists import listed_texts
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -70,10 +69,6 @@ _MARK = re.compile(
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
-_PREDICTIONS = ("prediction", "pred", "response", "output")
-_OF_DATASET = {"answers", "fullanswer", "semantic"}
-"""Columns of the datasets' own files, in which an answer is no model's."""
-_INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
 _WRAPPERS = 3
 """Kinds of wrappers that a sentence names."""
@@ -82,27 +77,6 @@ _IDS: Mapping[Dataset, range] = {
     "OK-VQA": range(100_000, 5_819_300),
 }
 """Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
-
-
-class VQAQuestion(NamedTuple):
-    """A question with its reference answers."""
-
-    text: str
-    answers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VQAnswer:
-    """A question with its reference answers and the model's prediction."""
-
-    id: str
-    text: str
-    answers: tuple[str, ...]
-    """References as in the file, repeated as annotators gave them; none in a file without answers."""
-    prediction: str
-    row: StrictInt
-    no_answer: str = ""
-    """Why the prediction is no answer of a model; "" for an answer."""
 
 
 @dataclass(frozen=True)
@@ -171,113 +145,6 @@ class PublishedMark:
     model: str
     accuracy: float
     mark: float
-
-
-def read_answers(
-    records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None
-) -> ReadFile[VQAnswer]:
-    """Rows of a file with the columns index, question, answer and prediction, with all problems.
-
-    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer,
-    but for the dataset's own rows.
-    """
-    rows: list[VQAnswer] = []
-    problems: list[Problem] = []
-    for place, record in enumerate(records):
-        values = {
-            name: record.values[column]
-            for name, column in columns_by_name(record, _PREDICTIONS).items()
-        }
-        named = (
-            _PREDICTIONS
-            if known is None or _OF_DATASET & values.keys()
-            else (*_PREDICTIONS, "text", "answer")
-        )
-        prediction = _first(values, named)
-        if has_options(record):
-            text = (
-                "expected a question without options, found multiple choice; choose its benchmark"
-            )
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        if not isinstance(prediction, str):
-            found = ", ".join(map(repr, list(record.values)[:20]))
-            text = f"expected a column prediction with text, found {found}; add it"
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        id = _id(_first(values, _INDEXES, place))
-        asked = VQAQuestion(
-            str(values.get("question") or ""),
-            references(values.get("answer", values.get("answers"))),
-        )
-        if known is not None and id not in known:
-            text = f"index {id[:40]} is none of the question file's; correct or delete it"
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        asked = known[id] if known is not None else asked
-        if not asked.answers:
-            text = f"question {id} has no reference answer; it is not scored"
-            problems.append(Problem(record.row, None, text, "nothing"))
-        reason = no_answer(prediction, asked.answers)
-        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row, reason))
-    times = Counter(row.id for row in rows)
-    problems += [
-        Problem(
-            row.row,
-            None,
-            f"index {row.id} stands there {times[row.id]} times; keep one of each",
-            "scoring",
-        )
-        for row in rows
-        if times[row.id] > 1
-    ]
-    if gone := [id for id in known or () if id not in times]:
-        ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
-        asked = f"{len(known or ()):,} questions of the question file"
-        text = f"PARTIAL: {len(gone):,} of the {asked} have no answer: {ids}"
-        problems.insert(0, Problem(0, None, text, "whole"))
-    return ReadFile(tuple(rows), tuple(problems))
-
-
-def read_references(path: Path) -> Mapping[str, VQAQuestion]:
-    """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
-    found: dict[str, VQAQuestion] = {}
-    for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
-        values = {
-            name: record.values[column] for name, column in columns_by_name(record, ()).items()
-        }
-        id = _first(values, (KEY, *_INDEXES))
-        text = values.get("question")
-        answers = references(values.get("answer", values.get("answers")))
-        if id is None or not isinstance(text, str) or not answers or _id(id) in found:
-            problem = "expected an id, which no other has, a question and its answer; take the published file"
-            raise RowsError(problem, path.name, record.row)
-        found[_id(id)] = VQAQuestion(text, answers)
-    return found
-
-
-def _id(cell: JSON) -> str:
-    """An id as text; pandas writes whole numbers with ".0" where a cell of their column is empty."""
-    return str(cell).strip().removesuffix(".0")
-
-
-def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = None) -> JSON:
-    return next((values[name] for name in names if name in values), default)
-
-
-def references(cell: JSON) -> tuple[str, ...]:
-    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer.
-
-    An annotator's entry {"answer": ...} is its answer.
-    """
-    if isinstance(cell, list):
-        told = (one.get("answer") if isinstance(one, dict) else one for one in cell)
-        return tuple(str(answer) for answer in told if isinstance(answer, str | int | float))
-    text = "" if cell is None else str(cell)
-    listed = listed_texts(text)
-    if listed:
-        return listed
-    return (text,) if text.strip() else ()
 
 
 def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
@@ -409,7 +276,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         names = {name.strip().lower(): name for name in first.values}
         id = str(first.values.get(names.get("index", names.get("question_id", "")), ""))
         mm_vet = "capability" in names or id.startswith(("v1_", "v2_"))
-        answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
+        answers = {"answer", "answers"} & names.keys() and names.keys() & {*PREDICTIONS}
         return "question" in names and bool(answers) and not mm_vet and not has_options(first)
 
     def read(
@@ -503,7 +370,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        caveats += [Caveat("", text) for text in told_no_answers(report)]
+        lead = "Partial" if report.protocol == "strict" else ""
+        caveats += [Caveat(lead, text) for text in told_no_answers(report)]
         if report.protocol != "strict":
             caveats += [Caveat("", text) for text in told_wrappers(report)]
         if report.judge and marks.unscored:

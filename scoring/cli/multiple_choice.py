@@ -13,6 +13,7 @@ from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.base import ChoicesError, OpenedFile
 from scoring.benchmarks.choice import ChoiceReport, comparison_csv, told_no_answers
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
+from scoring.benchmarks.vqa_answers import read_references
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import (
@@ -135,7 +136,7 @@ def mark(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     if questions and not dataset:
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
-    asked = vqa_marks.read_references(questions) if questions else None
+    asked = read_references(questions) if questions else None
     found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
     if found is None:
         raise unrecognised(file, "--dataset")

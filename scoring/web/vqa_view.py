@@ -9,12 +9,12 @@ from arena.web.events import Updates
 from scoring.benchmarks.vqa import (
     Marks,
     MarksReport,
-    VQAnswer,
     VQAReport,
     outcome_words,
     same_as_reference,
     tabulated,
 )
+from scoring.benchmarks.vqa_answers import VQAnswer
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList, of_report

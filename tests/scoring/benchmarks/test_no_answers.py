@@ -11,7 +11,8 @@ from arena.io.tables import Record
 from scoring.benchmarks.mm_vet import MM_VET, Options
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
-from scoring.benchmarks.vqa import MarksReport, read_answers, tabulated, wrapped_rows
+from scoring.benchmarks.vqa import MarksReport, tabulated, wrapped_rows
+from scoring.benchmarks.vqa_answers import read_answers
 from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import named, no_answer
