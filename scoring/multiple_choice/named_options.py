@@ -122,7 +122,7 @@ class Contents:
         mentions = []
         for number in written:
             letters = matching(number, self.values)
-            if not letters:
+            if len({self.texts[letter] for letter in letters}) != 1:
                 return []
             mentions += [Mention(letter, number.start, number.end) for letter in letters]
         return mentions
@@ -137,7 +137,7 @@ _BEFORE_ANSWER = " \n\"'(["
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
-_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠]")
+_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,(]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
 _HALF_DAY = re.compile(r"\s?[ap]\.?m\b")

@@ -138,6 +138,7 @@ _WORD_BODY = re.compile(
     rf"(?P<digits>{_one_of(_WORDS)})(?:\s(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
 )
+_HAS_NUMBER = re.compile(rf"\d|{_one_of(_WORDS)}")
 _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
@@ -174,7 +175,7 @@ def numbers(lower: str) -> list[Number]:
 
 def whole(lower: str) -> Number | None:
     """The number that is the whole text, in digits or words, maybe behind "it is" or "x ="; None if it is no number."""
-    if len(lower) > 60:
+    if len(lower) > 60 or not _HAS_NUMBER.search(lower):
         return None
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
     if _SPACED.fullmatch(lower):
@@ -212,6 +213,8 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     if value is None:
         return None
     start = found.start()
+    if found["unit"] == "s" and len(found["digits"]) >= len("100"):
+        return None  # "the 1990s"
     unit = _UNITS.get((found["unit"] or "").strip(), "")
     front = lower[max(0, start - _WINDOW) : start]
     if currency := _CURRENCY.search(front):

@@ -135,7 +135,8 @@ TAKEN_BACK = re.compile(
     + one_of(
         r"not\b, n't, wrong, incorrect, false, ruled out, eliminated, excluded, out\b, unlikely, impossible, inaccurate"
     )
-    + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)|(?:가|이|은|는)?\s?(?:아니|아닙|아닌|틀[리렸])"
+    + r"|(?:选项)?(?:是)?(?:不对|错|不正确|不是|不符)|\((?:错误?|不对|wrong|incorrect|false)\)"
+    r"|(?:가|이|은|는)?\s?(?:아니|아닙|아닌|틀[리렸])"
     r"|(?:では|じゃ|は)(?:な[いく]|あり|違|誤|間違|正しく)|でない|で(?:は)?ありません"
     r"|\s?(?:değil|nicht|no es|non è|não é|n'est pas|не|ist falsch|est fausse|est faux|es incorrecta|è errata)\b",
     re.IGNORECASE,
@@ -308,6 +309,9 @@ SAME: tuple[frozenset[str], ...] = tuple(
         "no, nope, nah",
         "yes, yep, yeah, yup",
         "否, 不是",
+        "是, 是的",
+        "对, 对的",
+        "错, 不对, 错的",
         "n/a, na, not applicable",
     )
 )

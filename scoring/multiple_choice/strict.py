@@ -12,6 +12,7 @@ from scoring.failures import is_error
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.phrases import (
     ARTICLE,
+    COMMON,
     FILLERS,
     IN_A_WORD,
     INTRODUCED,
@@ -68,6 +69,10 @@ _NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*
 _LABEL = re.compile(
     rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*"
 )
+_INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
+"""A second initial: "C. S. Lewis" is no option C."""
+_LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
+_CLAUSES = re.compile(r"[.,;:!?\n。,;:、]+")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
@@ -91,6 +96,8 @@ MOST_BOX = 400
 _BARE_LETTER = re.compile(rf"{_OPEN}([A-Z]){_CLOSE}")
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
+_SHORTEST = 8
+"""Characters of an option from which it is no letter."""
 _BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
@@ -174,9 +181,13 @@ def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
     found = stated or _ASKED.fullmatch(prediction)
     if not found or found[1] not in options:
         return None
-    if not stated and any(_SIGNED_LETTER.match(text) for text in options.values()):
+    if not stated and any(
+        len(text) < _SHORTEST and _SIGNED_LETTER.match(text) for text in options.values()
+    ):
         return None
-    if stated and any(_MAY_BE_LETTER.match(text) for text in options.values()):
+    if stated and any(
+        len(text) < _SHORTEST and _MAY_BE_LETTER.match(text) for text in options.values()
+    ):
         return None
     if not found[2]:
         return (
@@ -290,7 +301,13 @@ def _statement(answer: AnswerText) -> Clue | None:
             else None
         )
     retracted = _RETRACTED.match(answer.masked, found.end)
-    sure = not (retracted or found.doubted or hedged(answer, found) or _contradicted(answer, found))
+    sure = not (
+        retracted
+        or found.doubted
+        or hedged(answer, found)
+        or _contradicted(answer, found)
+        or _corrected(answer, found)
+    )
     return (
         Clue(Rule.STATEMENT, found.letter, found.span)
         if sure
@@ -307,6 +324,8 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     if label is None:
         return None
     rest = answer.text[found.end() :]
+    if _INITIAL.match(rest):
+        return None
     own = label.named == label.letter
     listed = _cut_short(answer, found[1], rest)
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
@@ -397,9 +416,17 @@ def _named_content(answer: AnswerText) -> Clue | None:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
     span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
+    if answer.contents.texts[letter] in COMMON and _another_word(answer, letter):
+        return Clue(Rule.CONFLICT, None, span)
     if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
+
+
+def _another_word(answer: AnswerText, letter: str) -> bool:
+    """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
+    others = {text for label, text in answer.contents.texts.items() if label != letter}
+    return any(clause.strip() in others for clause in _CLAUSES.split(answer.lower))
 
 
 def _refusal(answer: AnswerText) -> Clue | None:
@@ -454,6 +481,17 @@ def _contradicted(answer: AnswerText, found: Reference) -> bool:
         return True
     affirmed = answer.named.affirmed
     return len(affirmed) == 1 and found.letter not in affirmed
+
+
+def _corrected(answer: AnswerText, found: Reference) -> bool:
+    """Whether second thoughts and another letter follow a statement, or another label follows its content."""
+    rest = answer.masked[found.end :]
+    others = _letters(answer, found.end) - {found.letter}
+    if others and SECOND_THOUGHTS.search(rest):
+        return True
+    is_content = found.named is not None and not _LABELS_ITSELF.match(found.span)
+    sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
+    return bool(others) and is_content and any(f"option {letter}" in sentence for letter in others)
 
 
 def _letter_places(masked: str) -> list[int]:

@@ -1,0 +1,209 @@
+"""How models of 2026 answer, and what looks like an answer: boxes, lists, declining words, signed letters, languages.
+
+A letter is what a careful reader reads; None where nothing is sure.
+"""
+
+import pytest
+
+from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.types import NONE, Rule
+
+
+def of(*texts):
+    return dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", texts, strict=False))
+
+
+ANIMALS = of("dog", "cat", "bird", "fish")
+GROUPS = of("A+", "A-", "B+", "AB-")
+GRADES = of("B", "B+", "A-", "A")
+LANGUAGES = of("C++", "C", "C#", "Java")
+METALS = of(*"iron copper gold silver zinc tin lead nickel cobalt chrome".split())
+COUNTS = of("0", "1", "2", "3")
+PEOPLE = of("the driver", "the passenger", "nobody", "both")
+CHINESE = of("狗", "猫", "鸟", "鱼")
+ALPHABET = of(*(f"thing {number}" for number in range(26)))
+
+BOXES = [
+    (r"The field is \boxed{E}.  **Answer: B**", "B"),
+    (r"Answer: C. \boxed{E}", None),
+    (r"\boxed{F} is the force. The answer is D", "D"),
+    (r"\boxed{A} or \boxed{B}", None),
+    (r"First \boxed{A}, corrected: \boxed{C}", "C"),
+    (r"Thus \boxed{A}. Wait, the answer is B.", None),
+    (r"\boxed{A, C}", None),
+    (r"\boxed{\textbf{\text{(D)}}}", "D"),
+    (r"\boxed{B. dog}", None),
+    (r"\boxed{2}", None),
+    (r"So \boxed{x=3}. Answer: C", "C"),
+    (r"<answer>\boxed{A}</answer>", "A"),
+    ('<answer>{"answer": "A"}</answer>', "A"),
+    ("<answer>B</answer>. The answer is C.", None),
+    ('{"answer": "A"} {"answer": "B"}', None),
+    ("<answer>A</answer> wait <answer>B</answer>", "B"),
+]
+LISTS = [
+    ("A. dog\nB. cat\nC. bird\nD. fish\n\n**C**", "C"),
+    ("A. dog\nB. cat\nC. bird\nD. fish", None),
+    ("A. dog\nB. cat\nC. bird\nD. fish\n\nThe right one is not C.", None),
+    ("A. dog\nB. cat\nC. bird\nD. fish\n\nB or C", None),
+]
+WORDED = [
+    ("I would go for option (A)", "A"),
+    ("I would not go for B", None),
+    ("Option D fits best", "D"),
+    ("Option D fits worst.", None),
+    ("Does B fit best?", None),
+    ("the last one", "D"),
+    ("not the last one", None),
+    ("the second one from the left", None),
+    ("Answer is option number 2", "B"),
+    ("Answer is option number 2.5", None),
+    ("Option 5", None),
+    ("~~A~~ B", "B"),
+    ("My answer: B. Wait, no. C.", None),
+    ("Answer: B\n\nCorrection: C", None),
+    ("The answer is B, no, C.", None),
+    ("C. S. Lewis", None),
+    ("The answer is E.", None),
+    ("Finish", None),
+]
+ABROAD = [
+    ("Antwort: C", "C"),
+    ("Die Antwort ist nicht B.", None),
+    ("Die richtige Antwort ist (B).", "B"),
+    ("Antwort: A oder B", None),
+    ("Réponse : D", "D"),
+    ("La réponse n'est pas B.", None),
+    ("La respuesta es la B", "B"),
+    ("La respuesta no es B", None),
+    ("La respuesta A es incorrecta", None),
+    ("A resposta correta é D) peixe", "D"),
+    ("Правильный ответ: B", "B"),
+    ("Ответ не B", None),
+    ("С другой стороны, это кошка", None),
+    ("정답: B", "B"),
+    ("정답은 B입니다.", "B"),
+    ("정답은 B가 아닙니다.", None),
+    ("答えはCです。", "C"),
+    ("答えはCではありません。", None),
+    ("Cevap D değil", None),
+    ("Đáp án là C", "C"),
+    ("คำตอบ: B", "B"),
+]
+IN_CHINESE = [
+    ("【答案】C", "C"),
+    ("【答案】D【解析】A是狗", "D"),
+    ("【答案】B或C", None),
+    ("第二个", "B"),
+    ("第二个不对", None),
+    ("应该是D吧", "D"),
+    ("应该是D吗？", None),
+    ("答：鸟", "C"),
+    ("答：不是狗", None),
+    ("答案：B（错误）", None),
+]
+
+
+@pytest.mark.parametrize(("prediction", "letter"), [*BOXES, *LISTS, *WORDED, *ABROAD])
+def test_wrapped_listed_and_worded_answers(prediction, letter):
+    decision = extract(prediction, ANIMALS)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(("prediction", "letter"), IN_CHINESE)
+def test_chinese_answers(prediction, letter):
+    decision = extract(prediction, CHINESE)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("No one", PEOPLE, "C"),
+        ("neither", PEOPLE, "C"),
+        ("I cannot tell", PEOPLE, None),
+        ("none", COUNTS, "A"),
+        ("There are none.", COUNTS, "A"),
+        ("None of the above", COUNTS, NONE),
+        ("None", of("0", "1", "None of the above"), None),
+        ("none", of("two", "one", "zero"), "C"),
+        ("Unanswerable", of("cat", "unanswerable"), "B"),
+        ("Unanswerable", of("cat", "insufficient data"), None),
+        ("No answer", of("cat", "blank"), None),
+        ("None", ANIMALS, NONE),
+        ("ANSWER: I don't know", ANIMALS, NONE),
+        ("no idea", of("Yes", "No"), NONE),
+        ("Nope", of("Yes", "No"), "B"),
+        ("No. Yes, it is.", of("Yes", "No"), None),
+        ("不对", of("对", "错"), "B"),
+    ],
+)
+def test_words_that_decline_mean_an_option_where_there_is_one(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("A-", GROUPS, "B"),
+        ("A−", GROUPS, "B"),
+        ("The blood type is A-.", GROUPS, "B"),
+        ("B-", GROUPS, None),
+        ("A", GROUPS, None),
+        ("A. A+", GROUPS, "A"),
+        ("D", GROUPS, "D"),
+        ("A-", GRADES, "C"),
+        ("The grade is A-", GRADES, "C"),
+        ("A*", of("A*", "A", "B", "C"), "A"),
+        ("A", of("A*", "A", "B", "C"), None),
+        ("C", LANGUAGES, None),
+        ("The language is C.", LANGUAGES, None),
+        ("C++", LANGUAGES, "A"),
+        ("It is C#", LANGUAGES, "C"),
+        ("C", of("D", "C", "B", "A"), "C"),
+    ],
+)
+def test_a_sign_behind_a_letter_belongs_to_the_answer(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("J", METALS, "J"),
+        ("The answer is J (chrome).", METALS, "J"),
+        ("(j) chrome", METALS, "J"),
+        ("I or J", METALS, None),
+        ("I don't know", METALS, NONE),
+        ("I. cobalt", METALS, "I"),
+        ("X", ALPHABET, "X"),
+        ("Z. thing 25", ALPHABET, "Z"),
+        ("I'm sorry, I can't help with that.", ALPHABET, None),
+    ],
+)
+def test_more_than_nine_options(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
+
+
+@pytest.mark.parametrize(
+    ("prediction", "rule", "cuts"),
+    [
+        ("Error: 429 Too Many Requests", Rule.FAILED, []),
+        ("<think>hm</think>Error: 429", Rule.FAILED, ["<think>"]),
+        ("<think>It may be A", Rule.TORN, ["<think> without an end"]),
+        ("<think>A</think>", Rule.EMPTY, ["<think>"]),
+        ("", Rule.EMPTY, []),
+    ],
+)
+def test_what_is_no_answer_is_unscored_under_its_own_name(prediction, rule, cuts):
+    decision = extract(prediction, ANIMALS)
+    assert (decision.rule, decision.letter, decision.step) == (rule, None, "failed")
+    assert [clue.span for clue in decision.trail[:-1]] == cuts
+    assert not decision.open, "no judge is asked what it means"
+
+
+def test_an_error_that_is_an_option_is_an_answer():
+    assert extract("Error: 429", of("Error: 404", "Error: 429")).letter == "B"

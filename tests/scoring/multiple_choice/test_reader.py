@@ -1,0 +1,77 @@
+"""Files of many options and of predictions that hold no answer."""
+
+from string import ascii_uppercase
+
+import pytest
+
+from arena.io.tables import Record
+from scoring.benchmarks.choice import has_options
+from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
+from scoring.multiple_choice.downloads import submission
+from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.types import Decided
+
+
+def record(number, options, prediction, answer="A", index=1):
+    cells = dict(zip(ascii_uppercase, options, strict=False))
+    values = {"index": str(index), "question": "What?", **cells}
+    return Record(number, {**values, "answer": answer, "prediction": prediction})
+
+
+@pytest.mark.parametrize("many", [10, 12, 26])
+def test_columns_up_to_z_are_options(many):
+    options = [f"thing {number}" for number in range(many)]
+    last = ascii_uppercase[many - 1]
+    read = read_choices([record(2, options, last, last)])
+    (row,) = read.rows
+    assert (list(row.question.options), read.problems) == (list(ascii_uppercase[:many]), ())
+    assert row.question.answer == extract(row.prediction, row.question.options).letter == last
+
+
+def test_a_late_column_alone_is_no_option():
+    columns = {"A": "cat", "B": "dog", "X": "12", "Y": "7"}
+    values = {"index": "1", "question": "What?", "answer": "A", "prediction": "A", **columns}
+    (row,) = read_choices([Record(2, values)]).rows
+    assert list(row.question.options) == ["A", "B"]
+    assert not has_options(Record(2, {"X": "1", "Y": "2", "prediction": "cat"}))
+
+
+def test_ten_options_make_a_circle_of_ten_passes():
+    options = [f"thing {number}" for number in range(10)]
+    rows = []
+    for turn in range(10):
+        moved = options[turn:] + options[:turn]
+        letter = ascii_uppercase[(10 - turn) % 10]
+        rows.append(record(turn + 2, moved, letter, letter, 1 + turn * PASS))
+    read = read_choices(rows)
+    assert (read.problems, rotation_problems(row.question for row in read.rows)) == ((), ())
+    decided = [
+        Decided(row.question, row.prediction, extract(row.prediction, row.question.options))
+        for row in read.rows
+    ]
+    (circle,) = circles(decided)
+    assert (circle.outcome, len(circle.passes)) == ("right", 10)
+    (shorter,) = circles(decided[:9])
+    assert (shorter.outcome, shorter.missing) == ("incomplete", (9,))
+    head = submission(decided).decode().split("\n")[0].replace('"', "")
+    assert head.split("\t")[2:12] == list(ascii_uppercase[:10])
+
+
+def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():
+    options = ["dog", "Error: 429"]
+    said = [
+        "A",
+        "Error: 429 Too Many Requests",
+        "Request timed out.",
+        "",
+        "<think>hm",
+        "Error: 429",
+    ]
+    rows = [record(number, options, text, "A", number) for number, text in enumerate(said, 2)]
+    (problem,) = read_choices(rows).problems
+    assert problem.blocks == "nothing"
+    assert problem.text == (
+        "4 of 6 predictions hold no answer (2 errors of a server, 1 blank, 1 reasoning without an end); "
+        "strict leaves them unscored, the papers' protocols count them as wrong"
+    )
