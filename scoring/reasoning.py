@@ -137,7 +137,7 @@ _FINAL_CHANNEL = re.compile(
 )
 _BARE_ANALYSIS = re.compile(r"\s*+(?:assistant)?analysis(?=[A-Z\"'(*\u3400-\u9fff])")
 """harmony's first channel without its tokens, "analysisThe picture"."""
-_BARE_FINAL = re.compile(r"assistant\s?final(?![a-z])")
+_BARE_FINAL = re.compile(r"assistantfinal|assistant\nfinal(?![a-z])")
 _ANALYSIS_LINE = re.compile(r"\s*+(?:assistant\s*+)?analysis\s*+(?::|\n)", re.IGNORECASE)
 _FINAL_LINE = re.compile(r"^[ \t]*+(?:assistant[ \t]*+)?final[ \t]*+(?::|$)", re.I | re.M)
 _DONE_THINKING = re.compile(r"^[ \t]*+\.{0,3}\s?done thinking\.?[ \t]*+$", re.I | re.M)

@@ -42,12 +42,13 @@ class Contents:
         }
         self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
         """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
+        self.all_letters = all(len(text) == 1 and text.isalpha() for text in self.texts.values())
         self.unclear = self._unclear_letters()
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def _unclear_letters(self) -> frozenset[str]:
         """Labels that are also what another option says, alone or before a sign; none where all options are letters."""
-        if all(len(text) == 1 for text in self.texts.values()):
+        if self.all_letters:
             return frozenset()
         return frozenset(
             label

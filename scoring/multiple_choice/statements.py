@@ -228,6 +228,9 @@ def _content_at(answer: AnswerText, place: int) -> Reference | None:
         and not (answer.text[content.start].isdigit() or HAN.match(answer.text, content.start))
     ):
         return None
+    texts = answer.contents.texts
+    if sum(text == texts[content.letter] for text in texts.values()) > 1:
+        return None
     return Reference(
         content.letter,
         content.letter,

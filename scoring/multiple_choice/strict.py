@@ -59,7 +59,8 @@ _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
+    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|:\s?(?:wrong|incorrect|false|no)\b"
+    r"|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
     r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
@@ -72,6 +73,8 @@ _LABEL = re.compile(
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
+_SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
+""""A": 0.1 is a score of the option, one of several."""
 _CLAUSES = re.compile(r"[.,;:!?\n。,;:、]+")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
@@ -93,7 +96,9 @@ _TOKEN = re.compile(r"[\w'’]+")
 _WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
 """Characters of a box at most."""
-_BARE_LETTER = re.compile(rf"{_OPEN}([A-Z]){_CLOSE}")
+_BARE_LETTER = re.compile(
+    rf"{_OPEN}(?i:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:answer|letter|choice)\s?(?:is|:)?)?{_OPEN}([A-Z]){_CLOSE}"
+)
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
 _SHORTEST = 8
@@ -134,6 +139,8 @@ def _clue(answer: AnswerText) -> Clue | None:
 
 def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
+    if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.all_letters:
+        return True
     bare = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _BY_LETTER else None
     if not bare or bare[1] not in answer.contents.unclear:
         return False
@@ -486,6 +493,8 @@ def _contradicted(answer: AnswerText, found: Reference) -> bool:
 def _corrected(answer: AnswerText, found: Reference) -> bool:
     """Whether second thoughts and another letter follow a statement, or another label follows its content."""
     rest = answer.masked[found.end :]
+    if _SCORED.match(answer.text, found.start + 1):
+        return True
     others = _letters(answer, found.end) - {found.letter}
     if others and SECOND_THOUGHTS.search(rest):
         return True

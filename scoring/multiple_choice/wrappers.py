@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
-from scoring.reasoning import Wrapped, wrapped
+from scoring.reasoning import Wrapped, answer_of, wrapped
 
 
 class Inner(NamedTuple):
@@ -67,7 +68,7 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
             text = box.text
             cuts.append(box.name)
         elif (found := _in_object(text)) is not None:
-            text = found
+            text = answer_of(spelled(found)).text
             cuts.append("JSON")
         else:
             break

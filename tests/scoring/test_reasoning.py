@@ -47,6 +47,8 @@ WORDS = {
     "Is a < b and c > d? [A] or B": "Is a < b and c > d? [A] or B",
     "Analysis: the answer is C.": "Analysis: the answer is C.",
     "The assistant finalised it": "The assistant finalised it",
+    "The assistant final answer": "The assistant final answer",
+    "analysisA or B?assistantfinalthe cat": "the cat",
 }
 
 

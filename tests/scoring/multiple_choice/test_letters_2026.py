@@ -3,6 +3,8 @@
 A letter is what a careful reader reads; None where nothing is sure.
 """
 
+import json
+
 import pytest
 
 from scoring.multiple_choice.extract import extract
@@ -65,7 +67,8 @@ WORDED = [
     ("The answer is B, no, C.", None),
     ("C. S. Lewis", None),
     ("The answer is E.", None),
-    ("Finish", None),
+    ('Answer: {"A": 0.1, "B": 0.7, "C": 0.2}', None),
+    ("Answer: (A) dog: wrong\n(B) cat: right", None),
 ]
 ABROAD = [
     ("Antwort: C", "C"),
@@ -161,7 +164,10 @@ def test_words_that_decline_mean_an_option_where_there_is_one(prediction, option
         ("The language is C.", LANGUAGES, None),
         ("C++", LANGUAGES, "A"),
         ("It is C#", LANGUAGES, "C"),
+        ("Answer: A", GROUPS, None),
         ("C", of("D", "C", "B", "A"), "C"),
+        ("Answer: the letter is B", of("D", "C", "B", "A"), None),
+        ("Answer: cat", of("cat", "cat", "dog"), None),
     ],
 )
 def test_a_sign_behind_a_letter_belongs_to_the_answer(prediction, options, letter):
@@ -207,3 +213,31 @@ def test_what_is_no_answer_is_unscored_under_its_own_name(prediction, rule, cuts
 
 def test_an_error_that_is_an_option_is_an_answer():
     assert extract("Error: 429", of("Error: 404", "Error: 429")).letter == "B"
+
+
+WRAPPERS = {
+    "think": "<think>The answer is A. Or B?</think>{}",
+    "Kimi": "◁think▷Maybe B◁/think▷\n{}",
+    "Gemma": "<|channel>thought\nIt is B.<channel|>{}<turn|>",
+    "harmony": "analysisIt is B.assistantfinal{}",
+    "heading": "### Reasoning\nB has fur.\n### Final Answer\n{}",
+    "GLM": "Look: A has fur. <|begin_of_box|>{}<|end_of_box|>",
+    "LLaVA-CoT": "<REASONING>B?</REASONING><CONCLUSION>{}</CONCLUSION>",
+    "end of turn": "{}<|im_end|>",
+    "tags": "<answer>{}</answer>",
+    "box": "\\boxed{{{}}}",
+    "bold": "**{}**",
+    "label": "Answer: {}",
+    "sentence": "The answer is {}",
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_no_wrapper_makes_a_wrong_letter(data, wrapper):
+    text = (data / "vectors" / "letters_2026.jsonl").read_text("utf-8")
+    read = 0
+    for row in map(json.loads, text.splitlines()):
+        decision = extract(WRAPPERS[wrapper].format(row["prediction"]), row["options"])
+        assert decision.letter in (None, NONE, row["letter"]), (row["id"], decision.trail)
+        read += decision.letter == row["letter"] is not None
+    assert read >= 350
