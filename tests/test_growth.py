@@ -24,7 +24,7 @@ from arena.web import cookies as identity
 from scoring import reasoning
 from scoring import report as results
 from scoring.agreement import text_metrics
-from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_wrappers
+from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
