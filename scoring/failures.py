@@ -4,8 +4,6 @@ An answer that speaks of an error is an answer; one whose whole text is a client
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
 
 from scoring.reasoning import answer_of
 
@@ -13,12 +11,6 @@ SERVER = "an error of the server"
 NOTHING = "nothing"
 ENDLESS = "reasoning without an end"
 
-PLURAL: Mapping[str, str] = {
-    SERVER: "errors of a server",
-    NOTHING: "blank",
-    ENDLESS: "reasoning without an end",
-}
-"""How many failures of each name are called."""
 MOST = 2_000
 """Characters of an error that is no traceback at most."""
 
@@ -127,12 +119,6 @@ _MAY_FAIL = re.compile(
     re.IGNORECASE,
 )
 """What every failure has that is not blank: most answers need no closer look."""
-
-
-def counted(failures: Iterable[str]) -> str:
-    """How many failures there are of each name: "98 errors of a server, 2 blank"."""
-    times = Counter(failures)
-    return ", ".join(f"{times[name]:,} {words}" for name, words in PLURAL.items() if times[name])
 
 
 def failure(text: str) -> str | None:

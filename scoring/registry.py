@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import ANSWERS, KEY, PAGE, VALUE, FileLimits, Record, read_records
+from arena.io.tables import (
+    ANSWERS,
+    KEY,
+    PAGE,
+    VALUE,
+    FileLimits,
+    Record,
+    RowsError,
+    read_records,
+)
 from scoring.benchmarks.base import (
     Benchmark,
     ChoicesError,
@@ -22,6 +31,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
+from scoring.benchmarks.result_files import grades_toolkit, result_told
 from scoring.benchmarks.vqa import VQA
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -56,14 +66,20 @@ def open_upload(
     """
     label = name or path.name
 
-    def rows() -> Iterator[Record]:
-        return map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True))
+    def found() -> Iterator[Record]:
+        return read_records(path, limits, IMAGE_COLUMNS, label, members=True)
 
-    records = rows()
-    first = next(records, None)
-    if first is None:
+    def rows() -> Iterator[Record]:
+        return map(_flat, found())
+
+    written = found()
+    start = next(written, None)
+    if start is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    records = chain([first], records)
+    if told := _results_told(start, label):
+        raise RowsError(told, label)
+    first = _flat(start)
+    records = chain([first], map(_flat, written))
     read = {}
     of_files = [
         one
@@ -79,6 +95,12 @@ def open_upload(
         if benchmark or one.recognises(read[way].rows, label):
             return OpenedFile(one, read[way], label, wanted, questions)
     return None
+
+
+def _results_told(first: Record, label: str) -> str:
+    """Why a file of verdicts cannot be scored; "" for predictions, and for MM-Vet's grades, which are read."""
+    told = result_told(first, label)
+    return "" if told and grades_toolkit(first) and edition_of(sample(first)) else told
 
 
 def unrecognised(path: Path, option: str) -> ChoicesError:

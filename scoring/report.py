@@ -21,6 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
+from scoring.no_answers import NO_ANSWER
 from scoring.serialize import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -124,6 +125,8 @@ class Row:
     prediction: str | None
     grades: tuple[Grade, ...]
     flags: tuple[str, ...] = ()
+    no_answer: str = ""
+    """Why the prediction is no answer of a model; "" for an answer."""
 
     @property
     def answered(self) -> bool:
@@ -470,7 +473,8 @@ def safe_csv(report: Report) -> bytes:
     for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
         question = row.question
         grades = row.grades
-        flags = [*row.flags, *(flag for grade in grades for flag in grade.flags)]
+        why = [f"{NO_ANSWER}: {row.no_answer}"] if row.no_answer else []
+        flags = [*why, *row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [
                 question.id,

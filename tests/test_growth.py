@@ -24,7 +24,7 @@ from arena.web import cookies as identity
 from scoring import reasoning
 from scoring import report as results
 from scoring.agreement import text_metrics
-from scoring.benchmarks import mm_vet, vqa_accuracy
+from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
@@ -183,7 +183,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
-    "reference answers": vqa_marks.references,
+    "reference answers": vqa_answers.references,
+    "VQA answers unwrapped": vqa_wrappers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,

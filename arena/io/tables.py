@@ -256,6 +256,11 @@ def _records(
 
 
 # Text: UTF-8 that a database stores.
+_GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
+_SAMPLE = 100_000
+"""Bytes that an encoding is recognised from."""
+
+
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -265,11 +270,35 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
-        mend = "(Latin-1 or Windows-1252?); save the file with the encoding UTF-8"
+        place = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
+        found = _GB18030 if _is_gb18030(raw) else f"{place} (Latin-1 or Windows-1252?)"
         row += raw.count(b"\n", 0, error.start)
-        raise RowsError(f"expected UTF-8 text, found {found} {mend}", row=row) from error
+        raise RowsError(
+            f"expected UTF-8 text, found {found}; save the file with the encoding UTF-8", row=row
+        ) from error
     return text.removeprefix("\ufeff") if row == 1 else text
+
+
+def _is_gb18030(raw: bytes) -> bool:
+    """Whether text that is no UTF-8 reads as Chinese in GB18030 or GBK.
+
+    Its common signs are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of Latin-1
+    stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins higher.
+    """
+    if len(raw) > _SAMPLE:
+        raw = raw[:_SAMPLE].rsplit(b"\n", 1)[0]
+    try:
+        text = raw.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    signs = [sign for sign in text if not sign.isascii()]
+    pairs = [pair for pair in (sign.encode("gb18030") for sign in signs) if len(pair) == 2]
+    common = [pair for pair in pairs if min(pair) > 0xA0]
+    firsts = [pair[0] for pair in common if pair[0] >= 0xB0]
+    frequent = [first for first in firsts if first <= 0xD7]
+    kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
+    chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
+    return chinese and not kana and 4 * len(common) >= 3 * len(signs)
 
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:

@@ -89,7 +89,7 @@ def sentence(
     caveats: Iterable[Caveat],
 ) -> str:
     """The report in one sentence, which begins with what limits it."""
-    kinds = [one.kind for one in caveats if one.kind]
+    kinds = dict.fromkeys(one.kind for one in caveats if one.kind)
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."

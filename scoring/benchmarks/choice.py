@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from arena.io.tables import Record
 from arena.templates import plural
-from arena.types import folded
+from arena.types import folded, grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -18,10 +18,10 @@ from scoring.benchmarks.base import (
     Workflow,
     while_wanted,
 )
-from scoring.failures import ENDLESS, NOTHING, SERVER, counted
+from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.circular_eval import PASS, is_circular
+from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -38,17 +38,14 @@ from scoring.multiple_choice.extract import (
     language,
     prompt_digest,
 )
-from scoring.multiple_choice.metrics import ChoiceTables, Compared
-from scoring.multiple_choice.reader import (
-    Problem,
-    ReadFile,
-    option_columns,
-    plain_option,
-    read_choices,
-)
+from scoring.multiple_choice.metrics import ChoiceTables, Compared, share, undecided_is_wrong
+from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
+from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
+from scoring.multiple_choice.truths import plain_option
 from scoring.multiple_choice.types import (
     JUDGE_UNREAD,
     NONE,
+    PASS,
     PROTOCOL_WORDS,
     Answered,
     ChoiceQuestion,
@@ -58,6 +55,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
+from scoring.no_answers import AS_THEY_ARE, BEFORE, EMPTY, NO_ANSWER, UNSCORED, named, no_answer
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -172,8 +170,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
-        return f"{answers}; {known:,} with the right letter beside them", *(
-            (f"splits: {counted}",) if counted else ()
+        return (
+            f"{answers}; {known:,} with the right letter beside them",
+            *((f"splits: {counted}",) if counted else ()),
+            *named(_no_answers(file.rows), len(file.rows), BEFORE),
         )
 
     def look(self, row: Answered) -> AnswerLook:
@@ -266,7 +266,23 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.tabulate(report.rows, report.protocol, report.missing, report.file)
 
     def tables(self, report: ChoiceReport) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
-        return self.tabulated(report).tables()
+        yield from self.tabulated(report).tables()
+        reasons = failed_rows(report)
+        rows = grouped(
+            (reasons[str(row.question.index)], row.right)
+            for row in report.rows
+            if reasons[str(row.question.index)]
+        )
+        if rows:
+            yield (
+                NO_ANSWER.capitalize(),
+                [share(why, self._counted(report, right)) for why, right in rows.items()],
+            )
+
+    def _counted(self, report: ChoiceReport, right: Iterable[bool | None]) -> Iterable[bool | None]:
+        """Outcomes as the protocol counts them: those of the papers take what is undecided for wrong."""
+        wrong = undecided_is_wrong(report.protocol)
+        return (False if one is None and wrong else one for one in right)
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
@@ -274,7 +290,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-scores.csv": lambda: lines_csv(found.tables()),
+            f"{stem}-scores.csv": lambda: lines_csv(self.tables(report)),
             f"{stem}-letters.csv": found.letters_csv,
             f"{stem}-steps.csv": found.steps_csv,
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
@@ -327,13 +343,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for problem in found.problems
             if problem.blocks == "whole"
         ]
-        failed = [
-            RULE_FAILURES[row.decision.rule] for row in report.rows if row.decision.step == "failed"
-        ]
-        if failed:
-            text = f"{len(failed):,} of {len(report.rows):,} predictions hold no answer"
-            told.append(Caveat("", f"{text} ({counted(failed)}): unscored"))
-        undecided = sum(row.decision.letter is None for row in report.rows) - len(failed)
+        lead = "Partial" if report.protocol == "strict" else ""
+        told += [Caveat(lead, text) for text in told_no_answers(report)]
+        undecided = sum(
+            row.decision.letter is None and row.decision.step != "failed" for row in report.rows
+        )
         told += (
             [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")]
             if undecided
@@ -444,14 +458,46 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
 RULE_FAILURES: Mapping[Rule, str] = {
     Rule.FAILED: SERVER,
-    Rule.EMPTY: NOTHING,
+    Rule.EMPTY: EMPTY,
     Rule.TORN: ENDLESS,
 }
 """The failure that a rule has found."""
 
 
+def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
+    """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
+    return {
+        str(row.question.index): no_answer(row.prediction, row.question.options.values())
+        for row in rows
+    }
+
+
+@remembered
+def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
+    """Why each answer of a report is none of a model, by its index; "" for an answer.
+
+    Under `strict` its rules say so, and under a paper's protocol it is what they would say.
+    """
+    if report.protocol != "strict":
+        return _no_answers(report.rows)
+    return {
+        str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in report.rows
+    }
+
+
+def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
+    return named(failed_rows(report), len(report.rows), then)
+
+
 def has_options(record: Record) -> bool:
-    return len(option_columns(record)) > 1
+    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
+    if len(option_columns(record)) > 1:
+        return True
+    names = {column.strip().lower(): column for column in record.values}
+    listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
+    return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
 
 
 def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:

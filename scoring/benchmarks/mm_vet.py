@@ -18,6 +18,8 @@ from functools import partial
 import numpy as np
 
 from arena.database import now
+from arena.types import grouped
+from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
     OBEYED,
     OFF_GRID,
@@ -33,6 +35,7 @@ from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
+from scoring.no_answers import NO_ANSWER, no_answer
 from scoring.report import (
     Filled,
     Grade,
@@ -49,10 +52,12 @@ from scoring.report import (
     audit,
     csv_bytes,
     file_stem,
+    line,
     lines_csv,
     missing_csv,
     safe_csv,
     safe_name,
+    scores,
 )
 
 _ROW = prompt_text("mm_vet_hardened_row.txt")
@@ -125,6 +130,12 @@ def grading(
     reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {shown(replies[-1], finish)}"
     score = 0.0 if protocol == "paper" else None
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
+
+
+def unanswered(filled: Filled, run: int, reason: str) -> Grading:
+    """The grade of what is no answer of a model, without a call."""
+    yield from ()
+    return Grade(filled.question.id, run, None, f"{NO_ANSWER}: {reason}")
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
@@ -306,7 +317,7 @@ class MMVet(MMVetArticle):
         if options.sampled and not spec.samples:
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
         repeated = injection.repeated(one.prediction for one in filled)
-        rows = tuple(Row(one.question, one.prediction, (), _flags(one, repeated)) for one in filled)
+        rows = tuple(_row(one, repeated) for one in filled)
         prompt = prompt_digest(options.protocol, self.wording)
         parser = PARSERS[options.protocol]
         return Report(
@@ -331,17 +342,25 @@ class MMVet(MMVetArticle):
         return Grade(question, run, None, reason)
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
+        """Every grade to give; what is no answer of a model is not sent under the hardened protocol."""
         samples = report.runs if report.sampled else 1
+        failed = {
+            place: row.no_answer
+            for place, row in enumerate(report.rows)
+            if row.no_answer and report.protocol == "hardened"
+        }
         return [
             Task(
                 run,
-                partial(grading, answered, run, report.protocol, spec, samples, self.wording),
+                partial(unanswered, answered, run, failed[place])
+                if kind == "item" and place in failed
+                else partial(grading, answered, run, report.protocol, spec, samples, self.wording),
                 partial(self.refused, answered.question.id, run, report.protocol),
                 seeded=report.protocol == "hardened",
                 name=answered.question.id,
                 is_read=_is_read,
             )
-            for (_, _, run), answered in _plan(report).items()
+            for (kind, place, run), answered in _plan(report).items()
         ]
 
     def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
@@ -362,6 +381,12 @@ class MMVet(MMVetArticle):
     def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         for each in tabulate(report):
             yield each.name, each.lines
+        reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
+        if reasons:
+            yield (
+                NO_ANSWER.capitalize(),
+                [line(why, scores(rows, report.runs)) for why, rows in reasons.items()],
+            )
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
@@ -398,12 +423,25 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
         for kind, ones in answered.items()
         for place, one in ones.items()
     }
-    filled = [Filled(row.question, row.prediction) for row in report.rows]
+    filled = [Filled(row.question, row.prediction) for row in report.rows if not row.no_answer]
     drawn = injection.secret_canaries(filled, report.canary_seed) if report.canary_seed else ()
     plan.update(
         (("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"]))
     )
     return plan
+
+
+def missed(one: Filled) -> str:
+    """Why a prediction is no answer of a model; "" for an answer, and where the file has none."""
+    parts = [part for words in truth_parts(one.question.truth) for part in words]
+    return "" if one.prediction is None else no_answer(one.prediction, parts)
+
+
+def _row(one: Filled, repeated: Mapping[str, int]) -> Row:
+    """A question before its judging; what is no answer has no flags, since nobody is spoken to."""
+    reason = missed(one)
+    flags = () if reason else _flags(one, repeated)
+    return Row(one.question, one.prediction, (), flags, reason)
 
 
 def _flags(one: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
@@ -417,7 +455,8 @@ def _flags(one: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
 def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
-        if (row.flags or report.probed == "all") and row.prediction is not None:
+        wanted = row.flags or report.probed == "all"
+        if wanted and row.prediction is not None and not row.no_answer:
             yield (
                 place,
                 Filled(injection.swapped(row.question, row.prediction, questions), row.prediction),

@@ -3,6 +3,8 @@
 A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one place a run, and no answers.
 """
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +18,23 @@ from arena.database import now
 from arena.io.strict_json import row_errors
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
 from arena.validation import one_line
-from scoring.benchmarks.mm_vet import model_stem, read_paper
+from scoring.benchmarks.mm_vet import missed, model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
-from scoring.benchmarks.predictions import Missing, Prediction, Upload, UploadError, fill
+from scoring.benchmarks.predictions import (
+    Missing,
+    Prediction,
+    QuestionIndex,
+    Upload,
+    UploadError,
+    fill,
+    joined_records,
+    read_predictions,
+)
+from scoring.benchmarks.result_files import LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import (
+    EMPTY_CELLS,
+    Filled,
     Grade,
     JudgeStamp,
     QuestionSet,
@@ -32,6 +47,9 @@ from scoring.report import (
 )
 
 PARSER = "grades of a file 1"
+UNNAMED = "a judge that the file does not name"
+_JUDGED = re.compile(r"(.{1,200})_MM-?Vet(?:_Hard)?_(.{1,200})", re.IGNORECASE | re.DOTALL)
+_NO_SCORE = re.compile(r"all \d{1,3} retries failed", re.IGNORECASE)
 _COLUMNS = ("model", "content", "score")
 
 
@@ -49,9 +67,15 @@ class GradeFile:
     """A file of grades, read completely."""
 
     upload: Upload
-    """Its ids, with empty answers: the file has none."""
+    """Its ids; the authors' files hold no answers, which are empty then."""
     grades: Mapping[str, tuple[Grade, ...]]
     runs: int
+    toolkit: Toolkit | None = None
+    """The toolkit that wrote the answers and their grades into one file; None for the authors' grade files."""
+
+    @property
+    def parser(self) -> str:
+        return f"grades of {self.toolkit} 1" if self.toolkit else PARSER
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -66,14 +90,18 @@ class GradeFile:
                 self.upload.file,
                 (f"holds no grade of {questions.name}; choose the file that does",),
             )
-        upload = replace(
-            self.upload, predictions=kept, outside=len(self.upload.predictions) - len(kept)
-        )
+        outside = self.upload.outside + len(self.upload.predictions) - len(kept)
+        upload = replace(self.upload, predictions=kept, outside=outside)
         return replace(self, upload=upload, grades={one.id: self.grades[one.id] for one in kept})
 
 
 def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> bool:
-    """Whether a JSON file has an entry with two of the three lists; reading it tells what is wrong elsewhere."""
+    """Whether a file holds grades: the authors' by an entry with two of their three lists, a toolkit's by its columns.
+
+    Reading it tells what is wrong elsewhere.
+    """
+    if toolkit_of(path, limits, name):
+        return True
     if path.suffix.lower() != ".json":
         return False
     lists = (
@@ -81,6 +109,61 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
         for one in read_records(path, limits, name=name, members=True)
     )
     return any(sum(found) > 1 for found in lists)
+
+
+def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
+    """The toolkit that wrote its judge's grades beside the answers; None for another file."""
+    first = next(read_records(path, limits, IMAGE_COLUMNS, name, members=True), None)
+    return grades_toolkit(first) if first else None
+
+
+def grades_for(
+    path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None
+) -> GradeFile:
+    """Grades of a question set: a toolkit's, or the authors'. Raises RowsError."""
+    toolkit = toolkit_of(path, limits, name)
+    if toolkit is None:
+        return read_grades(path, limits, name)
+    label = name or path.name
+    upload = read_predictions(path, questions, limits, name)
+    title, judge = _named_judge(label, upload.title)
+    grades: dict[str, tuple[Grade, ...]] = {}
+    for joined in joined_records(path, QuestionIndex(questions), limits, label):
+        with row_errors(label, joined.record.row):
+            id = joined.prediction.id
+            grades[id] = (_toolkits_grade(id, joined.found, judge),)
+    return GradeFile(replace(upload, title=title), grades, 1, toolkit)
+
+
+def _named_judge(file: str, title: str) -> tuple[str, str]:
+    """The model and the judge in a name as <model>_MMVet_<judge>.xlsx; else the title, and a judge unnamed."""
+    named = _JUDGED.fullmatch(Path(file).stem)
+    return (named[1], named[2]) if named else (title, UNNAMED)
+
+
+def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:
+    """A question's grade in a toolkit's row. Raises RowsError."""
+    cells = {name.strip().lower(): cell for name, cell in found.values.items()}
+    outcome = cells.get(LMMS_SCORE)
+    column = "score" if outcome is None else LMMS_SCORE
+    cell = cells.get("score") if outcome is None else lmms_score(outcome)
+    if isinstance(outcome, dict) and isinstance(outcome.get("eval_model"), str):
+        judge = str(outcome["eval_model"])[:200] or judge
+    log = str(cells.get("log") or "")
+    if cell is None or str(cell).strip() in ("", *EMPTY_CELLS):
+        return Grade(id, 0, None, "the file has no score for this answer", (UNREADABLE,), (), judge)
+    try:
+        score = float(str(cell)) if not isinstance(cell, bool) else math.nan
+    except ValueError:
+        score = math.nan
+    if not 0 <= score <= 1:
+        problem = f"expected a score from 0.0 to 1.0, found {str(cell)[:40]!r}; correct it"
+        raise RowsError(problem, column=column)
+    if score == 0 and _NO_SCORE.search(log):
+        reason = f"none of the judge's replies holds a score ({' '.join(log.split())!r:.80})"
+        return Grade(id, 0, score, reason, (UNREADABLE,), (), judge)
+    flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
+    return Grade(id, 0, score, "", flags, (), judge)
 
 
 def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> GradeFile:
@@ -113,10 +196,17 @@ def graded_report(
     """The report of a grade file, with the answers that were graded if they are given. Raises UploadError."""
     file = file.within(questions)
     filled = fill(questions, file.upload, missing)
+    if file.toolkit:
+        answers = file.upload
     said = fill(questions, answers, missing) if answers else ()
     texts = {one.question.id: one.prediction for one in said if one.question.id in file.grades}
     rows = (
-        Row(one.question, texts.get(one.question.id), file.grades.get(one.question.id, ()))
+        Row(
+            one.question,
+            texts.get(one.question.id),
+            file.grades.get(one.question.id, ()),
+            no_answer=missed(Filled(one.question, texts.get(one.question.id))),
+        )
         for one in filled
     )
     judge, *others = file.judges
@@ -124,7 +214,7 @@ def graded_report(
         benchmark=questions.benchmark,
         questions=questions,
         protocol="paper",
-        judge=JudgeStamp(judge, (judge, *others), "", "", PARSER),
+        judge=JudgeStamp(judge, (judge, *others), "", "", file.parser),
         runs=file.runs,
         sampled=False,
         title=title.strip()[:120] or file.upload.title,

@@ -14,6 +14,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
+from scoring.no_answers import AS_THEY_ARE, UNSCORED, named
 from scoring.report import (
     Grade,
     Report,
@@ -26,6 +27,12 @@ from scoring.report import (
     table,
 )
 
+TOOLKITS: Mapping[str, str] = {
+    f"grades of {name} 1": f"Grades read from {name}'s result file, given with its own wording of the paper's prompt; "
+    "nothing was judged here"
+    for name in ("VLMEvalKit", "lmms-eval")
+}
+"""Notes on reports of grades that toolkits gave, by the report's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
@@ -102,6 +109,13 @@ def ungraded(report: Report) -> str:
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
 
 
+def told_no_answers(report: Report) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    reasons = {row.question.id: row.no_answer for row in report.rows}
+    then = UNSCORED if report.protocol == "hardened" else AS_THEY_ARE
+    return named(reasons, len(report.rows), then)
+
+
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
     found = grouped(
@@ -144,6 +158,8 @@ class MMVetArticle(Benchmark[Report]):
             found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
             found.append(Caveat("Judge not trusted", report.distrust))
+        lead = "Partial" if report.protocol == "hardened" else ""
+        found += [Caveat(lead, text) for text in told_no_answers(report)]
         if line.unscored:
             grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
             found.append(
@@ -174,7 +190,8 @@ class MMVetArticle(Benchmark[Report]):
             )
         if not report.questions.official:
             reasons.append(f"these questions are {report.questions.name}")
-        if report.missing:
+        failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
+        if report.missing or failed:
             reasons.append("this report is partial")
         if report.protocol != "paper":
             reasons.append("the table has the paper's protocol, this report the hardened one")
@@ -186,10 +203,11 @@ class MMVetArticle(Benchmark[Report]):
 
     def note(self, report: Report) -> str:
         """What the protocol does; a file of grades has been judged elsewhere."""
-        of_grades = (
-            "Grades read from a file, which does not hold the answers; nothing was judged here"
-        )
-        return super().note(report) if report.judge.prompt else of_grades
+        if report.judge.prompt:
+            return super().note(report)
+        if report.judge.parser in TOOLKITS:
+            return TOOLKITS[report.judge.parser]
+        return "Grades read from a file, which does not hold the answers; nothing was judged here"
 
     def checks(self, report: Report) -> Sequence[str]:
         scored = [grade.score for grade in report.canaries if grade.score is not None]

@@ -16,7 +16,6 @@ from scoring.benchmarks.article import PublishedBoard, PublishedRow, ScoredAnswe
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.circular_eval import (
-    PASS,
     Circle,
     circles,
     gaps,
@@ -39,7 +38,7 @@ from scoring.multiple_choice.metrics import (
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import ChoiceQuestion, Decided, Protocol
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
 
 Edition = Literal[
@@ -172,9 +171,9 @@ def tabulate(
     wrong = undecided_is_wrong(protocol)
     scored = [row for row in rows if row.question.answer is not None]
     questions = [row.question for row in scored]
-    problems = _circular_problems(
-        questions, found := circles(scored, wrong, missing), missing is None
-    )
+    found = circles(scored, wrong, missing)
+    unscored = [row.question for row in rows if row.question.answer is None]
+    problems = _circular_problems(questions, unscored, found, missing is None)
     complete = not any(problem.blocks == "circular" for problem in problems)
     gaps = _Gaps(rows, found, missing, file)
     splits = dict.fromkeys(question.split for question in questions)
@@ -282,9 +281,15 @@ class _Gaps:
 
 
 def _circular_problems(
-    questions: Sequence[ChoiceQuestion], found: Sequence[Circle], compare: bool
+    questions: Sequence[ChoiceQuestion],
+    unscored: Sequence[ChoiceQuestion],
+    found: Sequence[Circle],
+    compare: bool,
 ) -> tuple[Problem, ...]:
-    """Problems that keep a file from CircularEval; passes are compared if no question file vouches for them."""
+    """Problems that keep a file from CircularEval; passes are compared if no question file vouches for them.
+
+    `unscored` are rows of the file whose right answer is not known.
+    """
     if not questions:
         return (
             Problem(
@@ -296,9 +301,14 @@ def _circular_problems(
         )
     if not is_circular(questions):
         text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
+        if turned := sum(question.index >= PASS for question in unscored):
+            text = (
+                f"none of the file's {turned:,} rotated passes has a right answer that can be used; "
+                "correct the column answer. Until then it is scored as vanilla"
+            )
         return (Problem(0, None, text, "circular"),)
     return (
-        *gaps(found),
+        *gaps(found, unscored),
         *(rotation_problems(questions) if compare else ()),
         *missing_bases(questions),
     )

@@ -19,11 +19,11 @@ from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
-from scoring.multiple_choice.circular_eval import PASS, is_circular
+from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
-from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
+from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
 from scoring.report import QuestionSet, csv_bytes
 
 Answers = Mapping[str, str]

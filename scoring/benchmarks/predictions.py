@@ -6,11 +6,11 @@ Nothing is repaired: an answer stays exactly as written, and what could be meant
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import (
@@ -25,6 +25,8 @@ from arena.io.tables import (
     require_columns,
 )
 from arena.types import folded, grouped
+from scoring.benchmarks.result_files import result_told
+from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
@@ -50,6 +52,7 @@ _SKIPPED = tuple(spelled for name in _IMAGES for spelled in (name, name.capitali
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
 _NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
+_TRUTH_PARTS = re.compile("<AND>|<OR>")
 _SHOWN = 20
 _MENDS = {
     type(None): 'null; write "" for an empty answer, or delete it and score without it',
@@ -118,28 +121,24 @@ def read_predictions(
     and TSV are streamed. `name` is the owner's name for the file. Raises RowsError.
     """
     label = name or path.name
-    index = _Index(questions)
+    index = QuestionIndex(questions)
     columns: _Columns | None = None
     predictions: list[Prediction] = []
     others = {question.id for question in questions.outside}
     outside = 0
     models: set[str] = set()
     same: set[bool | None] = set()
-    with row_errors(label):
-        for found in read_records(path, limits, _SKIPPED, label, members=True):
-            record = sample(found)
-            columns = columns or _columns(found, record)
-            require_columns(record, [column for column in (columns.id, columns.answer) if column])
-            prediction = Prediction(
-                index.id_of(record, columns), _answer(record, columns), record.row
-            )
-            if prediction.id in others:
-                outside += 1
-            else:
-                predictions.append(prediction)
-            same.add(index.is_same(prediction.id, record.values.get(columns.question or "")))
-            model = record.values.get(columns.model or "")
-            models |= {model.strip()} if isinstance(model, str) else set()
+    for joined in joined_records(path, index, limits, label):
+        columns = joined.columns
+        prediction = joined.prediction
+        if prediction.id in others:
+            outside += 1
+        else:
+            predictions.append(prediction)
+        values = joined.record.values
+        same.add(index.is_same(prediction.id, values.get(columns.question or "")))
+        model = values.get(columns.model or "")
+        models |= {model.strip()} if isinstance(model, str) else set()
     if columns is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
@@ -151,6 +150,35 @@ def read_predictions(
     return Upload(
         label, columns.layout, title, tuple(predictions), outside, same - {None} == {False}
     )
+
+
+class Joined(NamedTuple):
+    """A record of a file, and the prediction in it."""
+
+    found: Record
+    """As the file holds it."""
+    record: Record
+    """The same as a plain record of answers."""
+    columns: _Columns
+    prediction: Prediction
+
+
+def joined_records(
+    path: Path, index: "QuestionIndex", limits: FileLimits, label: str
+) -> Iterator[Joined]:
+    """The records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
+    columns: _Columns | None = None
+    with row_errors(label):
+        for found in read_records(path, limits, _SKIPPED, label, members=True):
+            record = sample(found)
+            if columns is None and "hit" in record.values and (told := result_told(found, label)):
+                raise RowsError(told)
+            columns = columns or _columns(found, record)
+            require_columns(record, [column for column in (columns.id, columns.answer) if column])
+            prediction = Prediction(
+                index.id_of(record, columns), _answer(record, columns), record.row
+            )
+            yield Joined(found, record, columns, prediction)
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -191,7 +219,11 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
 
 
 def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
-    empty = [prediction.id for prediction in upload.predictions if not prediction.text.strip()]
+    truths = {question.id: question.truth for question in questions.questions}
+    reasons = {
+        one.id: no_answer(one.text, _TRUTH_PARTS.split(truths.get(one.id, "")))
+        for one in upload.predictions
+    }
     said = [one.id for one in upload.predictions if one.text.strip() in NO_ANSWERS]
     asked = {question.id: question.text for question in questions.questions}
     echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
@@ -206,16 +238,15 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         f"answers to questions outside the subset, left out: {upload.outside:,}"
         if upload.outside
         else "",
-        f"empty answers, which count as they are: {_counted(empty)}" if empty else "",
         f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
         "empty the cell"
         if said
         else "",
     )
-    return tuple(filter(None, lines))
+    return (*named(reasons, len(upload.predictions), BEFORE), *filter(None, lines))
 
 
-class _Index:
+class QuestionIndex:
     """Index from records to questions."""
 
     def __init__(self, questions: QuestionSet) -> None:

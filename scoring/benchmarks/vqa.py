@@ -3,7 +3,6 @@
 The paper asks a judge how well an answer fits (appendix A). A reply that is no mark leaves the answer unscored.
 """
 
-import ast
 import hashlib
 import json
 import math
@@ -12,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import StrictInt
 
-from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
+from arena.io.tables import Record
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -31,13 +30,16 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
+from scoring.benchmarks.vqa_answers import PREDICTIONS, VQAnswer, VQAQuestion, read_answers
+from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
+from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -70,38 +72,14 @@ _MARK = re.compile(
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
-_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
-_LIST = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s*+,\s*+(?:{_TEXT}))*+\s*+,?\s*+\]\s*", re.DOTALL)
-_TEXTS = re.compile(rf"(?<=[\s,\[])(?:{_TEXT})", re.DOTALL)
-_PREDICTIONS = ("prediction", "pred", "response", "output")
-_OF_DATASET = {"answers", "fullanswer", "semantic"}
-"""Columns of the datasets' own files, in which an answer is no model's."""
-_INDEXES = ("index", "question_id", "questionid", "id")
 _SHOWN = 20
+_WRAPPERS = 3
+"""Kinds of wrappers that a sentence names."""
 _IDS: Mapping[Dataset, range] = {
     "TextVQA": range(34_602, 39_602),
     "OK-VQA": range(100_000, 5_819_300),
 }
 """Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
-
-
-class VQAQuestion(NamedTuple):
-    """A question with its reference answers."""
-
-    text: str
-    answers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VQAnswer:
-    """A question with its reference answers and the model's prediction."""
-
-    id: str
-    text: str
-    answers: tuple[str, ...]
-    """References as in the file, repeated as annotators gave them; none in a file without answers."""
-    prediction: str
-    row: StrictInt
 
 
 @dataclass(frozen=True)
@@ -132,8 +110,14 @@ class MarksReport:
 
     @property
     def gradable(self) -> tuple[VQAnswer, ...]:
-        """The rows; none if every prediction is blank."""
-        return self.rows if any(row.prediction.strip() for row in self.rows) else ()
+        """The rows that a judge may mark; none if every prediction is blank."""
+        if not any(row.prediction.strip() for row in self.rows):
+            return ()
+        return tuple(row for row in self.rows if self.is_scored(row))
+
+    def is_scored(self, row: VQAnswer) -> bool:
+        """Whether a row counts: an answer, or under the paper's protocol whatever the file holds."""
+        return self.protocol != "strict" or not row.no_answer
 
 
 @dataclass(frozen=True)
@@ -166,119 +150,6 @@ class PublishedMark:
     mark: float
 
 
-def read_answers(
-    records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None
-) -> ReadFile[VQAnswer]:
-    """Rows of a file with the columns index, question, answer and prediction, with all problems.
-
-    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer,
-    but for the dataset's own rows.
-    """
-    rows: list[VQAnswer] = []
-    problems: list[Problem] = []
-    for place, record in enumerate(records):
-        values = {
-            name: record.values[column]
-            for name, column in columns_by_name(record, _PREDICTIONS).items()
-        }
-        named = (
-            _PREDICTIONS
-            if known is None or _OF_DATASET & values.keys()
-            else (*_PREDICTIONS, "text", "answer")
-        )
-        prediction = _first(values, named)
-        if has_options(record):
-            text = (
-                "expected a question without options, found multiple choice; choose its benchmark"
-            )
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        if not isinstance(prediction, str):
-            found = ", ".join(map(repr, list(record.values)[:20]))
-            text = f"expected a column prediction with text, found {found}; add it"
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        id = _id(_first(values, _INDEXES, place))
-        asked = VQAQuestion(
-            str(values.get("question") or ""),
-            references(values.get("answer", values.get("answers"))),
-        )
-        if known is not None and id not in known:
-            text = f"index {id[:40]} is none of the question file's; correct or delete it"
-            problems.append(Problem(record.row, None, text, "scoring"))
-            continue
-        asked = known[id] if known is not None else asked
-        if not asked.answers:
-            text = f"question {id} has no reference answer; it is not scored"
-            problems.append(Problem(record.row, None, text, "nothing"))
-        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row))
-    times = Counter(row.id for row in rows)
-    problems += [
-        Problem(
-            row.row,
-            None,
-            f"index {row.id} stands there {times[row.id]} times; keep one of each",
-            "scoring",
-        )
-        for row in rows
-        if times[row.id] > 1
-    ]
-    if gone := [id for id in known or () if id not in times]:
-        ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
-        asked = f"{len(known or ()):,} questions of the question file"
-        text = f"PARTIAL: {len(gone):,} of the {asked} have no answer: {ids}"
-        problems.insert(0, Problem(0, None, text, "whole"))
-    return ReadFile(tuple(rows), tuple(problems))
-
-
-def read_references(path: Path) -> Mapping[str, VQAQuestion]:
-    """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
-    found: dict[str, VQAQuestion] = {}
-    for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
-        values = {
-            name: record.values[column] for name, column in columns_by_name(record, ()).items()
-        }
-        id = _first(values, (KEY, *_INDEXES))
-        text = values.get("question")
-        answers = references(values.get("answer", values.get("answers")))
-        if id is None or not isinstance(text, str) or not answers or _id(id) in found:
-            problem = "expected an id, which no other has, a question and its answer; take the published file"
-            raise RowsError(problem, path.name, record.row)
-        found[_id(id)] = VQAQuestion(text, answers)
-    return found
-
-
-def _id(cell: JSON) -> str:
-    """An id as text; pandas writes whole numbers with ".0" where a cell of their column is empty."""
-    return str(cell).strip().removesuffix(".0")
-
-
-def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = None) -> JSON:
-    return next((values[name] for name in names if name in values), default)
-
-
-def references(cell: JSON) -> tuple[str, ...]:
-    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer.
-
-    An annotator's entry {"answer": ...} is its answer.
-    """
-    if isinstance(cell, list):
-        told = (one.get("answer") if isinstance(one, dict) else one for one in cell)
-        return tuple(str(answer) for answer in told if isinstance(answer, str | int | float))
-    text = "" if cell is None else str(cell)
-    if _LIST.fullmatch(text):
-        return tuple(_unquoted(found[0]) for found in _TEXTS.finditer(text))
-    return (text,) if text.strip() else ()
-
-
-def _unquoted(literal: str) -> str:
-    """Value of one quoted text; nothing else can be in it: no name, call or nesting."""
-    try:
-        return str(ast.literal_eval(literal.replace("\n", "\\n")))
-    except (ValueError, SyntaxError):
-        return literal[1:-1]
-
-
 def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
     """The dataset that most ids or, with one answer to each question, the file's name tell; None if nothing does."""
     if all(len(row.answers) <= 1 for row in rows):
@@ -296,7 +167,8 @@ def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: Judge
     schema = _SCHEMA if spec.json_schema else None
     answer = row.answers[0] if dataset == "GQA" else list(dict.fromkeys(row.answers))
     texts = {"question": row.text, "answer": answer}
-    ask = closed_ask(PROMPTS[dataset], row.prediction, protocol == "strict", schema, **texts)
+    said = compared_text(row, protocol)
+    ask = closed_ask(PROMPTS[dataset], said, protocol == "strict", schema, **texts)
     read = read_strict if protocol == "strict" else read_mark
     mark, replies, model, finish = yield from asked(ask, read)
     if mark is not None:
@@ -324,8 +196,20 @@ def prompt_digest(dataset: Dataset) -> str:
     return hashlib.sha256(PROMPTS[dataset].encode()).hexdigest()
 
 
-def exact(row: VQAnswer) -> bool:
-    return normal(row.prediction) in map(normal, row.answers)
+def exact(row: VQAnswer, protocol: MarkProtocol) -> bool:
+    return normal(compared_text(row, protocol)) in map(normal, row.answers)
+
+
+def compared_text(row: VQAnswer, protocol: MarkProtocol) -> str:
+    """The text that is compared with the references: in *strict* without what is wrapped around the answer."""
+    return unwrapped(row.prediction).text if protocol == "strict" else row.prediction
+
+
+@remembered
+def wrapped_rows(report: MarksReport) -> Mapping[str, tuple[str, ...]]:
+    """What is wrapped around answers, by the ids of those that have any."""
+    found = {row.id: unwrapped(row.prediction).cuts for row in report.rows if not row.no_answer}
+    return {id: cuts for id, cuts in found.items() if cuts}
 
 
 def unread(report: MarksReport) -> str:
@@ -341,16 +225,24 @@ def tabulated(report: MarksReport) -> VQAReport:
     grades = report.grades
     if unread(report):
         grades = tuple(replace(grade, score=None) for grade in grades)
-    return tabulate(report.gradable, grades, report.benchmark, report.missing)
+    failed = sum(bool(row.answers) and not report.is_scored(row) for row in report.rows)
+    rows = report.gradable
+    missing = report.missing + (failed if rows else 0)
+    return tabulate(rows, grades, report.benchmark, missing, report.protocol)
 
 
 def tabulate(
-    rows: Sequence[VQAnswer], grades: Sequence[Grade], dataset: Dataset, missing: int = 0
+    rows: Sequence[VQAnswer],
+    grades: Sequence[Grade],
+    dataset: Dataset,
+    missing: int = 0,
+    protocol: MarkProtocol = "strict",
 ) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
-    equal = share("exact match", map(exact, known), missing=missing)
-    accuracies = [consensus(row.prediction, row.answers) for row in known] + [math.nan] * missing
+    equal = share("exact match", (exact(row, protocol) for row in known), missing=missing)
+    accuracies = [consensus(compared_text(row, protocol), row.answers) for row in known]
+    accuracies += [math.nan] * missing
     soft = np.array(accuracies).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
     marks = _marks([*(marked.get(row.id) for row in known), *[None] * missing])
@@ -396,8 +288,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
     )
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
-            "strict": "Strict protocol (ours): an answer is sent on one line, so that it cannot write its own mark",
-            "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is",
+            "strict": "Strict protocol (ours): answers are compared without reasoning, tags or boxes, and sent on one "
+            "line, so that they cannot write their own marks",
+            "mmbench-paper": "MMBench's protocol: answers are compared, and sent in the paper's prompt, as they are",
         }
     )
 
@@ -406,7 +299,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         names = {name.strip().lower(): name for name in first.values}
         id = str(first.values.get(names.get("index", names.get("question_id", "")), ""))
         mm_vet = "capability" in names or id.startswith(("v1_", "v2_"))
-        answers = {"answer", "answers"} & names.keys() and names.keys() & {*_PREDICTIONS}
+        answers = {"answer", "answers"} & names.keys() and names.keys() & {*PREDICTIONS}
         return "question" in names and bool(answers) and not mm_vet and not has_options(first)
 
     def read(
@@ -419,7 +312,11 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def lines(self, file: ReadFile[VQAnswer]) -> tuple[str, ...]:
         known = sum(bool(row.answers) for row in file.rows)
-        return (f"{self.key}: {len(file.rows):,} answers, {known:,} with references",)
+        reasons = {row.id: row.no_answer for row in file.rows}
+        return (
+            f"{self.key}: {len(file.rows):,} answers, {known:,} with references",
+            *named(reasons, len(file.rows), BEFORE),
+        )
 
     def look(self, row: VQAnswer) -> AnswerLook:
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
@@ -459,7 +356,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         if not any(row.answers for row in report.rows):
             why = f"none of {len(report.rows):,} questions has a reference answer"
         elif not report.gradable:
-            why = f"all {len(report.rows):,} predictions are blank"
+            reasons = Counter(row.no_answer for row in report.rows)
+            (reason, _), *_ = reasons.most_common(1)
+            why = f"none of {len(report.rows):,} predictions is an answer of a model ({reason})"
         elif report.judge and report.grades and all(grade.score is None for grade in report.grades):
             why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
         return f"Nothing was graded: {why}" if why else unread(report)
@@ -467,6 +366,22 @@ class VQAMarks(FileBenchmark[MarksReport]):
     def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
         table = tabulated(report)
         yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
+        reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
+        if reasons:
+            yield (
+                f"{NO_ANSWER.capitalize()}: exact match",
+                [self._no_answer_line(report, reason, rows) for reason, rows in reasons.items()],
+            )
+
+    def _no_answer_line(
+        self, report: MarksReport, reason: str, rows: Sequence[VQAnswer]
+    ) -> ScoreLine:
+        """Predictions of one reason: unscored in *strict*, compared as they are under the paper's protocol."""
+        same = (
+            exact(row, report.protocol) if report.is_scored(row) and row.answers else None
+            for row in rows
+        )
+        return share(reason, same)
 
     def edition(self, report: MarksReport) -> str:
         return self.key
@@ -482,6 +397,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
+        lead = "Partial" if report.protocol == "strict" else ""
+        caveats += [Caveat(lead, text) for text in told_no_answers(report)]
+        if report.protocol != "strict":
+            caveats += [Caveat("", text) for text in told_wrappers(report)]
         if report.judge and marks.unscored:
             between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
             caveats.append(
@@ -491,6 +410,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
                 )
             )
         return caveats
+
+    def checks(self, report: MarksReport) -> Sequence[str]:
+        return told_wrappers(report) if report.protocol == "strict" else ()
 
     def published(self, report: MarksReport) -> PublishedBoard:
         """MMBench's Table 3."""
@@ -512,10 +434,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
         """Every answer by exact match."""
         marks = {grade.question: grade.score for grade in report.grades}
         found = []
-        for row in report.gradable:
-            same = exact(row) if row.answers else None
+        for row in report.rows if report.gradable else ():
+            same = same_as_reference(report, row)
             mark = marks.get(row.id)
-            words = {True: "exact match", False: "no exact match", None: "no references"}[same]
+            words = outcome_words(report, row)
             told = f"{words}, mark {mark:.0f}" if mark is not None else words
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
@@ -534,6 +456,40 @@ class VQAMarks(FileBenchmark[MarksReport]):
                 f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
             }
         )
+
+
+def same_as_reference(report: MarksReport, row: VQAnswer) -> bool | None:
+    """Whether an answer equals a reference; None for one without references, and for what is no answer."""
+    return exact(row, report.protocol) if row.answers and report.is_scored(row) else None
+
+
+def outcome_words(report: MarksReport, row: VQAnswer) -> str:
+    if not report.is_scored(row):
+        return f"{NO_ANSWER}: {row.no_answer}"
+    same = same_as_reference(report, row)
+    return {True: "exact match", False: "no exact match", None: "no references"}[same]
+
+
+def told_no_answers(report: MarksReport) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+    reasons = {row.id: row.no_answer for row in report.rows}
+    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
+    return named(reasons, len(report.rows), then)
+
+
+def told_wrappers(report: MarksReport) -> tuple[str, ...]:
+    """How many answers have something wrapped around them, what, and whether it was taken off."""
+    found = wrapped_rows(report)
+    if not found:
+        return ()
+    times = Counter(cut for cuts in found.values() for cut in cuts)
+    most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
+    around = "has reasoning, tags or boxes around it"
+    if len(found) != 1:
+        around = "have reasoning, tags or boxes around them"
+    compared = "without it" if report.protocol == "strict" else "as they are"
+    counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
+    return (f"{counted}. They are compared {compared}.",)
 
 
 def _marks_csv(table: VQAReport) -> bytes:
@@ -555,14 +511,23 @@ def _marked_lines(report: MarksReport) -> Iterator[str]:
             "question": row.text,
             "answers": row.answers,
             "prediction": row.prediction,
-            "exact": exact(row) if row.answers else None,
-            "accuracy": consensus(row.prediction, row.answers) if row.answers else None,
+            "compared": compared_text(row, report.protocol),
+            "taken off": unwrapped(row.prediction).cuts if report.protocol == "strict" else (),
+            "no answer": row.no_answer,
+            "exact": same_as_reference(report, row),
+            "accuracy": _accuracy(report, row),
             "mark": grade.score if grade else None,
             "reason": grade.reason if grade else "not marked",
             "replies": grade.replies if grade else (),
             "judge": grade.model if grade else "",
         }
         yield json.dumps(known) + "\n"
+
+
+def _accuracy(report: MarksReport, row: VQAnswer) -> float | None:
+    if not row.answers or not report.is_scored(row):
+        return None
+    return consensus(compared_text(row, report.protocol), row.answers)
 
 
 _CITED: Mapping[Dataset, str] = {

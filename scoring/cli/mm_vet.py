@@ -8,17 +8,17 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
-from scoring.benchmarks.mm_vet import MM_VET, Options
+from scoring.benchmarks.mm_vet import MM_VET, Options, missed
 from scoring.benchmarks.mm_vet_grades import (
     differences,
     differences_csv,
     graded_report,
+    grades_for,
     holds_grades,
-    read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
-from scoring.benchmarks.mm_vet_tables import tabulate
+from scoring.benchmarks.mm_vet_tables import tabulate, told_no_answers
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
@@ -93,7 +93,8 @@ def score(
     if holds_grades(file, ANSWERS):
         if idle := ", ".join(_given(context, _JUDGING)):
             raise BadParameter(
-                f"{file.name} holds grades, and nothing is left to {idle}; leave it out"
+                f"{file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
+                "have the answers judged"
             )
         report = yield from _graded(file, chosen, missing, title, answers)
         judges = ", ".join(report.judge.versions)
@@ -141,7 +142,7 @@ def _graded(
     file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
 ) -> progress.Lines[Report]:
     """The report of a grade file, with the answers that it is about if they are given."""
-    found = read_grades(file, ANSWERS).within(chosen)
+    found = grades_for(file, chosen, ANSWERS).within(chosen)
     if outside := found.upload.outside:
         yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
     held = read_predictions(answers, chosen, ANSWERS) if answers else None
@@ -155,7 +156,10 @@ def _drafted(
     upload = read_predictions(file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen)
-    if not any((one.prediction or "").strip() for one in filled):
+    given = [one for one in filled if (one.prediction or "").strip()]
+    if options.protocol == "hardened":
+        given = [one for one in given if not missed(one)]
+    if not given:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
@@ -191,6 +195,7 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
 def _tables(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
+    yield from told_no_answers(report)
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:

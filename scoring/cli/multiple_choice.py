@@ -11,8 +11,9 @@ from arena.settings import Settings
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.base import ChoicesError, OpenedFile
-from scoring.benchmarks.choice import ChoiceReport, comparison_csv
+from scoring.benchmarks.choice import ChoiceReport, comparison_csv, told_no_answers
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
+from scoring.benchmarks.vqa_answers import read_references
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import (
@@ -135,7 +136,7 @@ def mark(
     serving = _serving(judge, no_judge, base_url, batch, yes, budget)
     if questions and not dataset:
         raise BadParameter("--questions are those of a dataset; give --dataset as well")
-    asked = vqa_marks.read_references(questions) if questions else None
+    asked = read_references(questions) if questions else None
     found = open_upload(file, ANSWERS, benchmark=dataset, questions=asked)
     if found is None:
         raise unrecognised(file, "--dataset")
@@ -197,6 +198,8 @@ _DEPTH: dict[Level, int] = {
 
 def report_lines(report: AnyReport) -> Iterator[str]:
     if isinstance(report, vqa_marks.MarksReport):
+        yield from vqa_marks.told_no_answers(report)
+        yield from vqa_marks.told_wrappers(report)
         yield from _marks(vqa_marks.tabulated(report))
     elif isinstance(report, ChoiceReport):
         yield from _choices(report, choice_benchmark(report).tabulated(report))
@@ -206,6 +209,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     yield from problem_lines(tables.problems)
+    yield from told_no_answers(report)
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
     elif isinstance(tables, mmt_bench.MMTBenchReport):

@@ -4,7 +4,7 @@ For multiple choice, rules alone make a free report at once; a judge reads what 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +17,7 @@ from arena.settings import JudgeSettings, SettingError
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
-from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import (
@@ -118,17 +118,29 @@ class JobService:
         names = self.sets_of(benchmark)
         names = [str(questions)] if questions in names else names
         if holds_grades(arrived.path, name=arrived.name):
-            file = read_grades(arrived.path, name=arrived.name)
-            judges = ", ".join(file.judges)
-            title = file.upload.title
-            told = f"grades of {judges} for {plural(len(file.grades), 'question')}, runs: {file.runs}; needs no judge"
-            return Recognised(benchmark, title, (told,), (), True, questions=names[0])
+            return self._grades_of(benchmark, names, arrived)
         uploads = (
             (name, read_predictions(arrived.path, self._questions(name), name=arrived.name))
             for name in names
         )
         found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
         return next((one for one in found if one.scorable), found[0])
+
+    def _grades_of(self, benchmark: str, names: Sequence[str], arrived: StoredUpload) -> Recognised:
+        """A file of grades, beside the first question set that it holds grades of."""
+        for name in names:
+            chosen = self._questions(name)
+            file = grades_for(arrived.path, chosen, name=arrived.name)
+            if file.grades.keys() & {question.id for question in chosen.questions}:
+                break
+        else:
+            name = names[0]
+            file = grades_for(arrived.path, self._questions(name), name=arrived.name)
+        whose = f"{file.toolkit}'s result file: " if file.toolkit else ""
+        judges = ", ".join(file.judges)
+        graded = plural(len(file.grades), "question")
+        told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
+        return Recognised(benchmark, file.upload.title, (told,), (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self._questions(name)
@@ -174,7 +186,7 @@ class JobService:
         """Store the report of a file of grades, as a finished job."""
         arrived = self.upload_store.find(owner, token)
         chosen = self._questions(questions)
-        file = read_grades(arrived.path, name=arrived.name)
+        file = grades_for(arrived.path, chosen, name=arrived.name)
         return self.jobs.add_done(
             owner, graded_report(file, chosen, options.missing, title), arrived.network
         )

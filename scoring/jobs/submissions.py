@@ -16,6 +16,7 @@ from arena.types import REFERENCE, folded, grouped
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
+from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import (
     Context,
@@ -296,6 +297,7 @@ class Submissions:
                 Match(item, min(asked.title, name), max(asked.title, name)) for name in opponents
             ]
         missing = _missing(asked.answers, source, bank)
+        failed = request.protocol == "hardened" and any(map(no_answer, asked.answers.values()))
         report = MatchReport(
             benchmark="visit-bench",
             protocol=request.protocol,
@@ -306,7 +308,7 @@ class Submissions:
             reference=request.reference,
             context=request.context,
             source=source,
-            complete=not missing,
+            complete=not missing and not failed,
             stored=asked.stored,
             instances=tuple(instances),
             responses=tuple(responses),
@@ -411,15 +413,14 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
 
 
 def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
-    empty = sum(not text.strip() for text in asked.answers.values())
+    reasons = {item: no_answer(text) for item, text in asked.answers.items()}
     rivals = {response.model for response in report.responses} - {asked.title}
     lines = [
         f"{asked.title}: {plural(len(asked.answers), 'answer')} to {report.source}, "
         f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
         f"{2 * len(report.matches):,} verdicts"
     ]
-    if empty:
-        lines.append(f'empty answers, shown as "(no answer)": {empty:,}')
+    lines += named(reasons, len(asked.answers), BEFORE)
     if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
         told = "answers that are nan, NA, None or null, read as the model's words"
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")

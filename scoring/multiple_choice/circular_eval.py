@@ -6,19 +6,18 @@ how many there are.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from string import ascii_uppercase
 from typing import Literal, TypeVar
 
 from arena.types import grouped
-from scoring.multiple_choice.reader import Problem, plain_option
-from scoring.multiple_choice.types import ChoiceQuestion, Decided
+from scoring.multiple_choice.reader import Problem
+from scoring.multiple_choice.truths import plain_option
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, Decided
 
 T = TypeVar("T")
-PASS = 1_000_000
-"""Pass k of question i has index i + k * PASS."""
 MOST_PASSES = len(ascii_uppercase)
 """A question has one pass per option, and each option has a letter."""
 
@@ -118,6 +117,8 @@ def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, 
 
 def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
     """Numbers of the passes that are missing in a rotation of the options; None if they do not rotate."""
+    if len(passes) == 1 and passes[0].one_pass:
+        return set()
     there = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
     for moving in range(len(texts[0]), 0, -1):
@@ -134,16 +135,28 @@ def _options(question: ChoiceQuestion) -> list[str]:
     return [plain_option(text) for text in question.options.values()]
 
 
-def gaps(found: Sequence[Circle]) -> tuple[Problem, ...]:
-    """Problems, one per question, that keep a file from being scored as circular."""
-    text = "question {} lacks {} and no pass of it is wrong; add them, or score the file as vanilla"
+def gaps(found: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> tuple[Problem, ...]:
+    """Problems, one per question, that keep a file from being scored as circular.
+
+    `unscored` passes are in the file, and have no right answer that can be used.
+    """
+    there = grouped((question.index % PASS, question.index // PASS) for question in unscored)
     return tuple(
-        Problem(
-            one.question.row, one.index, text.format(one.index, _passes(one.missing)), "circular"
-        )
+        Problem(one.question.row, one.index, _gap(one, there.get(one.index, ())), "circular")
         for one in found
         if one.outcome == "incomplete"
     )
+
+
+def _gap(circle: Circle, unscored: Collection[int]) -> str:
+    """What a question lacks: passes, or right answers beside those that are there."""
+    absent = [number for number in circle.missing if number not in unscored]
+    without = [number for number in circle.missing if number in unscored]
+    lacks = [f"lacks {_passes(absent)}"] if absent else []
+    lacks += [f"has no right answer that can be used in {_passes(without)}"] if without else []
+    mend = " and ".join((["add them"] if absent else []) + (["correct it"] if without else []))
+    told = f"question {circle.index} {' and '.join(lacks)} and no pass of it is wrong"
+    return f"{told}; {mend}, or score the file as vanilla"
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:

@@ -16,9 +16,15 @@ from pydantic import StrictInt
 
 from arena.io.tables import Record, RowsError
 from arena.types import grouped
-from scoring.failures import counted, failure
 from scoring.multiple_choice.coordinates import Unit
-from scoring.multiple_choice.types import LETTERS, MODES, USUAL, Answered, ChoiceQuestion
+from scoring.multiple_choice.option_texts import (
+    LIST_COLUMNS,
+    listed_options,
+    name_letters,
+    options_in_text,
+)
+from scoring.multiple_choice.truths import TruthCell, plain_option, read_truths
+from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
@@ -35,7 +41,6 @@ _MODELS = ("model", "model_id", "model_name")
 _GROUPS = ("l2_category", "l2", "meta_task")
 _GAPS = re.compile(r"[\s-]+")
 _WHOLE = re.compile(r"\d{1,12}(?:\.0*)?|\d(?:\.\d{1,11})?[eE]\+?\d{1,2}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ def read_questions(
     reader = _Reader(None, with_predictions=False)
     for record in records:
         reader.take(record)
-    return {row.question.index: row.question for row in reader.rows}, reader.finished()
+    problems = reader.finished()
+    return {row.question.index: row.question for row in reader.rows}, problems
 
 
 def read_choices(
@@ -106,8 +112,9 @@ class _Reader:
         self._by_text = grouped(
             (_folded(question.text), index) for index, question in (questions or {}).items()
         )
+        self._truths: list[str] = []
+        """What each row's column answer holds."""
         self._unnamed_options = 0
-        self._unknown_answers = 0
         self._counted = False
         self._noted = 0
 
@@ -127,6 +134,7 @@ class _Reader:
         question = self._question(record, index)
         if question is not None:
             self.rows.append(Answered(question, prediction or ""))
+            self._truths.append(self._truth(record))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)
@@ -143,6 +151,7 @@ class _Reader:
 
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
+        self._read_truths()
         self._tell_doubles()
         self._tell_oddities()
         if len(self.models) > 1:
@@ -152,13 +161,58 @@ class _Reader:
             self._tell(
                 f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file"
             )
-        if self._unknown_answers and not any(row.question.answer for row in self.rows):
-            self._tell(
-                "expected an option's letter in the column answer, found none in any row; write letters there"
-            )
         if not self.rows:
             self._tell("expected rows with predictions, found none that can be used")
         return tuple(sorted(self._problems, key=lambda problem: problem.row))
+
+    def _read_truths(self) -> None:
+        """Give each row its right letter, which only the whole column tells, or say why it has none."""
+        places = [place for place, written in enumerate(self._truths) if written]
+        cells = [
+            TruthCell(self._truths[place], self.rows[place].question.options) for place in places
+        ]
+        truths = read_truths(cells)
+        needed = self._questions is None or any(
+            self.rows[place].question.answer is None for place in places
+        )
+        if truths.ambiguous and needed:
+            self._tell(truths.ambiguous)
+            return
+        for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
+            row = self.rows[place]
+            if letter is None and not truths.ambiguous:
+                self._tell_unread(row.question, self._truths[place], number in truths.doubtful)
+            elif letter and row.question.answer and letter != row.question.answer:
+                self._tell_other(row.question)
+            elif letter and row.question.answer is None:
+                self.rows[place] = replace(row, question=replace(row.question, answer=letter))
+        if places and not any(row.question.answer for row in self.rows):
+            self._tell(
+                "expected an option's letter in the column answer, found none in any row; write letters there"
+            )
+
+    def _tell_unread(self, question: ChoiceQuestion, written: str, doubtful: bool) -> None:
+        """Tell that a cell of the column answer is no option, and what counts instead."""
+        known = ", ".join(question.options)
+        why = (
+            "is the letter of one option and the text of another"
+            if doubtful
+            else f"is none of the options {known}"
+        )
+        counts = (
+            f"{question.answer} counts, as in the question file"
+            if question.answer
+            else "it is not scored until corrected"
+        )
+        text = f"the answer {written[:40]!r} {why}; {counts}"
+        self._tell(text, question.row, question.index, "nothing")
+
+    def _tell_other(self, question: ChoiceQuestion) -> None:
+        text = (
+            f"index {question.index} has other options or another answer than in the question file; "
+            "choose the right one"
+        )
+        self._tell(text, question.row, question.index)
 
     def _tell_doubles(self) -> None:
         times = Counter(row.question.index for row in self.rows)
@@ -176,10 +230,6 @@ class _Reader:
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
             text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
-        if self._with_predictions and (failed := [*filter(None, map(_failure, self.rows))]):
-            text = f"{len(failed):,} of {len(self.rows):,} predictions hold no answer"
-            rule = "strict leaves them unscored, the papers' protocols count them as wrong"
-            self._tell(f"{text} ({counted(failed)}); {rule}", blocks="nothing")
         if said := Counter(
             word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
         ):
@@ -221,7 +271,34 @@ class _Reader:
                 f"expected a whole number as index, found {written[:40]!r}; {mend}", record.row
             )
             return None
-        return round(float(written))
+        return self._pass(record, round(float(written)))
+
+    def _pass(self, record: Record, index: int) -> int | None:
+        """The index as i + k * PASS, where g_index names question i.
+
+        The public toolkit's circular files go on by the power of ten above all of their indices, a million or more.
+        """
+        written = (self._text(record, ("g_index",)) or "").strip()
+        if not _WHOLE.fullmatch(written):
+            return index
+        question = round(float(written))
+        further = index - question
+        if question >= PASS:
+            self._tell(
+                f"g_index is {question:,}; number the questions below {PASS:,}", record.row, index
+            )
+            return None
+        if further < 0 or further % PASS:
+            text = (
+                f"index {index} is no pass of the question that g_index names; expected {question}, "
+                f"{question + PASS}, {question + 2 * PASS}, ...; take both columns as the toolkit wrote them"
+            )
+            self._tell(text, record.row, index)
+            return None
+        number = further // PASS
+        while number >= 10 and number % 10 == 0:
+            number //= 10
+        return question + number * PASS
 
     def _index_by_text(self, record: Record) -> int | None:
         if self._questions is None:
@@ -241,7 +318,10 @@ class _Reader:
         if self._questions is not None:
             return self._known(record, index, self._questions.get(index), options)
         if not options:
-            text = "expected option columns A, B ...; add them, or give the benchmark's question file as well"
+            text = (
+                "expected option columns A, B ..., or one column options with a list; add them, or give the "
+                "benchmark's question file as well"
+            )
             self._tell(text, record.row, index)
             return None
         if len(options) == 1:
@@ -255,12 +335,13 @@ class _Reader:
             index=index,
             text=self._text(record, ("question",)) or "",
             options=options,
-            answer=self._answer(record, index, options),
+            answer=None,
             category=self._same(record, ("category", "subtask")),
             group=self._same(record, _GROUPS),
             split=self._same(record, ("split",)),
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
+            one_pass="g_index" in self._columns and name_letters(options.values()),
         )
 
     def _known(
@@ -273,19 +354,30 @@ class _Reader:
             return None
         if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
             known = replace(known, options=options)  # their coordinates are rewritten
-        answer = self._answer(record, index, options or known.options)
+        known = replace(known, row=record.row)
         other = [
             letter
             for letter, text in options.items()
             if plain_option(text) != plain_option(known.options.get(letter, ""))
         ]
-        if other or (answer and known.answer and answer != known.answer):
-            text = f"index {index} has other options or another answer than in the question file; choose the right one"
-            self._tell(text, record.row, index)
-        return replace(known, row=record.row, answer=known.answer or answer)
+        if other:
+            self._tell_other(known)
+        return known
 
-    def _options(self, record: Record) -> dict[str, str]:
-        """The options that exist; `EMPTY_CELLS` after the last of them is a cell without one."""
+    def _options(self, record: Record) -> Mapping[str, str]:
+        """The options that exist: in columns A, B, ..., else in one list, else in the question's text."""
+        if option_columns(record):
+            return self._lettered_options(record)
+        column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
+        texts = listed_options(record.values[column]) if column else None
+        if texts:
+            return dict(zip(LETTERS, texts, strict=False)) if len(texts) <= len(LETTERS) else {}
+        if self._questions is not None:
+            return {}
+        return options_in_text(self._text(record, ("question",)) or "")
+
+    def _lettered_options(self, record: Record) -> dict[str, str]:
+        """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""
         cells = {letter: _written(record, letter) for letter in option_columns(record)}
         options = {letter: text for letter, text in cells.items() if text.strip()}
         answer = (self._text(record, ("answer",)) or "").strip()
@@ -301,17 +393,10 @@ class _Reader:
             self._unnamed_options += 1
         return options
 
-    def _answer(self, record: Record, index: int, options: Mapping[str, str]) -> str | None:
+    def _truth(self, record: Record) -> str:
+        """The right answer as the row writes it; "" if it has none."""
         written = (self._text(record, ("answer",)) or "").strip()
-        if not written or written in EMPTY_CELLS:
-            return None
-        if (letter := written.upper()) in options:
-            return letter
-        known = ", ".join(options)
-        text = f"the answer {written[:40]!r} is none of the options {known}; it is not scored until corrected"
-        self._tell(text, record.row, index, "nothing")
-        self._unknown_answers += 1
-        return None
+        return "" if written in EMPTY_CELLS else written
 
     def _same(self, record: Record, names: Sequence[str]) -> str:
         """A text that repeats in many rows, always as the same object."""
@@ -348,12 +433,6 @@ def option_columns(record: Record) -> list[str]:
     return columns
 
 
-def _failure(row: Answered) -> str | None:
-    """Why a prediction is no answer; an option may say the same as an error."""
-    prediction = row.prediction.strip()
-    return None if prediction in row.question.options.values() else failure(prediction)
-
-
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:
     found = " and ".join(map(repr, columns))
     return RowsError(
@@ -373,12 +452,6 @@ def _written(record: Record, column: str) -> str:
             column,
         )
     return "" if value is None else str(value)
-
-
-def plain_option(text: str) -> str:
-    """An option's text for comparison: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
-    plain = _folded(text)
-    return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
 
 
 def _folded(text: str) -> str:

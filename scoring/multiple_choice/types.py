@@ -6,7 +6,7 @@ from enum import StrEnum
 from string import ascii_uppercase
 from typing import Literal, get_args
 
-from pydantic import StrictInt
+from pydantic import StrictBool, StrictInt
 
 LETTERS = ascii_uppercase
 """Letters that options may have."""
@@ -15,6 +15,8 @@ USUAL = LETTERS[:9]
 NONE = "Z"
 """"None of the options" in a decision, whatever letter a benchmark writes for it: see `none_of`."""
 NO_CATEGORY = "(no category)"
+PASS = 1_000_000
+"""Pass k of question i has index i + k * PASS."""
 
 Protocol = Literal["strict", "mmbench-paper", "mmt-paper"]
 """strict: ours. mmbench-paper: whole words (MMBench 4.2). mmt-paper: OpenCompass' letters, then contents."""
@@ -180,6 +182,8 @@ class ChoiceQuestion:
     hint: str = ""
     row: StrictInt = 0
     """Where it starts in its file."""
+    one_pass: StrictBool = False
+    """Whether the toolkit that wrote the file rotates no such options: the base row is all of the question."""
 
     @property
     def named_category(self) -> str:

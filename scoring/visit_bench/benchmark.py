@@ -1,7 +1,7 @@
 """VisIT-Bench benchmark: judge tasks for a report's matches, the report with their verdicts, and its downloads."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -14,8 +14,9 @@ from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.metrics import share
+from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, named, no_answer
 from scoring.report import ScoreLine
 from scoring.serialize import record_json
 from scoring.visit_bench.leaderboard import REFERENCES, AutomaticBoard, PlayedMatch, automatic_board
@@ -50,7 +51,7 @@ class VisitBench(Benchmark[MatchReport]):
         return [
             Task(
                 0,
-                partial(judging, one, order),
+                _unanswered(one) or partial(judging, one, order),
                 refused,
                 name=f"{match.a} (A) or {match.b} (B)",
                 is_read=lambda verdict: not verdict.reason,
@@ -98,7 +99,14 @@ class VisitBench(Benchmark[MatchReport]):
             caveats.append(
                 Caveat("Partial", "partial: it answers some items only, so no public board has it")
             )
-        return caveats
+        answers = {
+            response.item: response.text
+            for response in report.responses
+            if response.model == report.title
+        }
+        reasons = {item: no_answer(text) for item, text in answers.items()}
+        then = NO_VERDICT if report.protocol == "hardened" else AS_THEY_ARE
+        return [*caveats, *(Caveat("", text) for text in named(reasons, len(answers), then))]
 
     def published(self, report: MatchReport) -> PublishedBoard | None:
         """Table 4, of the automatic ratings on 25 September 2023."""
@@ -180,6 +188,25 @@ VISIT_BENCH = VisitBench(
         "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
     },
 )
+
+
+NO_VERDICT = "Their matches have no result, and were not sent to the judge."
+
+
+def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
+    """What gives a match no result, without a call, where a response is no answer of a model; None where both are.
+
+    The paper sends every response.
+    """
+    reasons = [no_answer(text) for text in (contest.a, contest.b)]
+    if contest.protocol == "paper" or not any(reasons):
+        return None
+    return partial(_no_verdict, f"{NO_ANSWER}: {next(filter(None, reasons))}")
+
+
+def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
+    yield from ()
+    return Verdict(None, reason)
 
 
 def _is_multi(report: MatchReport) -> bool:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 import gradio as gr
 
 from arena.web.events import Updates
-from scoring.benchmarks.vqa import Marks, MarksReport, VQAnswer, VQAReport, exact, tabulated
+from scoring.benchmarks.vqa import (
+    Marks,
+    MarksReport,
+    VQAReport,
+    outcome_words,
+    same_as_reference,
+    tabulated,
+)
+from scoring.benchmarks.vqa_answers import VQAnswer
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList, of_report
@@ -31,11 +39,7 @@ SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
     "marked, no exact match": lambda same, mark: mark is not None and same is False,
     "not marked": lambda same, mark: mark is None,
 }
-_OUTCOMES = {
-    True: ("right", "exact match"),
-    False: ("wrong", "no exact match"),
-    None: ("open", "no references"),
-}
+_KINDS = {True: "right", False: "wrong", None: "open"}
 
 
 class MarksView:
@@ -95,16 +99,15 @@ def marks_audit_html(report: MarksReport, show: str = "all answers", page: objec
     grades = {grade.question: grade for grade in report.grades}
     marks = {grade.question: grade.score for grade in report.grades}
     fits = SHOWS.get(show, SHOWS["all answers"])
-    rows = [row for row in report.rows if fits(_same(row), marks.get(row.id))]
-    return answers_html(rows, len(report.rows), page, lambda row: _item(row, grades.get(row.id)))
+    rows = [row for row in report.rows if fits(same_as_reference(report, row), marks.get(row.id))]
+    return answers_html(
+        rows, len(report.rows), page, lambda row: _item(report, row, grades.get(row.id))
+    )
 
 
-def _same(row: VQAnswer) -> bool | None:
-    return exact(row) if row.answers else None
-
-
-def _item(row: VQAnswer, grade: Grade | None) -> str:
-    kind, words = _OUTCOMES[_same(row)]
+def _item(report: MarksReport, row: VQAnswer, grade: Grade | None) -> str:
+    kind = _KINDS[same_as_reference(report, row)]
+    words = outcome_words(report, row)
     references = Counter(row.answers)
     if grade is None:
         return CHOICE.marked_item(row, kind, words, "", references, "", [])

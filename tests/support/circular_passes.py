@@ -2,8 +2,8 @@
 
 from arena.io.tables import Record
 from scoring.benchmarks import choice, mmbench
-from scoring.multiple_choice.circular_eval import PASS
 from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.types import PASS
 
 TEXTS = ("dog", "cat", "bird", "fish")
 

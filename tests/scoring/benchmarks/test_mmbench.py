@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.mmt_bench import MMT_BENCH
-from scoring.multiple_choice.circular_eval import PASS, circles
+from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines, submission
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
-from scoring.multiple_choice.types import Decided
+from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
 from tests.support.choice_tables import table_file
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
@@ -296,13 +296,12 @@ def test_a_file_without_a_column_of_answers_is_refused():
     )
 
 
-def test_blank_predictions_are_counted():
-    (told,) = read_choices(records([row(1, "A"), row(2, " "), row(3, "")])).problems
-    assert (told.text, told.blocks) == (
-        "2 of 3 predictions hold no answer (2 blank); "
-        "strict leaves them unscored, the papers' protocols count them as wrong",
-        "nothing",
-    )
+def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
+    file = read_choices(records([row(1, "A"), row(2, " "), row(3, "Error: 429"), row(4, "")]))
+    assert not file.problems
+    empty, error = mmbench.MMBENCH.lines(file)[-2:]
+    assert empty.startswith("2 of the 4 answers are no answers of a model (empty): id 2, 4.")
+    assert error.startswith("1 of the 4 answers is no answer of a model (an error of the server)")
 
 
 def test_two_models_in_one_file_are_refused():

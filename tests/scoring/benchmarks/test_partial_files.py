@@ -7,7 +7,7 @@ import pytest
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.multiple_choice.circular_eval import PASS
+from scoring.multiple_choice.types import PASS
 from scoring.registry import open_upload
 from scoring.web.multiple_choice_view import choice_head_html
 from scoring.web.report_parts import file_problems_html

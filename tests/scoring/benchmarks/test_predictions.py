@@ -459,7 +459,10 @@ def test_only_the_first_20_ids_of_each_problem_are_named(tmp_path):
 def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     upload = read(tmp_path, "a.json", '{"v1_2": " ", "v1_0": ""}', THREE)
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
-    assert notices(upload, THREE) == ("empty answers, which count as they are: 2 (v1_2, v1_0)",)
+    (told,) = notices(upload, THREE)
+    assert told.startswith(
+        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. They stay unscored"
+    )
 
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):

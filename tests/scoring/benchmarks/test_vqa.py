@@ -8,7 +8,7 @@ import pytest
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks import vqa_accuracy
-from scoring.benchmarks.vqa import VQAnswer
+from scoring.benchmarks.vqa_answers import VQAnswer, read_answers, references
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import open_upload
 from scoring.report import Grade
@@ -53,7 +53,7 @@ def graded(row, replies, dataset="TextVQA", protocol="mmbench-paper"):
     ],
 )
 def test_references(cell, answers):
-    assert vqa_marks.references(cell) == answers
+    assert references(cell) == answers
 
 
 def test_the_papers_prompts_are_whole(data):
@@ -185,7 +185,7 @@ def test_the_table_has_accuracy_beside_the_mean_mark():
 
 
 def test_problems_are_named():
-    file = vqa_marks.read_answers(
+    file = read_answers(
         Record(place, values)
         for place, values in enumerate(
             [
@@ -205,7 +205,7 @@ def test_problems_are_named():
 
 
 def test_a_real_models_textvqa_file(data):
-    file = vqa_marks.read_answers(read_records(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv"))
+    file = read_answers(read_records(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv"))
     assert (len(file.rows), file.problems, vqa_marks.recognised(file.rows, "")) == (
         1000,
         (),
@@ -267,7 +267,7 @@ def test_two_columns_of_answers_are_refused():
         with pytest.raises(
             RowsError, match=f"found 'prediction' and '{other}'; delete or rename one"
         ):
-            vqa_marks.read_answers([Record(2, {**VET[1], other: "a car"})])
+            read_answers([Record(2, {**VET[1], other: "a car"})])
 
 
 def test_table_3():

@@ -35,9 +35,9 @@ from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.offline_answers import choice_paper, rotations
 from scoring.benchmarks.predictions import read_predictions
-from scoring.multiple_choice.circular_eval import PASS, rotation_problems
+from scoring.multiple_choice.circular_eval import rotation_problems
 from scoring.multiple_choice.reader import read_choices
-from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.multiple_choice.types import PASS, ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper
 from tests.support.commands import run
 from tests.support.offline_answers import asked, catalogue, images, serve

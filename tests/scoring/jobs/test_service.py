@@ -116,6 +116,25 @@ ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @ON_SQLITE
+def test_a_toolkits_grades_are_seen_beside_their_questions(database, tmp_path):
+    asked = own_sample().questions
+    rows = [
+        {"index": str(at), "question": one.text, "answer": one.truth, "category": "rec", "prediction": "p",
+         "score": "0.5", "log": "Succeed"}
+        for at, one in enumerate(asked)
+    ]  # fmt: skip
+    file = table_file(tmp_path / "m_MMVet_gpt-4-turbo.tsv", rows, list(rows[0]))
+    with visiting(database, tmp_path) as visit:
+        token = visit.brings(file)
+        assert visit.service.recognise(visit.owner, token).benchmark == "mm-vet"
+        assert visit.service.graded(visit.owner, token)
+        seen = visit.service.look(visit.owner, token, "mm-vet")
+        assert seen.lines == (
+            f"VLMEvalKit's result file: grades of gpt-4-turbo for {len(asked)} questions, runs: 1; needs no judge",
+        )
+
+
+@ON_SQLITE
 def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, data):
     marked = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     mmt = table_file(

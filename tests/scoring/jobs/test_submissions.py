@@ -257,9 +257,29 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
-    assert 'empty answers, shown as "(no answer)": 1' in drafted.lines
+    (named,) = [line for line in drafted.lines if "no answer of a model" in line]
+    assert named.startswith("1 of the 2 answers is no answer of a model (empty)")
     assert any("read as the model's words: 1; where it gave none" in line for line in drafted.lines)
     assert any("items without an answer: 4" in line for line in drafted.lines)
+
+
+def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit):
+    failed = "Failed to obtain answer via API."
+    texts = {key: failed if place == 0 else "an answer" for place, key in enumerate(keys())}
+    report = submit(texts).report
+    unpaid = []
+    for task in VISIT_BENCH.tasks(report, SPEC):
+        try:
+            next(task.begin())
+        except StopIteration as done:
+            unpaid.append(done.value)
+    of_item = [match for match in report.matches if match.item == keys()[0]]
+    assert len(unpaid) == 2 * len(of_item) > 0 and not report.complete
+    assert {verdict.reason for verdict in unpaid} == {
+        "no answer of a model: an error of the server"
+    }
+    told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
+    assert any("1 of the 6 answers is no answer of a model" in text for text in told)
 
 
 # Whom it meets.

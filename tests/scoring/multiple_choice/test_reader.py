@@ -6,6 +6,7 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks.choice import has_options
+from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
 from scoring.multiple_choice.downloads import submission
 from scoring.multiple_choice.extract import extract
@@ -69,9 +70,9 @@ def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():
         "Error: 429",
     ]
     rows = [record(number, options, text, "A", number) for number, text in enumerate(said, 2)]
-    (problem,) = read_choices(rows).problems
-    assert problem.blocks == "nothing"
-    assert problem.text == (
-        "4 of 6 predictions hold no answer (2 errors of a server, 1 blank, 1 reasoning without an end); "
-        "strict leaves them unscored, the papers' protocols count them as wrong"
-    )
+    told = MMBENCH.lines(read_choices(rows))[-3:]
+    assert [text.partition(": id ")[0] for text in told] == [
+        "2 of the 6 answers are no answers of a model (an error of the server)",
+        "1 of the 6 answers is no answer of a model (empty)",
+        "1 of the 6 answers is no answer of a model (reasoning without an end)",
+    ]

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
-from scoring.benchmarks.vqa import MarksReport, VQAnswer
-from scoring.multiple_choice.circular_eval import PASS
+from scoring.benchmarks.vqa import MarksReport
+from scoring.benchmarks.vqa_answers import VQAnswer
 from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
+from scoring.multiple_choice.types import NONE, PASS, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade, JudgeStamp
 from scoring.web.article import (

@@ -1,0 +1,149 @@
+"""VQA answers: files of short answers with their reference answers, and the data sets' own question files."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import StrictInt
+
+from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
+from scoring.benchmarks.choice import has_options
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
+from scoring.no_answers import no_answer
+from scoring.text_lists import listed_texts
+
+PREDICTIONS = ("prediction", "pred", "response", "output")
+_OF_DATASET = {"answers", "fullanswer", "semantic"}
+"""Columns of the datasets' own files, in which an answer is no model's."""
+_INDEXES = ("index", "question_id", "questionid", "id")
+_SHOWN = 20
+
+
+class VQAQuestion(NamedTuple):
+    """A question with its reference answers."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VQAnswer:
+    """A question with its reference answers and the model's prediction."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    """References as in the file, repeated as annotators gave them; none in a file without answers."""
+    prediction: str
+    row: StrictInt
+    no_answer: str = ""
+    """Why the prediction is no answer of a model; "" for an answer."""
+
+
+def read_answers(
+    records: Iterable[Record], known: Mapping[str, VQAQuestion] | None = None
+) -> ReadFile[VQAnswer]:
+    """Rows of a file with the columns index, question, answer and prediction, with all problems.
+
+    With `known`, the question file's, a row needs an index and a prediction, which may also be called text or answer,
+    but for the dataset's own rows.
+    """
+    rows: list[VQAnswer] = []
+    problems: list[Problem] = []
+    for place, record in enumerate(records):
+        values = {
+            name: record.values[column]
+            for name, column in columns_by_name(record, PREDICTIONS).items()
+        }
+        named = (
+            PREDICTIONS
+            if known is None or _OF_DATASET & values.keys()
+            else (*PREDICTIONS, "text", "answer")
+        )
+        prediction = _first(values, named)
+        if has_options(record):
+            text = (
+                "expected a question without options, found multiple choice; choose its benchmark"
+            )
+            problems.append(Problem(record.row, None, text, "scoring"))
+            continue
+        if not isinstance(prediction, str):
+            found = ", ".join(map(repr, list(record.values)[:20]))
+            text = f"expected a column prediction with text, found {found}; add it"
+            problems.append(Problem(record.row, None, text, "scoring"))
+            continue
+        id = _id(_first(values, _INDEXES, place))
+        asked = VQAQuestion(
+            str(values.get("question") or ""),
+            references(values.get("answer", values.get("answers"))),
+        )
+        if known is not None and id not in known:
+            text = f"index {id[:40]} is none of the question file's; correct or delete it"
+            problems.append(Problem(record.row, None, text, "scoring"))
+            continue
+        asked = known[id] if known is not None else asked
+        if not asked.answers:
+            text = f"question {id} has no reference answer; it is not scored"
+            problems.append(Problem(record.row, None, text, "nothing"))
+        reason = no_answer(prediction, asked.answers)
+        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row, reason))
+    times = Counter(row.id for row in rows)
+    problems += [
+        Problem(
+            row.row,
+            None,
+            f"index {row.id} stands there {times[row.id]} times; keep one of each",
+            "scoring",
+        )
+        for row in rows
+        if times[row.id] > 1
+    ]
+    if gone := [id for id in known or () if id not in times]:
+        ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
+        asked = f"{len(known or ()):,} questions of the question file"
+        text = f"PARTIAL: {len(gone):,} of the {asked} have no answer: {ids}"
+        problems.insert(0, Problem(0, None, text, "whole"))
+    return ReadFile(tuple(rows), tuple(problems))
+
+
+def read_references(path: Path) -> Mapping[str, VQAQuestion]:
+    """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
+    found: dict[str, VQAQuestion] = {}
+    for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
+        values = {
+            name: record.values[column] for name, column in columns_by_name(record, ()).items()
+        }
+        id = _first(values, (KEY, *_INDEXES))
+        text = values.get("question")
+        answers = references(values.get("answer", values.get("answers")))
+        if id is None or not isinstance(text, str) or not answers or _id(id) in found:
+            problem = "expected an id, which no other has, a question and its answer; take the published file"
+            raise RowsError(problem, path.name, record.row)
+        found[_id(id)] = VQAQuestion(text, answers)
+    return found
+
+
+def _id(cell: JSON) -> str:
+    """An id as text; pandas writes whole numbers with ".0" where a cell of their column is empty."""
+    return str(cell).strip().removesuffix(".0")
+
+
+def _first(values: Mapping[str, JSON], names: Iterable[str], default: JSON = None) -> JSON:
+    return next((values[name] for name in names if name in values), default)
+
+
+def references(cell: JSON) -> tuple[str, ...]:
+    """Reference answers in a cell: a list, a list written as text in JSON or Python, or one answer.
+
+    An annotator's entry {"answer": ...} is its answer.
+    """
+    if isinstance(cell, list):
+        told = (one.get("answer") if isinstance(one, dict) else one for one in cell)
+        return tuple(str(answer) for answer in told if isinstance(answer, str | int | float))
+    text = "" if cell is None else str(cell)
+    listed = listed_texts(text)
+    if listed:
+        return listed
+    return (text,) if text.strip() else ()

@@ -1,0 +1,50 @@
+"""Short answers without what models wrap around them: reasoning, special tokens, tags, boxes, bold, "Answer:"."""
+
+import re
+from typing import NamedTuple
+
+from scoring.reasoning import answer_of, wrapped
+
+_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
+_SIGN = re.compile(r"\\([%$&#_ ])")
+_ANSWER_LINE = re.compile(
+    r"[*_#\s]*+(?:final |short )?answer[*_]*+\s?[:：][*_]*+\s*+(\S.*)", re.IGNORECASE
+)
+_EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})([^*`]{1,400})\1(\.?)")
+_FORMULA = re.compile(r"\$([^$]{1,400})\$")
+
+
+class Unwrapped(NamedTuple):
+    """An answer, and what was around it, each kind once."""
+
+    text: str
+    cuts: tuple[str, ...]
+
+
+def unwrapped(prediction: str) -> Unwrapped:
+    """The short answer that a prediction gives, for a comparison with references.
+
+    Of several boxes or tags the last one with text is the answer; else what follows "Answer:" on the last line.
+    """
+    answer = answer_of(prediction)
+    text = answer.text
+    cuts = [*answer.cuts]
+    inner = [one for one in wrapped(text) if one.text]
+    last = _ANSWER_LINE.fullmatch((text.splitlines() or [""])[-1])
+    if inner:
+        cuts.append(inner[-1].name)
+        text = _plain_formula(inner[-1].text)
+    elif last:
+        cuts.append("Answer:")
+        text = last[1]
+    for name, pattern, group in (("bold", _EMPHASIS, 2), ("$", _FORMULA, 1)):
+        found = pattern.fullmatch(text.strip())
+        if found:
+            cuts.append(name)
+            text = found[group]
+    return Unwrapped(text.strip() if cuts else prediction, tuple(dict.fromkeys(cuts)))
+
+
+def _plain_formula(text: str) -> str:
+    """The words and signs of LaTeX that writes a plain answer."""
+    return _SIGN.sub(r"\1", _COMMAND.sub(r"\1", text))

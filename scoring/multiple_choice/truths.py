@@ -1,0 +1,128 @@
+"""Right answers as files write them: letters, options' texts, or the options' places, counted from 0 or from 1.
+
+How a column counts shows only over all of its rows. What can be meant in two ways is refused, never guessed.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_LETTER = re.compile(r"[(\[（【]?([A-Za-z])[)\]）】]?[.:：、]?")
+_LABELLED = re.compile(
+    r"(?:[(\[（【]([A-Za-z])[)\]）】]|([A-Za-z])[).:：、])[.:：、]?\s*(\S.*)", re.DOTALL
+)
+_PLACE = re.compile(r"(\d{1,2})(?:\.0{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+
+
+class TruthCell(NamedTuple):
+    """A right answer as a file writes it, beside its question's options by letter."""
+
+    written: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Truths:
+    """The letters of a column of right answers, in its order."""
+
+    letters: tuple[str | None, ...]
+    """None where a cell is none of the options, or can be meant in two ways."""
+    ambiguous: str = ""
+    """What the whole column can be meant as, and what to write instead; "" if it is clear."""
+    doubtful: frozenset[int] = frozenset()
+    """Positions of cells that are the letter of one option and the text of another."""
+
+
+def plain_option(text: str) -> str:
+    """An option's text for comparison: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
+    plain = " ".join(text.split())
+    return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
+
+
+def read_truths(cells: Sequence[TruthCell]) -> Truths:
+    """The letters that the cells of a column mean."""
+    letters = [_by_letter(cell) for cell in cells]
+    places = [_place(cell.written) for cell in cells]
+    counted = [place is not None for place in places]
+    if cells and all(counted) and not any(letters):
+        return _numbered(cells, [place or 0 for place in places])
+    texts = [_by_text(cell) for cell in cells]
+    pairs = [*zip(letters, texts, strict=True)]
+    if any(letter and not text for letter, text in pairs):  # a letter no row has is none's text
+        texts = [
+            None if _LETTER.fullmatch(cell.written.strip()) and not letter else text
+            for cell, (letter, text) in zip(cells, pairs, strict=True)
+        ]
+    has_texts = any(text and not letter for letter, text in zip(letters, texts, strict=True))
+    found: list[str | None] = []
+    doubtful = set()
+    for place, (letter, text) in enumerate(zip(letters, texts, strict=True)):
+        if has_texts and letter and text and letter != text:
+            doubtful.add(place)
+            found.append(None)
+        else:
+            found.append(letter or text)
+    return Truths(tuple(found), doubtful=frozenset(doubtful))
+
+
+def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
+    """The letters of a column of whole numbers, if only one way to read it fits each row, or all ways agree."""
+    ways: Mapping[str, Callable[[TruthCell, int], str | None]] = {
+        "the text of an option": lambda cell, place: _by_text(cell),
+        "counted from 0": lambda cell, place: _at(cell, place),
+        "counted from 1": lambda cell, place: _at(cell, place - 1),
+    }
+    fitting: dict[str, tuple[str | None, ...]] = {}
+    for name, way in ways.items():
+        read = tuple(way(cell, place) for cell, place in zip(cells, places, strict=True))
+        if None not in read:
+            fitting[name] = read
+    nothing = (None,) * len(cells)
+    if len({*fitting.values()}) == 1:
+        return Truths(next(iter(fitting.values())))
+    if not fitting:
+        return Truths(nothing)
+    shown = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
+    text = (
+        f"the right answers are numbers ({shown[:40]}), which may be {' or '.join(fitting)}; "
+        "write the letters A, B, C in the column answer"
+    )
+    return Truths(nothing, text)
+
+
+def _by_letter(cell: TruthCell) -> str | None:
+    """The letter of a cell such as B, (B), B. or "B. cat", whose text is that of its option."""
+    written = cell.written.strip()
+    alone = _LETTER.fullmatch(written)
+    if alone:
+        letter = alone[1].upper()
+        return letter if letter in cell.options else None
+    labelled = _LABELLED.fullmatch(written)
+    if not labelled:
+        return None
+    letter = (labelled[1] or labelled[2]).upper()
+    same = plain_option(labelled[3]) == plain_option(cell.options.get(letter, ""))
+    return letter if same else None
+
+
+def _by_text(cell: TruthCell) -> str | None:
+    """The letter of the one option with a cell's text; capitals count only where two options differ in them."""
+    written = plain_option(cell.written)
+    texts = {letter: plain_option(text) for letter, text in cell.options.items()}
+    same = [letter for letter, text in texts.items() if text == written]
+    if not same:
+        folded = written.casefold()
+        same = [letter for letter, text in texts.items() if text.casefold() == folded]
+    return same[0] if len(same) == 1 else None
+
+
+def _place(written: str) -> int | None:
+    found = _PLACE.fullmatch(written.strip())
+    return int(found[1]) if found else None
+
+
+def _at(cell: TruthCell, place: int) -> str | None:
+    letters = [*cell.options]
+    return letters[place] if 0 <= place < len(letters) else None

@@ -1,0 +1,47 @@
+"""Predictions that are no answer of a model, by reason: how they are named before a judge is paid, and in reports."""
+
+from collections.abc import Iterable, Mapping
+
+from arena.types import folded, grouped
+from scoring.failures import NOTHING, failure
+from scoring.reasoning import answer_of
+
+NO_ANSWER = "no answer of a model"
+EMPTY = "empty"
+_SHOWN = 10
+
+
+def no_answer(text: str, references: Iterable[str] = ()) -> str:
+    """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
+    reason = failure(text)
+    if reason is None or reason == NOTHING:
+        return EMPTY if reason else ""
+    said = _plain(answer_of(text).text)
+    return "" if said and said in map(_plain, references) else reason
+
+
+def _plain(text: str) -> str:
+    return folded(text).casefold().strip(" .")
+
+
+def named(reasons: Mapping[str, str], total: int, then: str) -> tuple[str, ...]:
+    """A sentence for each reason, with the first ids that have it; `then` says what happens to them.
+
+    `reasons` are by the question's id, "" for an answer.
+    """
+    ids = grouped((reason, id) for id, reason in reasons.items() if reason)
+    return tuple(_sentence(reason, of, total, then) for reason, of in ids.items())
+
+
+def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
+    shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
+    more = ", ..." if ids[_SHOWN:] else "."
+    are = "is no answer" if len(ids) == 1 else "are no answers"
+    counted = f"{len(ids):,} of the {total:,} answers {are} of a model ({reason})"
+    return f"{counted}: id {shown}{more} {then}"
+
+
+UNSCORED = "Unscored, and not sent to the judge."
+AS_THEY_ARE = "This protocol counts them like other answers, as its paper did."
+BEFORE = "They stay unscored and cost nothing; a paper's protocol counts them like other answers."
+"""What happens to them under the hardened and strict protocols, under a paper's, and before one is chosen."""

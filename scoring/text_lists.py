@@ -1,0 +1,30 @@
+"""Lists of texts in one cell of a table, as JSON or Python writes them: ["a", "b"], ['a', "b's"], [1, 2.5]."""
+
+import ast
+import re
+
+_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
+_MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
+_LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
+_MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
+_EMPTY = re.compile(r"\s*\[\s*\]\s*")
+
+
+def listed_texts(cell: str) -> tuple[str, ...] | None:
+    """The members of a list that is written as text; None if the cell holds no such list."""
+    if _EMPTY.fullmatch(cell):
+        return ()
+    if not _LIST.fullmatch(cell):
+        return None
+    return tuple(_unquoted(found[0]) for found in _MEMBERS.finditer(cell))
+
+
+def _unquoted(literal: str) -> str:
+    """The value of a quoted text or number; nothing else can be in it: no name, call or nesting."""
+    if literal[0] not in "'\"":
+        return literal
+    try:
+        return str(ast.literal_eval(literal.replace("\n", "\\n")))
+    except (ValueError, SyntaxError):
+        return literal[1:-1]

@@ -1,0 +1,130 @@
+"""Files of today's models on the page: answers that an API failed to give, reasoning, and ten options."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_page import reply, upload, write_csv
+from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.servers import AppServer
+
+FAILED = "Failed to obtain answer via API."
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[OpenAIServer]:
+    with OpenAIServer(score=reply) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def scoring(judge, data, tmp_path_factory) -> Iterator[AppServer]:
+    """An app with MM-Vet's questions, whose operator lends a judge."""
+    folder = tmp_path_factory.mktemp("scoring")
+    (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
+    environ = {"JUDGE_MODEL": "test-judge", "JUDGE_URL": judge.address, "OPENAI_API_KEY": "sk-x"}
+    environ |= {"JUDGE_JOB_BUDGET": "5", "JUDGE_PRICES": str(folder / "prices.csv")}
+    environ |= {"JUDGE_DAY_BUDGET": "50", "MM_VET_PATH": str(data / "mm-vet")}
+    running = AppServer(folder / "data", DEMO_BANK="off", **environ)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def visitor(browser, scoring) -> Iterator[Page]:
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{scoring.address}/score")
+        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+        yield page
+
+
+def opened(page: Page, scoring: AppServer) -> None:
+    """Open the report of the job that is shown."""
+    link = page.locator(".mine a").first.get_attribute("href")
+    page.goto(f"{scoring.address}/{link.lstrip('/')}")
+    expect(page.locator("#report")).to_be_visible()
+
+
+def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
+    visitor, scoring, judge, data, tmp_path
+):
+    questions = load_mm_vet(data / "mm-vet").questions
+    texts = [FAILED] * 100 + [f"an answer {number}" for number in range(118)]
+    answers = {one.id: text for one, text in zip(questions, texts, strict=True)}
+    (tmp_path / "broken-run.json").write_text(json.dumps(answers))
+    upload(visitor, tmp_path / "broken-run.json")
+    found = visitor.locator("#found")
+    expect(found).to_contain_text(
+        "100 of the 218 answers are no answers of a model (an error of the server): id v1_0, v1_1",
+        timeout=20_000,
+    )
+    expect(visitor.locator("#offers label").first).to_contain_text("$")
+    shoot(visitor, "todays-failures-found", whole=True)
+    calls = judge.counts.calls
+    visitor.locator("#offers label").first.click()
+    visitor.locator("#check").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+    asked = [str(body) for body in judge.counts.bodies[calls:]]
+    assert len(asked) < 218 and not any(FAILED in body for body in asked)
+    opened(visitor, scoring)
+    told = visitor.locator("#report")
+    expect(told).to_contain_text("are no answers of a model (an error of the server)")
+    expect(told).to_contain_text("Unscored, and not sent to the judge.")
+    shoot(visitor, "todays-failures-report", whole=True)
+    visitor.locator("#audit-show input").click()
+    visitor.get_by_role("option", name="no answer of a model").click()
+    expect(visitor.locator("#audit")).to_contain_text("100 of 218")
+
+
+def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
+    visitor, scoring, tmp_path
+):
+    said = ["<think>A logo.</think>\nNikon", "\\boxed{\\text{Nikon}}", "<think>It may be", "Canon"]
+    rows = [
+        {
+            "index": str(34_602 + at),
+            "question": "What brand is the camera?",
+            "answer": str(["nikon"] * 10),
+            "prediction": text,
+        }
+        for at, text in enumerate(said)
+    ]
+    upload(visitor, write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
+    found = visitor.locator("#found")
+    expect(found).to_contain_text("TextVQA: 4 answers", timeout=20_000)
+    expect(found).to_contain_text("is no answer of a model (reasoning without an end): id 34604.")
+    shoot(visitor, "todays-vqa-found", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.get_by_role("button", name="Have a judge give 3 marks")).to_be_visible()
+    opened(visitor, scoring)
+    told = visitor.locator("#report")
+    expect(told).to_contain_text("2 of 4 answers have reasoning, tags or boxes around them")
+    expect(told).to_contain_text("66.7")
+    shoot(visitor, "todays-vqa-report", whole=True)
+
+
+def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_path):
+    options = [f"colour {number}" for number in range(1, 11)]
+    rows = [
+        {
+            "index": str(at),
+            "question": "Which colour is it?",
+            "options": json.dumps(options),
+            "answer": "J",
+            "prediction": text,
+        }
+        for at, text in enumerate(["J", "The answer is (J).", "colour 10", "A"])
+    ]
+    upload(visitor, write_csv(tmp_path / "ten-options.csv", rows))
+    expect(visitor.locator("#found")).to_contain_text("4 answers", timeout=20_000)
+    expect(visitor.locator("#found")).to_contain_text("J. colour 10")
+    shoot(visitor, "todays-ten-found", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
+    opened(visitor, scoring)
+    expect(visitor.locator("#report")).to_contain_text("75.0")
+    shoot(visitor, "todays-ten-report", whole=True)
