@@ -419,7 +419,7 @@ def _version(connection: Connection) -> int:
     row = connection.execute(select(SCHEMA)).one_or_none() if SCHEMA.name in tables else None
     if row is not None and row.version > len(STEPS):
         raise DatabaseError(f"{_name(connection)} was made by a newer version; update this program")
-    if row is None or row.digest != _digest_at(row.version):
+    if row is None or row.version < 0 or row.digest != _digest_at(row.version):
         empty = "folder" if connection.dialect.name == "sqlite" else "database"
         raise DatabaseError(
             f"{_name(connection)} was made by a development version; start with an empty {empty}"

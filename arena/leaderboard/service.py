@@ -235,8 +235,9 @@ class Leaderboard:
         with self._turn(key, kept.history_at), kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
                 with self._database.read() as connection:
-                    kept.history_at = time.monotonic()
+                    read_at = time.monotonic()
                     kept.history = history_of(connection, key, self._who(key))
+                kept.history_at = read_at
             return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:

@@ -90,9 +90,10 @@ def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old
 
 
 @pytest.mark.locks_or_dialect
-def test_another_digest_is_refused_and_its_password_not_shown(database, database_url):
+@pytest.mark.parametrize("stored", [{"digest": "another"}, {"version": -1}])
+def test_another_digest_is_refused_and_its_password_not_shown(database, database_url, stored):
     with database.write() as connection:
-        connection.execute(update(SCHEMA).values(digest="another"))
+        connection.execute(update(SCHEMA).values(stored))
     empty = "folder" if database.is_sqlite else "database"
     with pytest.raises(
         DatabaseError, match=f"was made by a development version; start with an empty {empty}$"

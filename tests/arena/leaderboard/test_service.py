@@ -19,10 +19,11 @@ from arena.__main__ import main
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE, WINS
 from arena.clock import FINAL_SECONDS
-from arena.database import Database, now
+from arena.database import Database, DatabaseError, now
 from arena.formats.registry import read
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
+from arena.leaderboard import service as leaderboard_service
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
@@ -697,6 +698,20 @@ def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
         ratings = {line.code: line.rating and line.rating.value for line in until.standings}
         for code, rating in zip(past.codes, past.ratings[at], strict=True):
             assert rating == pytest.approx(ratings[code], nan_ok=True)
+
+
+def test_a_history_that_cannot_be_read_is_read_anew_at_the_next_call(poll, kept, monkeypatch):
+    first = kept.history(SINGLE)
+    kept._keep(SINGLE).history_at -= 7200
+    with monkeypatch.context() as patch:
+
+        def refuse(*_: object) -> None:
+            raise DatabaseError("gone")
+
+        patch.setattr(leaderboard_service, "history_of", refuse)
+        with pytest.raises(DatabaseError):
+            kept.history(SINGLE)
+    assert kept.history(SINGLE) is not first
 
 
 def test_ratings_by_family_are_those_of_its_board(poll, kept):

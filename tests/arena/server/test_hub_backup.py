@@ -705,7 +705,7 @@ def test_without_a_backup_nothing_is_noted(database):
     assert len(ItemBank(database).bank().items) == 12
 
 
-def test_a_server_that_cannot_see_its_copy_does_not_start(monkeypatch, tmp_path, capsys):
+def test_a_server_whose_copy_is_public_does_not_start(monkeypatch, tmp_path, capsys):
     with HubServer(private=False) as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
         for name, value in {
