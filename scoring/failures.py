@@ -62,6 +62,7 @@ _ERROR = re.compile(
     + _one_of(
         rf"""
         {_ERROR_NAME}[*\])]*+\s*+(?:[:：-]|\()\s*+[\"'\[(]*+{_KIND}
+        (?:error|exception|failed)\]\s*+{_KIND}
         {_CLIENT}(?:\.\w{{1,40}}){{0,5}}(?:error|exception|timeout|limit)\b
         failed to obtain answer\b
         cuda out of memory\b|cuda error:

@@ -63,7 +63,7 @@ def _tags(
         Format(
             f"<{name}>",
             rf"{_LESS}{name}(?:\s[^<>&]{{0,80}})?{_MORE}",
-            rf"{_LESS}/{name}\s?{_MORE}",
+            rf"{_LESS}\\?/{name}\s?{_MORE}",
             source,
             opens_in_prompt,
             ends,
@@ -83,6 +83,7 @@ FORMATS: Sequence[Format] = (
     *_tags("reasoning", "LLaVA-CoT (arXiv 2411.10440), Reka Flash 3"),
     *_tags("analysis reflection", "Keye-VL, Reflection-70B"),
     *_tags("reason rationale scratchpad cot deliberation", "prompts of research code"),
+    *_tags("thought_process chain_of_thought inner_thoughts scratch_pad", "prompts of research code"),
     *_tags("internal inner_monologue monologue planning plan", "prompts of agents"),
     *_tags("seed:think", "ByteDance Seed-OSS"),
     *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
@@ -93,6 +94,10 @@ FORMATS: Sequence[Format] = (
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
     _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
     _marks("<start_of_thought>", "<end_of_thought>", "Gemma derivatives"),
+    _marks("<begin_of_thought>", "<end_of_thought>", "Gemma derivatives"),
+    _marks("<|thinking_start|>", "<|thinking_end|>", "chat templates"),
+    _marks("<|reasoning_start|>", "<|reasoning_end|>", "chat templates"),
+    _marks("[THOUGHT]", "[/THOUGHT]", "chat templates"),
     _marks("<|thinking|>", "<|/thinking|>", "chat templates"),
     _marks("<|think|>", "<|/think|>", "Solar Open"),
     _marks("<|thought_start|>", "<|thought_end|>", "chat templates"),
@@ -141,6 +146,8 @@ _BARE_FINAL = re.compile(r"assistantfinal|assistant\nfinal(?![a-z])")
 _ANALYSIS_LINE = re.compile(r"\s*+(?:assistant\s*+)?analysis\s*+(?::|\n)", re.IGNORECASE)
 _FINAL_LINE = re.compile(r"^[ \t]*+(?:assistant[ \t]*+)?final[ \t]*+(?::|$)", re.I | re.M)
 _DONE_THINKING = re.compile(r"^[ \t]*+\.{0,3}\s?done thinking\.?[ \t]*+$", re.I | re.M)
+_THINKING_BEGUN = re.compile(r"\s*+Thinking\.\.\.[ \t]*+\n")
+"""Ollama's first line."""
 _QUOTED_THINKING = re.compile(
     r"\s*+>[ \t]*+[*_]*+(?:thinking|thoughts?|reasoning|thought process)\b[^\n]*+(?:\n[ \t]*+>[^\n]*+)*+",
     re.IGNORECASE,
@@ -296,6 +303,8 @@ def _told_thinking(text: str) -> Answer | None:
     """Thinking in plain words: ended by "...done thinking.", in a quotation, or under a heading of its own."""
     if found := _behind_last(_DONE_THINKING, text, "thinking"):
         return found
+    if _THINKING_BEGUN.match(text):
+        return Answer("", ("thinking without an end",), True)
     if quoted := _QUOTED_THINKING.match(text):
         rest = text[quoted.end() :]
         return Answer(rest, ("thinking in a quotation",), False) if rest.strip() else None

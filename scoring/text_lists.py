@@ -1,6 +1,7 @@
 """Lists of texts in one cell of a table, as JSON or Python writes them: ["a", "b"], ['a', "b's"], [1, 2.5]."""
 
 import ast
+import json
 import re
 
 _TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
@@ -24,7 +25,25 @@ def _unquoted(literal: str) -> str:
     """The value of a quoted text or number; nothing else can be in it: no name, call or nesting."""
     if literal[0] not in "'\"":
         return literal
-    try:
-        return str(ast.literal_eval(literal.replace("\n", "\\n")))
-    except (ValueError, SyntaxError):
-        return literal[1:-1]
+    for read in (_of_json, _of_python):
+        try:
+            return _stored(read(literal))
+        except (ValueError, SyntaxError):
+            continue
+    return literal[1:-1]
+
+
+def _of_json(literal: str) -> str:
+    """A text in JSON, which writes an emoji as two escapes and may write a slash as one. Raises ValueError."""
+    return str(json.loads(literal, strict=False))
+
+
+def _of_python(literal: str) -> str:
+    return str(ast.literal_eval(literal.replace("\n", "\\n")))
+
+
+def _stored(text: str) -> str:
+    """The text with a replacement character for what no database holds: NUL, and half of a pair of escapes."""
+    return (
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+    )

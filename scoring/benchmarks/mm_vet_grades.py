@@ -126,7 +126,8 @@ def grades_for(
         return read_grades(path, limits, name)
     label = name or path.name
     upload = read_predictions(path, questions, limits, name)
-    title, judge = _named_judge(label, upload.title)
+    named_so = toolkit == "VLMEvalKit"
+    title, judge = _named_judge(label, upload.title) if named_so else (upload.title, UNNAMED)
     grades: dict[str, tuple[Grade, ...]] = {}
     for joined in joined_records(path, QuestionIndex(questions), limits, label):
         with row_errors(label, joined.record.row):

@@ -84,6 +84,11 @@ _SUPPOSES = re.compile(
 _DENIES = re.compile(
     r"\b(?:not|never|cannot|instead of|rather than|neither|nor)\b|n['’]t\b|不是|并非", re.IGNORECASE
 )
+_OTHER = re.compile(
+    r"\b(?:wrong|incorrect|false|worst|other|previous|second[ -]best|least(?:[ \t]\w{1,20})?)[ \t]\Z",
+    re.IGNORECASE,
+)
+"""What makes of the answer behind it one that is not meant."""
 _CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|accordingly)\b|因此|所以", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;，；]|\b(?:and|but)\b")
 _MOST_SHOWN = 80
@@ -126,7 +131,7 @@ def _supposed(text: str, start: int) -> bool:
     sentence = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
     argument = _CONCLUDES.split(sentence)[-1]
     clause = _CLAUSE.split(argument)[-1]
-    return bool(_SUPPOSES.search(argument) or _DENIES.search(clause))
+    return bool(_SUPPOSES.search(argument) or _DENIES.search(clause) or _OTHER.search(clause))
 
 
 # Signs that stand around a number or letter.
@@ -137,8 +142,9 @@ _NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
 _TAIL = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
-    rf"|{_CLOSE}{{0,6}}[ \t]?(?:/|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
-    rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±]|\bor\b|\bto\b|\band\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
+    rf"|{_CLOSE}{{0,6}}[ \t]?[(\[]?(?:/|⁄|\bout[ \t]of\b|\bof\b)[ \t]?{_BESIDE}{{0,4}}(?P<most>{_NUMBER}){_UNIT}?"
+    rf"|{_CLOSE}{{0,6}}[ \t]?(?P<other>(?:[-–—~,;&±+×→]|[=-]>|:(?=[0-9])"
+    rf"|\bor\b|\bto\b|\band\b|\bminus\b|\bplus\b|或|至|到)?[ \t]?{_BESIDE}{{0,4}}{_NUMBER})"
     rf"|{_UNIT}",
     re.IGNORECASE,
 )
@@ -186,7 +192,7 @@ _BOXED_SCORE = re.compile(
     rf"\\[df]?boxed\s?\{{{_OPEN}{{0,4}}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
 )
 _OBJECT_SCORE = re.compile(
-    rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
+    rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
 )
 _LINE_SCORE = re.compile(rf"^{_OPEN}{{0,8}}(?P<number>{_NUMBER})", re.MULTILINE)
 _GOES_ON = re.compile(
@@ -275,18 +281,22 @@ _WITH_TEXT = re.compile(
 )
 _STATED = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
-    rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<)"
+    rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<|\{{)"
 )
 """What may stand behind a letter that words introduce: no word that would make `A` an article."""
 _LINE_STATED = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S)"
 )
 _TWO_LETTERS = re.compile(
-    rf"{_CLOSE}{{0,6}}[ \t]?(?:,[ \t]?|/|&|\+|(?i:,?[ \t]?\b(?:or|and)\b)|或|和|还是|[ \t])[ \t]?{_HELD}"
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps)\b)"
+    rf"|或|和|还是|[ \t])[ \t]?{_HELD}"
     rf"(?P<other>[A-Z])(?![\w'’])"
 )
 _LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])[.):]")
 """A letter that stands before the text of an option."""
+_WRONG_BEHIND = re.compile(
+    rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
+)
 _NONE_LETTERS = "XZ"
 
 
@@ -342,6 +352,7 @@ def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Cla
     )
     named = _named(text, found, options)
     several = several or _lists(text, found, options)
+    several = several or bool(_WRONG_BEHIND.match(text, end))
     if several or (named and named != letter) or _DOUBTS.match(text, end):
         value = None
     return _Claim(value, start, end)

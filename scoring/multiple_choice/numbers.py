@@ -143,7 +143,10 @@ _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
-_MINUS = re.compile(r"(?:(?<![a-z])(?:minus|negative)[\s-]|负|負|零下)\s?\Z")
+_MINUS = re.compile(
+    r"(?:(?<![a-z])(?:minus|negative|минус|(?<!au )moins|(?<!al )(?<!lo )(?<! o )menos|meno)[\s-]"
+    r"|负|負|零下|マイナス)\s?\Z"
+)
 _PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
 _DASH = re.compile(r"(?:-(\s?)|—\s?)\Z")
 _EQUALS = re.compile(
@@ -153,10 +156,11 @@ _COMPARED = re.compile(
     r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
     r"|at most|up to|over|under|above|below|not|≠)|小于|大于|超过|不到|不是)\s?\Z"
 )
-_CALCULATED = re.compile(r"[×÷*/·^√±|]\s?\Z")
+_CALCULATED = re.compile(r"(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?\{|-\(|(?<![a-z])(?:log|ln|half of))\s?\Z")
 _CALCULATES = re.compile(
     r"\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s"
-    r"|\+(?!\w)|\s?(?:以下|以上|以内|多|under zero|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
+    r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
+    r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
 _BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below zero\b")
 _WINDOW = 24
@@ -294,6 +298,11 @@ def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
         return same
     if number.unit == "%" and not equal.keys() >= matching_share(number, options):
         return []
+    hundredfold = {100 * value for value in number.values if value}
+    if not number.unit and any(
+        option.unit == "%" and hundredfold & option.values for option in options.values()
+    ):
+        return []  # 0.5 among 50% and 0.5%
     degrees = number.unit[:1] == "°"
     return [
         letter

@@ -318,7 +318,7 @@ class _Reader:
         if self._questions is not None:
             return self._known(record, index, self._questions.get(index), options)
         if not options:
-            text = (
+            text = self._listed_badly(record) or (
                 "expected option columns A, B ..., or one column options with a list; add them, or give the "
                 "benchmark's question file as well"
             )
@@ -375,6 +375,17 @@ class _Reader:
         if self._questions is not None:
             return {}
         return options_in_text(self._text(record, ("question",)) or "")
+
+    def _listed_badly(self, record: Record) -> str:
+        """What is wrong with the cell of a list column; "" without such a column."""
+        column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
+        if column is None or option_columns(record):
+            return ""
+        cell = record.values[column]
+        found = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+        if listed := listed_options(cell):
+            return f"expected {len(LETTERS)} options at most in {column}, found {len(listed)}; delete the others"
+        return f'expected a list of options in {column}, found {found[:40]!r}; write ["cat", "dog"]'
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""

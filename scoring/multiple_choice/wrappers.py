@@ -33,6 +33,18 @@ MOST_WRAPPERS = 4
 """Wrappers in one another at most."""
 BOXES_READ = 12
 """Boxes of an answer that are read, from the last one."""
+_DENIED = re.compile(
+    r"(?:(?:\bnot|n['’]t)(?:\s(?:think|believe|that|it|is|be|the|correct|option|choice|answer)){0,7}"
+    r"|\b(?:rather than|instead of|neither))[\s$(*:]*\Z",
+    re.IGNORECASE,
+)
+"""What denies the box behind it."""
+_IS_WRONG = re.compile(
+    r"[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
+    re.IGNORECASE,
+)
+_BEFORE_BOX = 80
+"""Characters before a box in which it is denied."""
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
@@ -57,7 +69,14 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
             text = tags[-1].text
             cuts.append(tags[-1].name)
         elif holders:
-            box = next((box for box in holders[: -BOXES_READ - 1 : -1] if reads(box.text)), None)
+            box = next(
+                (
+                    box
+                    for box in holders[: -BOXES_READ - 1 : -1]
+                    if reads(box.text) and _stands(text, box)
+                ),
+                None,
+            )
             if box is None:
                 claim = holders[-1].text if claims(holders[-1].text) else ""
                 after = text[holders[-1].end :]
@@ -73,6 +92,14 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
         else:
             break
     return Inner(text, tuple(cuts), rest)
+
+
+def _stands(text: str, box: Wrapped) -> bool:
+    """Whether nothing around a box denies what it holds, or makes another number of it: "-\\boxed{3}"."""
+    front = text[max(0, box.start - _BEFORE_BOX) : box.start]
+    if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
+        return False
+    return not (_DENIED.search(front) or _IS_WRONG.match(text, box.end))
 
 
 def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:

@@ -15,6 +15,8 @@ CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.10 GiB total capacity)
 torch.OutOfMemoryError: CUDA out of memory.
 openai.RateLimitError: Error code: 429 - {'error': {'message': 'Rate limit reached for gpt-4o'}}
 [ERROR] 503 Service Unavailable
+[ERROR] Request timed out
+[Error] Connection refused
 HTTPSConnectionPool(host='api.openai.com', port=443): Max retries exceeded with url: /v1
 {"error": {"message": "The server is overloaded", "code": 503}}
 <html><head><title>502 Bad Gateway</title></head></html>

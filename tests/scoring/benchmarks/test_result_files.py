@@ -107,6 +107,22 @@ def test_lmms_evals_scores_of_mm_vet_give_a_report(tmp_path):
     assert report.judge.versions == ("gpt-4.1",) and report.rows[1].prediction == "answer 1"
 
 
+def test_lmms_evals_file_name_names_no_judge(tmp_path):
+    rows = lmms(SAMPLE, [0.5] * len(SAMPLE.questions))
+    for row in rows:
+        row["gpt_eval_score"] = 0.5
+    path = tmp_path / "samples_mmvet_llava-v1.5-7b.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    report = graded_report(grades_for(path, SAMPLE), SAMPLE)
+    assert (report.title, report.judge.model) == ("samples_mmvet_llava-v1.5-7b", UNNAMED)
+
+
+def test_a_judged_file_of_mm_vet_is_no_predictions_of_another_benchmark(tmp_path):
+    path = put(tmp_path / "m.tsv", judged(SAMPLE, [0.5] * len(SAMPLE.questions)))
+    with pytest.raises(RowsError, match="is a judged file of VLMEvalKit"):
+        open_upload(path, benchmark="GQA")
+
+
 def test_grades_of_another_benchmark_are_told_and_not_reported(tmp_path):
     rows = [{"index": "0", "question": "Where?", "answer": "up", "prediction": "up", "score": "1.0",
              "log": "Succeed"}]  # fmt: skip

@@ -408,3 +408,26 @@ def test_a_reply_that_was_cut_is_read_where_it_began_with_its_answer():
 def test_a_filtered_reply_is_unreadable():
     assert read_score("0.7", SCORE, "content_filter") is None
     assert read_letter("B", ANIMALS, "content_filter") is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The wrong option is B", "The least similar option is B", "The other answer is B", "Answer: A (or B)",
+        "A (or B)", "Answer: A, possibly B", "Answer: A; B", "Answer: A\nor B", "A - wrong", "A: wrong, B: right",
+        '{"answer":"A"}{"answer":"B"}',
+    ],
+)  # fmt: skip
+def test_a_letter_that_is_denied_or_one_of_two_is_unreadable(reply):
+    assert read_letter(reply, ANIMALS) is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1 (out of 2)", "Score: 1 [out of 10]", "Score: 1:2", "Score: 1×10", "Score: 0.5 + 0.5 = 1",
+        "Score: 1 minus 0.5", "Score: 1 → 0.5", "The previous score is 0.3.", '{"max_score": 1}', '{"confidence": 0.9}',
+    ],
+)  # fmt: skip
+def test_another_number_behind_a_score_makes_it_unreadable(reply):
+    assert read_score(reply, SCORE) is None

@@ -241,3 +241,54 @@ def test_no_wrapper_makes_a_wrong_letter(data, wrapper):
         assert decision.letter in (None, NONE, row["letter"]), (row["id"], decision.trail)
         read += decision.letter == row["letter"] is not None
     assert read >= 350
+
+
+PERCENT = of("5%", "50%", "0.5%", "0.05%")
+SIGNED = of("-3", "3", "0", "30")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        (r"The answer is \boxed{B}, not \boxed{A}.", ANIMALS, "B"),
+        (r"Not \boxed{A}", ANIMALS, None),
+        (r"I do not think it is \boxed{A}.", ANIMALS, None),
+        (r"\boxed{B} is wrong", ANIMALS, None),
+        (r"-\boxed{3}", SIGNED, None),
+        (r"\boxed{3}^2", SIGNED, None),
+        (r"\sqrt{3}", SIGNED, None),
+        ("10^{-3}", SIGNED, None),
+        ("-(3)", SIGNED, None),
+        ("log 3", SIGNED, None),
+        ("3億", SIGNED, None),
+        ("moins 3", SIGNED, "A"),
+        ("menos 3", SIGNED, "A"),
+        ("минус 3", SIGNED, "A"),
+        ("マイナス3", SIGNED, "A"),
+        ("5‰", PERCENT, None),
+        ("1/2", PERCENT, None),
+        ("0.5", PERCENT, None),
+        ("0.05", PERCENT, None),
+        ("5", PERCENT, "A"),
+    ],
+)
+def test_what_is_denied_or_another_number_is_not_read(prediction, options, letter):
+    assert extract(prediction, options).letter == letter
+
+
+@pytest.mark.parametrize(
+    "opening_and_closing",
+    [
+        ("<think>", r"<\/think>"),
+        ("<thought_process>", "</thought_process>"),
+        ("<chain_of_thought>", "</chain_of_thought>"),
+        ("<begin_of_thought>", "<end_of_thought>"),
+        ("<|thinking_start|>", "<|thinking_end|>"),
+        ("[THOUGHT]", "[/THOUGHT]"),
+        ("Thinking...\n", "\n...done thinking.\n"),
+    ],
+)
+def test_more_reasoning_is_taken_off(opening_and_closing):
+    opening, closing = opening_and_closing
+    assert extract(f"{opening}The answer is A.{closing}B", ANIMALS).letter == "B"
+    assert extract(f"{opening}The answer is A. Let me", ANIMALS).rule is Rule.TORN

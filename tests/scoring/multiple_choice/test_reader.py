@@ -30,6 +30,23 @@ def test_columns_up_to_z_are_options(many):
     assert row.question.answer == extract(row.prediction, row.question.options).letter == last
 
 
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("['dog', 'cat'", "expected a list of options in options, found \"['dog', 'cat'\""),
+        ({"A": "dog"}, """expected a list of options in options, found '{"A": "dog"}'"""),
+        (
+            str([f"o{number}" for number in range(27)]),
+            "expected 26 options at most in options, found 27",
+        ),
+    ],
+)
+def test_a_list_of_options_that_cannot_be_read_is_shown(cell, told):
+    values = {"index": "1", "question": "What?", "options": cell, "answer": "A", "prediction": "A"}
+    problems = read_choices([Record(2, values)]).problems
+    assert any(one.row == 2 and one.text.startswith(told) for one in problems)
+
+
 def test_a_late_column_alone_is_no_option():
     columns = {"A": "cat", "B": "dog", "X": "12", "Y": "7"}
     values = {"index": "1", "question": "What?", "answer": "A", "prediction": "A", **columns}
