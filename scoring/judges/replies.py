@@ -155,7 +155,7 @@ _DOUBTS = re.compile(
     re.IGNORECASE,
 )
 """What takes a statement back, or makes it one about the scale."""
-_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
 _SCORE_WORD = (
     rf"(?<![A-Za-z]){_MOST_WORD}(?:score|rating|grade|mark|correctness)(?![A-Za-z])"
@@ -275,7 +275,7 @@ _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
 _LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}", re.MULTILINE)
-_LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*[.。!,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _WITH_TEXT = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
