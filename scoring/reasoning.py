@@ -77,6 +77,7 @@ def _marks(opening: str, closing: str, source: str) -> Format:
 
 
 _THOUGHT = "(?:think|thought|reason|思考|推理)"
+_THINKING = "(?:think(?:ing)?|thoughts?)"
 _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
 """The name of any mark of thinking: a new model's is read before anyone has listed it."""
 _ANGLE = r"(?:<|&lt;|\\u003c|‹|〈|《)\s?\|?\s?"
@@ -96,7 +97,7 @@ FORMATS: Sequence[Format] = (
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
     *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
     *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
-    Format("[THINK]", r"[\[【](?:think(?:ing)?|thoughts?)[\]】]", r"[\[【]/(?:think(?:ing)?|thoughts?)[\]】]", "Mistral Magistral, Ministral 3"),
+    Format("[THINK]", rf"[\[【]{_THINKING}[\]】]", rf"[\[【]/{_THINKING}[\]】]", "Mistral Magistral, Ministral 3"),
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
     _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
     _marks("<start_of_thought>", "<end_of_thought>", "Gemma derivatives"),
