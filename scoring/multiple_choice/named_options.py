@@ -134,10 +134,15 @@ _NAME_OF_NUMBER = re.compile(
     r"\s*+[#:]?\s*+"
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
+_OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
 _BEFORE_ANSWER = " \n\"'(["
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
+_SIGN_WORDS = re.compile(
+    r"(?<![A-Za-z])(A|B|AB|O)(?:\s?(?:Rh\s?)?(?:(positive|plus)|negative|minus)\b|\s?\^\s?\{?\s?(?:(\+)|-)\}?)"
+)
+"""A sign behind a letter in words, or raised: "A positive", "A^{+}"."""
 _OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,(]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
@@ -160,6 +165,10 @@ _LABELS = {
 """An option's letter before its content: as it is, and in either case."""
 
 
+def _with_sign(found: re.Match[str]) -> str:
+    return found[1] + ("+" if found[2] or found[3] else "-")
+
+
 def _ends(lower: str, end: int) -> bool:
     """Whether a common word at the start of the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
     return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
@@ -179,7 +188,6 @@ def _outermost(found: list[Mention]) -> list[Mention]:
 def _stands_alone(lower: str, start: int, end: int) -> bool:
     """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
     before = lower[start - 1 : start] if start else ""
-    after = lower[end : end + 1]
     if lower[start].isdigit() and _SIGN_BEFORE.search(lower[max(0, start - 12) : start]):
         return False
     if (
@@ -188,8 +196,16 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
         and (_WORD_SIGN.match(before) or before in "-_^\\")
     ):
         return False
-    if not _WORD_SIGN.match(lower[end - 1]) or not after:
+    return _ends_alone(lower, start, end)
+
+
+def _ends_alone(lower: str, start: int, end: int) -> bool:
+    before = lower[start - 1 : start] if start else ""
+    after = lower[end : end + 1]
+    if not after:
         return True
+    if not _WORD_SIGN.match(lower[end - 1]):
+        return lower[end - 1] not in "-+*#" or not (_WORD_SIGN.match(after) or after in "-+#")
     if _WORD_SIGN.match(after) or after in "-_^+#":
         return False
     if after in "*%" and lower[start] != "*" and before != "*":
@@ -215,10 +231,10 @@ class AnswerText:
     """A plain answer and the options of its question; what rules ask of it is computed once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
-        self.text = text
-        self.lower = _SPACE.sub(" ", lowered(text))
         self.options = options
         self.contents = _contents(tuple(options.items()))
+        self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
+        self.lower = _SPACE.sub(" ", lowered(self.text))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -277,9 +293,11 @@ class AnswerText:
         return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
 
     def _labelled(self, mention: Mention) -> bool:
-        """Whether an option's own letter precedes it: "(B) cat", "B is a cat"."""
+        """Whether an option's own letter precedes it: "(B) cat", "B is a cat"; "a cat" has an article."""
         front = self.masked[max(0, mention.start - 24) : mention.start]
         label, in_any_case = _LABELS[mention.letter]
+        if mention.letter == "A" and _OWN_ARTICLE.search(front):
+            return False
         return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
 
 

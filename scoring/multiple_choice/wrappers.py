@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
+from scoring.multiple_choice.statements import is_counterfactual
 from scoring.reasoning import Wrapped, answer_of, wrapped
 
 
@@ -62,7 +63,7 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        holders = [holder for holder in wrapped(text) if holder.text]
+        holders = [_innermost(holder) for holder in wrapped(text) if holder.text]
         tags = [holder for holder in holders if holder.name.startswith("<")]
         if tags:
             rest = text[tags[-1].end :] + "\n" + rest
@@ -99,7 +100,21 @@ def _stands(text: str, box: Wrapped) -> bool:
     front = text[max(0, box.start - _BEFORE_BOX) : box.start]
     if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
         return False
-    return not (_DENIED.search(front) or _IS_WRONG.match(text, box.end))
+    return not (
+        _DENIED.search(front)
+        or _IS_WRONG.match(text, box.end)
+        or is_counterfactual(text, box.start - len(front), box.start)
+    )
+
+
+def _innermost(holder: Wrapped) -> Wrapped:
+    """A box in a box holds what the inner one holds."""
+    for _ in range(MOST_WRAPPERS):
+        inner = wrapped(holder.text) if holder.text.startswith("\\boxed") else ()
+        if len(inner) != 1 or inner[0].end != len(holder.text):
+            break
+        holder = holder._replace(text=inner[0].text)
+    return holder
 
 
 def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:
