@@ -109,9 +109,10 @@ CALLED_RIGHT = rf"\s?{_of_all('right')}{_DENIED_BEHIND}"
 """Text behind an option: "ist richtig", 가 정답입니다."""
 NOT_BEFORE = re.compile(rf"(?<!\w){_DENIAL}\s(?:\w{{1,12}}\s)?\Z", re.IGNORECASE)
 """What denies the statement behind it: "no elijo", "nie wybieram"."""
+_ASCII_WORD = re.compile(r"[a-z]+")
 STATED_WORDS = frozenset(
-    re.findall(
-        r"[a-z]+", " ".join(" ".join((one.answer, one.choose)) for one in LANGUAGES.values())
-    )
+    word
+    for language in LANGUAGES.values()
+    for word in _ASCII_WORD.findall(f"{language.answer} {language.choose}")
 )
 """ASCII words of these, which tell whether a text is worth a closer look."""

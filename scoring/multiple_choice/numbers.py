@@ -31,6 +31,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-
 _RAISED = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
 _DECIMAL_COMMA = re.compile(r"(?:(?<![\w.,])|(?<=(?<![\w.,])0)),(?=\d)")
 """A comma that can part no thousands: "0,5" and ",5"."""
+_CIRCLED = re.compile("[①-⑳]")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
 _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
@@ -53,6 +54,7 @@ def spelled(text: str) -> str:
     if text.isascii() and "\\" not in text:
         return text
     text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
+    text = _CIRCLED.sub(lambda found: "#" + unicodedata.normalize("NFKC", found[0]), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
     if "\\" in text:
@@ -96,7 +98,7 @@ _WORDS: Mapping[str, Fraction | int] = {
 _TIMES: Mapping[str, Fraction | int] = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     **{f"{part}{s}": Fraction(1, below) for part, below in _PARTS.items() for s in ("", "s")},
-    "百": 100, "千": 1000, "万": 10**4, "亿": 10**8,
+    "百": 100, "千": 1000, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8,
 }  # fmt: skip
 _SPELLINGS: Mapping[str, str] = {
     "%": "%,percent,per cent,pct",
@@ -163,7 +165,7 @@ _WORD_BODY = re.compile(
 _HAS_NUMBER = re.compile(rf"\d|{_one_of(_WORDS)}")
 _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
-_ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half)\b)")
+_ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half|hundred|thousand|million)\b)")
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(
@@ -177,7 +179,7 @@ _EQUALS = re.compile(
 )
 _COMPARED = re.compile(
     r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
-    r"|at most|up to|over|under|above|below|not|≠)|小于|大于|超过|不到|不是)\s?\Z"
+    r"|at most|up to|over|under|above|below|not|≠)|百分之|小于|大于|超过|不到|不是)\s?\Z"
 )
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -185,11 +187,12 @@ _MONTH = (
 )
 _CALCULATED = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
-    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?\{|-\(|(?<![a-z])(?:log|ln|half of))\s?\Z"
+    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|-\(|\#|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
 )
 _CALCULATES = re.compile(
-    rf"\s(?!may\b|mar\b){_MONTH}|\s?x\s?\d|\*\*"
-    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s"
+    rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
+    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|\s(?:squared|cubed|below)\b"
+    r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
@@ -351,10 +354,14 @@ def _shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
 
     Where some option lies below 1, "5%" is not 5, and "0.5%" not 0.5.
     """
-    plain = {letter: option for letter, option in options.items() if not option.unit}
-    if not any(0 < abs(value) < 1 for option in plain.values() for value in option.values):
+    unit = "" if number.unit == "%" else "$"
+    plain = {letter: option for letter, option in options.items() if option.unit in ("", unit)}
+    is_money = unit and any(option.unit == unit for option in plain.values())
+    if not is_money and not any(
+        0 < abs(value) < 1 for option in plain.values() for value in option.values
+    ):
         return None
     shares = {value / 100 for value in number.values}
     meant = [letter for letter, option in plain.items() if shares & option.values]
     rivals = [letter for letter, option in plain.items() if number.values & option.values]
-    return [] if rivals else meant
+    return [] if rivals and not is_money else meant
