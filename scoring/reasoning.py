@@ -52,8 +52,8 @@ class Format(NamedTuple):
 
 MOST_LAYERS = 8
 """Times that formats are looked for in what is left; an answer with more layers is none."""
-_LESS = r"(?:<|&lt;|\\u003c)"
-_MORE = r"(?:>|&gt;|\\u003e)"
+_LESS = r"(?:<|&lt;|\\u003c|%3c)"
+_MORE = r"\\?(?:>|&gt;|\\u003e|%3e)"
 
 
 def _tags(
@@ -80,8 +80,8 @@ _THOUGHT = "(?:think|thought|reason|思考|推理)"
 _THINKING = "(?:think(?:ing)?|thoughts?)"
 _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
 """The name of any mark of thinking: a new model's is read before anyone has listed it."""
-_ANGLE = r"(?:<|&lt;|\\u003c|‹|〈|《)\s?\|?\s?"
-_END_ANGLE = r"(?:>|&gt;|\\u003e|›|〉|》)"
+_ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹|〈|《)\s?\|?\s?"
+_END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›|〉|》)"
 
 FORMATS: Sequence[Format] = (
     *_tags("think", "DeepSeek-R1, Qwen3, GLM-4.1V, InternVL3.5, MiMo-VL, Phi-4-reasoning"),
@@ -97,7 +97,8 @@ FORMATS: Sequence[Format] = (
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
     *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
     *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
-    Format("[THINK]", rf"[\[【]{_THINKING}[\]】]", rf"[\[【]/{_THINKING}[\]】]", "Mistral Magistral, Ministral 3"),
+    Format("[THINK]", rf"[\[【{{]{_THINKING}[\]】}}]", rf"[\[【{{]/{_THINKING}[\]】}}]", "Mistral Magistral"),
+    _marks("[Start thinking]", "[End thinking]", "llama.cpp"),
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
     _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
     _marks("<start_of_thought>", "<end_of_thought>", "Gemma derivatives"),
@@ -115,7 +116,7 @@ FORMATS: Sequence[Format] = (
         "gpt-oss (OpenAI's harmony response format)",
         False,
     ),
-    Format("```thinking", rf"```{_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```", "pages of chats", False),
+    Format("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
     Format(
         "a mark of thinking",
         rf"{_ANGLE}(?!no|[\w:.]{{0,20}}(?:end|stop)){_NAME}(?<!end)(?<!stop)(?:\s[^<>&]{{0,80}})?\|?\s?{_END_ANGLE}",
@@ -145,14 +146,14 @@ ANSWERS: Sequence[Format] = (
 def _one_of(patterns: Sequence[str]) -> str:
     """A pattern of these as groups, tried where one of the signs stands that marks begin with."""
     groups = "|".join(f"({pattern})" for pattern in patterns)
-    return rf"(?=(?:[<&\[◁‹〈《【]|\\u003c)[\s|/\\]{{0,3}}\w|```)(?:{groups})"
+    return rf"(?=(?:[<&\[{{◁‹〈《【]|\\u003c|%3c)[\s|/\\]{{0,3}}\w|```|~~~)(?:{groups})"
 
 
 _OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE)
 _CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
 _ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
 _ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
-MARKED = re.compile(r"[<◁\[&‹〈《【]|\\u003c|```")
+MARKED = re.compile(r"[<◁\[{&‹〈《【]|\\u003c|%3c|```|~~~", re.IGNORECASE)
 """A sign that marks begin with."""
 
 _FINAL_CHANNEL = re.compile(
@@ -173,23 +174,27 @@ _QUOTED_THINKING = re.compile(
 _HEAD = r"(?:#{1,6}[ \t]*+)?[*_]{0,3}"
 _THINKING_HEAD = re.compile(
     rf"\s*+{_HEAD}(?:thinking|thoughts?|thought process|here is my thought process|here are my reasoning steps"
-    rf"|(?:my |step-by-step )?reasoning|rationale|analysis|思考|思考过程|推理|推理过程)[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
+    r"|(?:my |step-by-step )?reasoning(?:_content)?|rationale|analysis|思考|思考过程|推理|推理过程)"
+    r"[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
     re.IGNORECASE,
 )
 _ANSWER_HEAD = re.compile(
-    rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|here is my response"
+    rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|content|here is my response"
     r"|最终答案|答案|回答|结论)[*_]*+[ \t]*+(?:[:：][*_]*+|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER_BRACKET = re.compile(
     r"[\[【](?:final )?(?:answer|response|最终答案|答案|回答)[\]】]", re.IGNORECASE
 )
+_JSON_THINKING = re.compile(rf"\s*+(?:```(?:json)?\s*+)?\{{\s*+[\"'][\w ]{{0,20}}{_THOUGHT}", re.I)
+_THINKING_KEY = re.compile(_THOUGHT, re.IGNORECASE)
+_JSON_KEY = re.compile(r"[{,\n]\s?[\"']([\w -]{1,40})[\"']\s?:")
 _FINISH = re.compile(
-    r"\bAction(?: \d{1,3})?\s?:\s?(?:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
+    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
 )
 """ReAct (arXiv 2210.03629): its last action holds the answer."""
 _REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
-_ACTION = re.compile(r"^[ \t]*+Action(?: \d{1,3})?\s?:", re.MULTILINE)
+_ACTION = re.compile(r"^[ \t]*+(?:Action|Observation)(?: \d{1,3})?\s?:", re.MULTILINE)
 _PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
 _REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
 """LLaVA's and Vicuna's conversation, where the model repeats its prompt."""
@@ -204,7 +209,7 @@ _TOKENS = re.compile(
     r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|<unused\d{1,3}>|\[/?INST\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
 )
 _TAGGED = re.compile(
-    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
+    r"<(answer|final_answer|final|choice|option|result)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
 _BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
@@ -340,6 +345,14 @@ def _told_thinking(text: str) -> Answer | None:
     return None
 
 
+def _torn_object(text: str) -> Answer | None:
+    """A JSON object whose reasoning comes first, and then nothing."""
+    key = _last(_JSON_KEY, text) if _JSON_THINKING.match(text) else None
+    if key and _THINKING_KEY.search(key[1]):
+        return Answer("", ("thinking in JSON without an end",), True)
+    return None
+
+
 def _finished(text: str) -> Answer | None:
     found = _last(_FINISH, text)
     if found and found[1].strip():
@@ -409,6 +422,7 @@ _STEPS: Sequence[Callable[[str], Answer | None]] = (
     _bare_harmony,
     _told_thinking,
     _answer_format,
+    _torn_object,
     _finished,
     _repeated_prompt,
     _special_tokens,

@@ -56,7 +56,10 @@ LANGUAGES: Mapping[str, Language] = {
     "Vietnamese": Language(
         "đáp án,câu trả lời,lựa chọn", "là", "chọn", r"là (?:đáp án )?(?:đúng|chính xác)", "không,sai",
     ),
-    "Korean": Language("정답,답,답안,옵션", "은,는", "", r"(?:가|이|은|는|번이)? ?(?:정답|답|맞|옳)", ""),
+    "Korean": Language(
+        "정답,답,답안,옵션", "은,는", "",
+        r"(?:가|이|은|는|번이)? ?(?:정답|답|맞|옳),(?:를|을) ?(?:선택|고르|고릅|택)", "",
+    ),
     "Japanese": Language("答え,正解,回答,選択肢", "は", "", r"(?:が|は|を)(?:正解|正し|答え|最も|適切|選)", ""),
     "Arabic": Language("الإجابة,الجواب,الخيار", "هي,هو", "أختار", r"(?:هو |هي )?(?:الصحيح|صحيح)\w*", "ليس,ليست,لا"),
     "Hindi": Language("उत्तर,जवाब,विकल्प", "हैं?", "", r"(?:सही|ही सही)", "नहीं,गलत"),
@@ -64,7 +67,7 @@ LANGUAGES: Mapping[str, Language] = {
     "Scandinavian": Language(
         "svaret,svar", "är,er", "väljer,velger,vælger", r"(?:är|er) (?:rätt|riktig|rigtig)", "inte,ikke",
     ),
-    "Indonesian": Language("jawaban(?:nya)?", "adalah", "memilih,pilih", "adalah jawaban yang benar", "bukan,tidak"),
+    "Indonesian": Language("jawaban,jawabannya", "adalah", "memilih,pilih", "adalah jawaban yang benar", "bukan,tidak"),
     "Thai": Language("คำตอบ,คําตอบ", "คือ", "", "", "ไม่"),
 }  # fmt: skip
 _DENIED_BEHIND = r"(?![^.!?。\n]{0,20}(?:ない|ません|아니|아닙|아닌|değil|नहीं|pas\b))"
@@ -85,7 +88,8 @@ _PART = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _DENIAL = rf"{_of_all('denials')}(?!\w)"
 _LETTER = rf"[\"'“(\[*]*+(?-i:[A-Z])(?!{_PART}|['’+#-])"
 _ARTICLE = (
-    r"(?:(?-i:die|la|el|l'|le|a|o|den|das)|opción|opção|opzione|option|optie|вариант|буква|буквой)"
+    r"(?:(?-i:die|la|el|l'|le|a|o|den|das)|opción|opção|opzione|option|optie|вариант|буква|буквой"
+    r"|letra|lettera|lettre|litera|harf)"
 )
 _ALONE = rf"\s(?={_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)"
 
@@ -101,12 +105,18 @@ def _frame(language: Language) -> str:
 
 
 STATED = (
-    rf"(?:\b|(?<=[^\W\d_]))(?:{'|'.join(map(_frame, LANGUAGES.values()))})(?:{_ARTICLE}\s(?={_LETTER}))?"
+    rf"(?:\b|(?<=[^\W\d_]))(?:{'|'.join(map(_frame, LANGUAGES.values()))})(?:(?:{_ARTICLE}\s?){{1,2}}(?={_LETTER}))?"
     rf"|(?<!\w){_of_all('choose')}\s(?:{_ARTICLE}\s?){{0,2}}(?={_LETTER})"
 )
 """Text before an option: "Die Antwort ist", "Je choisis l'option"."""
 CALLED_RIGHT = rf"\s?{_of_all('right')}{_DENIED_BEHIND}"
 """Text behind an option: "ist richtig", 가 정답입니다."""
+CALLED_WRONG = (
+    r"(?:falsch|faux|fausse|falso|falsa|incorrect[oae]|incorret[oa]|errad[oa]|errat[oa]|sbagliat[oa]|неверн\w{0,3}"
+    r"|неправильн\w{0,3}|błędn\w|yanlış|fout|गलत)"
+)
+IF = r"(?:wenn|falls|si|если|jeśli|eğer|nếu|如果|假如|若|もし|만약|यदि|अगर)"
+"""What makes a condition of the clause behind it; "se" does not, which is a pronoun as well."""
 NOT_BEFORE = re.compile(rf"(?<!\w){_DENIAL}\s(?:\w{{1,12}}\s)?\Z", re.IGNORECASE)
 """What denies the statement behind it: "no elijo", "nie wybieram"."""
 _ASCII_WORD = re.compile(r"[a-z]+")

@@ -66,7 +66,7 @@ FRAMES = re.compile(
     rf"|\b{_CHOOSE}\b{_SURELY}"
     rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
     rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
-    rf"|\bnot\b\s[^.,;!?\n]{{1,40}}?\bbut\s(?=[\s\"'“(\[*]*(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
+    rf"|\bnot\s(?!only\b|just\b|merely\b)[^.;!?\n]{{1,40}}?\bbut\s(?:rather\s|it\sis\s)?(?=[\s\"'“(\[*]*(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
     rf"|(?P<abroad>{STATED})"
     r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s】\]]*(?:选项)?"
     r"|(?<![不挑可])(?<!不能)(?<!不要)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
@@ -134,7 +134,8 @@ DENIED = re.compile(
     + one_of(
         r"""not, never, no one, nobody, neither, nor, cannot, hardly, least likely, least probable, worst, disagree,
         if, unless, whether, suppos\w*, assum\w*, doubt, wrong, incorrect, false, instead of, rather than, except,
-        initially, originally, at first, first thought, might (?:think|say|assume), could (?:think|say),
+        initially, originally, previous(?:ly)?, earlier, at first, first thought,
+        might (?:think|say|assume), could (?:think|say),
         would (?:think|say|be tempted), may (?:think|say), some(?:one)? (?:people )?(?:think|say), tempt\w*,
         which, why, what, is the, unlike, my second, (?:people|others) (?:would|might|may|could)"""
     )
@@ -161,7 +162,8 @@ UNSURE = re.compile(
     + one_of(
         r"""not, never, no, nor, neither, none, nothing, without, cannot, unlike, except, instead, rather, excluding,
         excluded?s?, absent, lacks?, lacking, wrong, incorrect, false, unlikely, rul(?:e|ed|ing) out, eliminat\w*,
-        discard\w*, hardly, barely, if, whether, unless, similar, resembl\w*, different, differs?, compared?, versus,
+        discard\w*, hardly, barely, were it, had it, if,
+        whether, unless, similar, resembl\w*, different, differs?, compared?, versus,
         vs, than, but, or, either, although, though, however, while, whereas, confus\w*, mistak\w*, initially,
         (?:at )?first, looks? like, reminiscent, could have, would have, opposed, apart from, besides"""
     )
@@ -175,7 +177,8 @@ CLAUSE_START = re.compile(
 SECOND_THOUGHTS = re.compile(
     r"\b"
     + one_of(
-        "wait, actually, correction, on second thought, on reflection, scratch that, i mean, rather, instead"
+        """wait, actually, correction, just kidding, joking, my mistake, make that,
+        on second thought, on reflection, scratch that, i mean, rather, instead"""
     )
     + r"\b|\b(?:changed? my mind|sorry|hmm+|oops|no(?=,))\b|不对|更正",
     re.IGNORECASE,
@@ -305,7 +308,7 @@ SAME: tuple[frozenset[str], ...] = tuple(
 """Whole answers that say the same as an option."""
 NOBODY = frozenset(
     (
-        "nobody,no one,no-one,noone,none,none of them,none of these,none of those,none at all,neither,"
+        "nobody,no one,no-one,noone,none,none of them,none at all,neither,"
         "neither of them,not any,not any of them,zero,没有,没有人,一个也没有,一个都没有"
     ).split(",")
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
 from scoring.failures import is_error
+from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.phrases import (
     ARTICLE,
@@ -61,8 +62,8 @@ _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
-    r"|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
+    rf"[\s\"')*]*+(?:\(?{CALLED_WRONG}\b|[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
+    r"|\.{0,3}\s?or is it\b|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
     r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
@@ -94,6 +95,10 @@ _TRICKY = re.compile(
     r"[^.,]{0,20},\s?(?:and\s|so\s)?",
     re.IGNORECASE,
 )
+_NOT_THIS = re.compile(
+    r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
+)
+"""What else it is not, at the end: "B, not A"."""
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
@@ -122,7 +127,7 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     if is_error(text) and not AnswerText(text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
     inner = _in_wrappers(text, options)
-    text = bare_text(without_list(inner.text, options))
+    text = _NOT_THIS.sub("", bare_text(without_list(inner.text, options)))
     trail += tuple(Clue(Rule.CUT, None, cut) for cut in inner.cuts)
     if len(text) > 2 * ENDS:
         text = _ends(text)
@@ -343,7 +348,8 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     own = label.named == label.letter
     listed = _cut_short(answer, found[1], rest)
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
-    if label.named not in (None, label.letter):
+    is_article = found[0].strip() == "A" and own
+    if label.named not in (None, label.letter) or (is_article and answer.named.affirmed - {"A"}):
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or listed else found.end()
     if any(

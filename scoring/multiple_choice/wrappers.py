@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
-from scoring.multiple_choice.statements import is_counterfactual
+from scoring.multiple_choice.statements import is_conditional
 from scoring.reasoning import Wrapped, answer_of, wrapped
 
 
@@ -41,11 +41,13 @@ _DENIED = re.compile(
 )
 """What denies the box behind it."""
 _IS_WRONG = re.compile(
-    r"[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
+    r"[$)*]{0,4}\s?\?|[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
     re.IGNORECASE,
 )
 _BEFORE_BOX = 80
 """Characters before a box in which it is denied."""
+_BEHIND_BOX = 24
+"""Characters behind a box in which a condition shows itself: "\\boxed{B} would be right"."""
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
@@ -103,7 +105,7 @@ def _stands(text: str, box: Wrapped) -> bool:
     return not (
         _DENIED.search(front)
         or _IS_WRONG.match(text, box.end)
-        or is_counterfactual(text, box.start - len(front), box.start)
+        or is_conditional(text, box.start, min(len(text), box.end + _BEHIND_BOX))
     )
 
 

@@ -21,6 +21,7 @@ MARKS = {
     "a bracket of thinking": ("[REASONING]", "[/REASONING]"),
     "<|START_THINKING|>": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "<unused94>": ("<unused94>thought\n", "<unused95>"),
+    "[Start thinking]": ("[Start thinking]\n", "[End thinking]"),
     "[THINK]": ("[THINK]", "[/THINK]"),
     "◁think▷": ("◁think▷", "◁/think▷"),
     "<|begin_of_box|>": ("<|begin_of_box|>", "<|end_of_box|>"),
