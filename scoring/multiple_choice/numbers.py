@@ -187,15 +187,16 @@ _MONTH = (
 )
 _CALCULATED = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
-    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|-\(|\#|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
+    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
 )
 _CALCULATES = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
-    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|\s(?:squared|cubed|below)\b"
+    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
+_BEFORE_YEAR = re.compile(r"\b(?:before|after|since|until|till)\s\Z")
 _BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below (?:zero|freezing)\b")
 _WINDOW = 24
 """Characters before a number in which its sign is looked for."""
@@ -213,10 +214,12 @@ def numbers(lower: str) -> list[Number]:
 
 def whole(lower: str) -> Number | None:
     """The number that is the whole text, in digits or words, maybe behind "it is" or "x ="; None if it is no number."""
-    if len(lower) > 60 or not _HAS_NUMBER.search(lower):
+    if len(lower) > 60:
+        return None
+    lower = _ONE_PART.sub("one ", lower).replace("one half", "half")
+    if not _HAS_NUMBER.search(lower):
         return None
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
-    lower = _ONE_PART.sub("one ", lower).replace("one half", "half")
     if _SPACED.fullmatch(lower):
         lower = lower.replace(" ", "")
     start = found.end() if (found := _SAID.match(lower)) else 0
@@ -270,6 +273,9 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     if below := _BELOW_ZERO.match(lower, end):
         values = frozenset(-abs(number) for number in values)
         end = below.end()
+    is_year = not unit and 1000 <= value <= 2100
+    if is_year and _BEFORE_YEAR.search(front):
+        values = frozenset()
     if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
         values = frozenset()
     return Number(values, unit, start, found.start(), end)

@@ -98,7 +98,7 @@ _TRICKY = re.compile(
 _NOT_THIS = re.compile(
     r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
 )
-"""What else it is not, at the end: "B, not A"."""
+_NOT = re.compile(r"not\b")
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
@@ -127,7 +127,7 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
     if is_error(text) and not AnswerText(text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
     inner = _in_wrappers(text, options)
-    text = _NOT_THIS.sub("", bare_text(without_list(inner.text, options)))
+    text = _without_denial(bare_text(without_list(inner.text, options)), options)
     trail += tuple(Clue(Rule.CUT, None, cut) for cut in inner.cuts)
     if len(text) > 2 * ENDS:
         text = _ends(text)
@@ -183,6 +183,14 @@ def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Cl
     if rest and rest.letter in options and clue.letter in options and rest.letter != clue.letter:
         return Clue(Rule.CONFLICT, None, rest.span)
     return clue
+
+
+def _without_denial(text: str, options: Mapping[str, str]) -> str:
+    """The text without what else it is not, at its end: "B, not A"; "not sure" may be an option."""
+    found = _NOT_THIS.search(text)
+    if not found or any(_NOT.match(plain_content(option)) for option in options.values()):
+        return text
+    return text[: found.start()]
 
 
 def _ends(text: str) -> str:
