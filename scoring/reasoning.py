@@ -80,8 +80,8 @@ _THOUGHT = "(?:think|thought|reason|思考|推理)"
 _THINKING = "(?:think(?:ing)?|thoughts?)"
 _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
 """The name of any mark of thinking: a new model's is read before anyone has listed it."""
-_ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹|〈|《)\s?\|?\s?"
-_END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›|〉|》)"
+_ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹)\s?\|?\s?"
+_END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›)"
 
 FORMATS: Sequence[Format] = (
     *_tags("think", "DeepSeek-R1, Qwen3, GLM-4.1V, InternVL3.5, MiMo-VL, Phi-4-reasoning"),
@@ -125,8 +125,8 @@ FORMATS: Sequence[Format] = (
     ),
     Format(
         "a bracket of thinking",
-        rf"[\[【]{_NAME}[\]】]",
-        rf"[\[【]/{_NAME}[\]】]",
+        rf"[\[【〈《]{_NAME}[\]】〉》]",
+        rf"[\[【〈《]/{_NAME}[\]】〉》]",
         "chat templates; a lone one is a heading",
         ends=True,
     ),

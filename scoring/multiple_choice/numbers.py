@@ -187,7 +187,8 @@ _MONTH = (
 )
 _CALCULATED = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
-    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
+    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
+    r"|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
 )
 _CALCULATES = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"

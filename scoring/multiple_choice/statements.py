@@ -70,7 +70,7 @@ _OTHERS = re.compile(
     r"|he|she|they|his|her|their|gpt[\w-]{0,8}|chatgpt|claude|gemini|model|assistant)(?:['’]?s|['’])?\s"
     r"(?:(?:\w{1,12}ly|has|have|had|would|will|might|may|could|first|final)\s){0,2}"
     r"(?:(?:thinks?|thought|says?|said|believes?|claims?|claimed|suggests?|suggested|insists?|guess(?:es|ed)?)\s"
-    r"(?:that\s)?)?(?:the\s(?:correct\s|right\s|best\s)?)?\Z",
+    r"(?:that\s)?(?:the\s(?:correct\s|right\s|best\s)?)?)?\Z",
     re.IGNORECASE,
 )
 """Whoever else states something: "the user chose B", "his answer is B"."""
@@ -79,7 +79,7 @@ _BEFORE_FRAME = 48
 """Characters before a statement in which it is denied, or given to someone else."""
 _CONDITION = re.compile(
     rf"(?:(?<!\w){IF}(?!{IN_A_WORD})|\b(?:had|were)\sit\b|\b(?:if|unless|suppos\w{{1,3}}|assuming)\s(?:it|this|that"
-    r"|the\s(?:image|picture|photo|animal|object))\b)[^.!?;\n]*\Z",
+    r"|the\s(?:image|picture|photo|animal|object))\b)(?:(?!\b(?:so|therefore|thus|hence)\b|所以|因此|故)[^.!?;:\n])*\Z",
     re.IGNORECASE,
 )
 """What a statement behind it hangs on: "if it meows, the answer is B"."""

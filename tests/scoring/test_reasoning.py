@@ -66,6 +66,8 @@ WORDS = {
     "[Reasoning] A has fur. So C": "[Reasoning] A has fur. So C",
     "<nothink>C": "<nothink>C",
     "Thought: it is A\nAction: Look[A]\nThought: hm\nAction: Answer[C]": "C",
+    "《思考》": "《思考》",
+    '{"thought": "A", "choice": "C"}': '{"thought": "A", "choice": "C"}',
     "The assistant finalised it": "The assistant finalised it",
     "The assistant final answer": "The assistant final answer",
     "analysisA or B?assistantfinalthe cat": "the cat",
@@ -101,6 +103,9 @@ def test_every_format_comes_off_whole_and_torn(form):
         "<|begin_think|>The answer is A",
         "```thinking\nThe answer is A",
         "Thought: it is A\nAction: Look[A]",
+        "[Start thinking]\nThe answer is A",
+        "%3Cthink%3EThe answer is A",
+        '{"reasoning": "The answer is A',
     ],
 )
 def test_thinking_without_an_end_is_torn(text):
