@@ -346,9 +346,10 @@ def _told_thinking(text: str) -> Answer | None:
 
 
 def _torn_object(text: str) -> Answer | None:
-    """A JSON object whose reasoning comes first, and then nothing."""
-    key = _last(_JSON_KEY, text) if _JSON_THINKING.match(text) else None
-    if key and _THINKING_KEY.search(key[1]):
+    """A JSON object that holds reasoning and nothing else, as one that was cut off."""
+    if not _JSON_THINKING.match(text):
+        return None
+    if all(_THINKING_KEY.search(key[1]) for key in _JSON_KEY.finditer(text)):
         return Answer("", ("thinking in JSON without an end",), True)
     return None
 

@@ -68,6 +68,7 @@ WORDS = {
     "Thought: it is A\nAction: Look[A]\nThought: hm\nAction: Answer[C]": "C",
     "《思考》": "《思考》",
     '{"thought": "A", "choice": "C"}': '{"thought": "A", "choice": "C"}',
+    '{"reason": "A", "choice": "C", "reason 2": ""}': '{"reason": "A", "choice": "C", "reason 2": ""}',
     "The assistant finalised it": "The assistant finalised it",
     "The assistant final answer": "The assistant final answer",
     "analysisA or B?assistantfinalthe cat": "the cat",
