@@ -5,7 +5,7 @@ An answer that speaks of an error is an answer; one whose whole text is a client
 
 import re
 
-from scoring.reasoning import answer_of
+from scoring.reasoning import MARKED, answer_of
 
 SERVER = "an error of the server"
 NOTHING = "nothing"
@@ -114,9 +114,9 @@ _ANSWERS = re.compile(
 
 
 _MAY_FAIL = re.compile(
-    r"[<◁\[&]|analysis|error|exception|fail|timed?.?out|cuda|memory|http|traceback|limit|quota|too many|overload"
-    r"|unavail|incorrect api|google|context length|openai|requests|urllib3|anthropic|torch|botocore|litellm|vllm"
-    r"|服务器|请求|接口|调用",
+    rf"{MARKED.pattern}|analysis|thought|error|exception|fail|timed?.?out|cuda|memory|http|traceback|limit|quota"
+    r"|too many|overload|unavail|incorrect api|google|context length|openai|requests|urllib3"
+    r"|anthropic|torch|botocore|litellm|vllm|服务器|请求|接口|调用",
     re.IGNORECASE,
 )
 """What every failure has that is not blank: most answers need no closer look."""
