@@ -14,10 +14,12 @@ _SHOWN = 10
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
     reason = failure(text)
-    if reason is None or reason == NOTHING:
-        return EMPTY if reason else ""
+    if reason is None:
+        return ""
     said = _plain(answer_of(text).text)
-    return "" if said and said in map(_plain, references) else reason
+    if said and said in map(_plain, references):
+        return ""
+    return EMPTY if reason == NOTHING else reason
 
 
 def _plain(text: str) -> str:

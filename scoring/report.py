@@ -70,8 +70,8 @@ def repeats(answer: str, question: str) -> bool:
 
 EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
 """What pandas and R write for an empty cell."""
-NO_ANSWERS = (*EMPTY_CELLS, "None", "null")
-"""What tools write where there is no answer; a model may have said it."""
+NO_ANSWERS = ("NA", "None")
+"""What tools write where there is no answer, and models where they mean it."""
 
 
 def answer_digest(answer: str) -> str:

@@ -238,7 +238,7 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         f"answers to questions outside the subset, left out: {upload.outside:,}"
         if upload.outside
         else "",
-        f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
+        f"answers that are NA or None, read as the model's words: {_counted(said)}; where it gave none, "
         "empty the cell"
         if said
         else "",

@@ -467,8 +467,9 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
-    (said,) = notices(upload, THREE)
-    assert "read as the model's words: 2 (v1_0, v1_1); where it gave none, empty the cell" in said
+    empty, said = notices(upload, THREE)
+    assert "1 of the 3 answers is no answer of a model (empty): id v1_1." in empty
+    assert "read as the model's words: 1 (v1_0); where it gave none, empty the cell" in said
 
 
 @given(
