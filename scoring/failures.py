@@ -189,7 +189,7 @@ def _is_told(text: str) -> bool:
     told = text[: payload.start()] if payload else text
     if len(told) > _MOST_SAID:
         return False
-    if any(form.fullmatch(told) for form in (_PLACEHOLDER, _RESPONSE, _CHINESE)):
+    if _PLACEHOLDER.fullmatch(told) or _RESPONSE.fullmatch(told) or _CHINESE.fullmatch(told):
         return True
     words = _PARTED.sub(" ", _NAMES.sub(" ", told))
     if not _TOLD.fullmatch(words):
