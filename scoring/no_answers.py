@@ -44,6 +44,13 @@ def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
 
 
 UNSCORED = "Unscored, and not sent to the judge."
-AS_THEY_ARE = "This protocol counts them like other answers, as its paper did."
-BEFORE = "They stay unscored and cost nothing; a paper's protocol counts them like other answers."
+AS_THEY_ARE = "This protocol counts such an answer like any other, as its paper did."
+BEFORE = (
+    "Such an answer stays unscored and costs nothing; a paper's protocol counts it like any other."
+)
 """What happens to them under the hardened and strict protocols, under a paper's, and before one is chosen."""
+
+
+def fate(protocol: str) -> str:
+    """What happens to them under a protocol."""
+    return UNSCORED if protocol in ("hardened", "strict") else AS_THEY_ARE

@@ -391,7 +391,8 @@ def missing_notice(report: Report) -> str:
     shown = ", ".join(report.missing[:20]) + (
         ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
     )
-    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}; they are unscored"
+    have = "has" if len(report.missing) == 1 else "have"
+    return f"{len(report.missing):,} of {len(report.rows):,} questions {have} no prediction: {shown}; unscored"
 
 
 def csv_bytes(

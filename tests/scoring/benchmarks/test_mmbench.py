@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
+from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines, submission
@@ -299,7 +300,7 @@ def test_a_file_without_a_column_of_answers_is_refused():
 def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
     file = read_choices(records([row(1, "A"), row(2, " "), row(3, "Error: 429"), row(4, "")]))
     assert not file.problems
-    empty, error = mmbench.MMBENCH.lines(file)[-2:]
+    empty, error = OpenedFile(mmbench.MMBENCH, file, "a.csv").lines[-2:]
     assert empty.startswith("2 of the 4 answers are no answers of a model (empty): id 2, 4.")
     assert error.startswith("1 of the 4 answers is no answer of a model (an error of the server)")
 
