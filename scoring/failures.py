@@ -39,7 +39,7 @@ _KIND = _one_of(
     rf"""
     (?:http )?(?:status )?(?:code )?:?\s?\(?{_CODE}\)?\s?(?:[-:{{(]|\Z)
     (?:api |the )?rate[- ]?limit (?:reached|exceeded)
-    (?:you )?exceeded your (?:current )?quota|insufficient[ _]quota
+    (?:you )?exceeded your (?:current )?quota|insufficient[ _](?:quota|balance)
     httpconnectionpool|httpsconnectionpool
     \(?'?connection aborted
     api (?:error|key|call|request|connection)
@@ -72,9 +72,9 @@ _ERROR = re.compile(
         httpsconnectionpool\(|max retries exceeded with url
         this model's maximum context length is
         incorrect api key provided|you exceeded your current quota
-        rate limit (?:reached|exceeded) for
+        (?:rate limit (?:reached|exceeded)|quota exceeded) for
         the response was filtered due to the prompt triggering
-        invalid operation: the `response\.\w{{1,10}}` quick accessor
+        (?:invalid operation|valueerror): the `response\.\w{{1,10}}` quick accessor
         that model is currently overloaded with other requests
         upstream connect error or disconnect/reset before headers
         """
@@ -90,18 +90,20 @@ _FAILS = _one_of(
     (?:(?<=limit )|(?<=retries ))reached|blocked|filter(?:ed)?|refused|reset|aborted|disconnected|forbidden|unauthorized
     invalid|unable|insufficient|oom|no healthy|(?<=finish reason: )(?:safety|recitation)|prohibited|violation
     throttl(?:ed|ing)|bad (?:gateway|request)|went wrong|too many requests|not (?:found|valid)
-    empty(?= (?:response|output|completion)\b)|no(?= (?:response|output|completion) (?:from|was)\b)
+    empty(?= (?:response|output|completion)\b)|no(?= (?:response|output|completion) (?:from|was|received)\b)
+    payment required|out of memory|econn(?:refused|reset)|could not(?= (?:get|generate|obtain|parse|connect|reach)\b)
     """
 )
 """Words of failing. `No response` alone is an answer: nobody reacts in the picture."""
 _API = _one_of(
     rf"""
-    api|requests?|server|endpoint|connection|responses?|retr(?:y|ies)|rate limit(?:s|ed)?|quota|http error
+    api|requests?|server|endpoint|connection|responses?|retr(?:y|ies)|rate limit(?:s|ed)?|quota|finish reason
     openai|azure|gemini|google|anthropic|claude|gpt|vllm|llm|cuda|gpu|inference|generati(?:on|ng)|generate|completions?
     (?:service|model|engine)(?= (?:is |was )?(?:currently |temporarily )?(?:overloaded|unavailable|busy|not found)\b)
     (?:read|connect) time-?out|(?:time-?out|overloaded|out of memory|throttling)(?= (?:error|exception))
-    resource(?= exhausted)|content(?= (?:filter|policy|blocked))|(?<=prohibited )content|safety|data inspection
-    context length|choices|upstream|backend|prompt|{_CODE}
+    resource(?= exhausted)|content(?= (?:filter|policy|blocked))|(?<=prohibited )content|data inspection
+    safety(?= (?:filters?|settings|reasons)\b)
+    econn(?:refused|reset)|context length|choices|upstream|backend|prompt|{_CODE}
     """
 )
 """Words of an API, some only beside others: what `service`, `model` and `engine` are, pictures show as well."""
@@ -114,7 +116,7 @@ _BESIDE = _one_of(
     calls?|called|calling|gett?ing|get|got|obtain|fetch|connect|reach|read|receive|received|returned|raised|respond|reset
     internal|unknown|unexpected|current|currently|temporarily|rate|limits?|limited|max|maximum|insufficient|code|status|https?
     url|type|value|key|model|message|service|system|runtime|client|network|peer|os|errno|argument|deadline|data|input|image
-    inappropriate|contain|inspection|content|policy|management|settings|finish|reason|plan|billing|details|support|problem
+    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings|finish|reasons?|plan|billing|details|support|problem
     persists?|tokens?|too|length|context|ssl|n|capacity|demand|load|busy|valid|gateway|answers?|output|json|memory
     """
 )

@@ -73,7 +73,7 @@ _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
     r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
-    r"|等等|不对|重新考虑",
+    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑",
     re.IGNORECASE,
 )
 _SUPPOSES = re.compile(
@@ -141,7 +141,7 @@ _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
 """The same before a number, which `>` and `#` would make another one."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
-_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,][0-9])"
+_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,·'’][0-9])"
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
 """A sign that makes a number one of many."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
@@ -162,6 +162,8 @@ _DOUBTS = re.compile(
     re.IGNORECASE,
 )
 """What takes a statement back, or makes it one about the scale."""
+_ANOTHER = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
+"""Behind a score, another one for something else."""
 _END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
 _SCORE_WORD = (
@@ -282,7 +284,8 @@ def _number(text: str, found: re.Match[str], scale: Scale) -> _Claim[float]:
     elif (tail and (tail["percent"] or tail["other"])) or not _fits(text, found, scale):
         score = None
     end = tail.end() if tail else end
-    return _Claim(None if _DOUBTS.match(text, end) else score, start, end)
+    is_unsure = _DOUBTS.match(text, end) or _ANOTHER.match(text, end)
+    return _Claim(None if is_unsure else score, start, end)
 
 
 def _fits(text: str, found: re.Match[str], scale: Scale) -> bool:
@@ -350,8 +353,11 @@ _LINE_STATED = re.compile(
 _TWO_LETTERS = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
     rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
-    rf"|[-–—~→>]|或|和|还是|[ \t])[ \t]?{_HELD}"
+    rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
     rf"(?P<other>[A-Z])(?![\w'’-])"
+)
+_TWO_ALONE = re.compile(
+    rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_HELD}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
 )
 _LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
 """A letter that stands before the text of an option."""
@@ -411,7 +417,7 @@ def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Cla
     start, end = found.span("letter")
     letter = found["letter"]
     value = letter if letter in options else NO_OPTION if letter in _NONE_LETTERS else None
-    other = _TWO_LETTERS.match(text, end)
+    other = _TWO_LETTERS.match(text, end) or _TWO_ALONE.match(text, end)
     named = _named(text, found, options)
     others = {*options, *(() if named == letter else _NONE_LETTERS)} - {letter}
     several = other is not None and other["other"] in others
@@ -427,12 +433,11 @@ def _lists(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
     begun = _WITH_TEXT.match(text, found.end("letter"))
     rest = _rest_of_line(text, begun.end()) if begun else ""
     after = _LABEL.search(rest)
-    return (
-        after is not None
-        and after["letter"] in options
-        and _plain(_JOINS.sub("", rest[: after.start()]))
-        == _plain(options.get(found["letter"], ""))
-    )
+    if after is None or after["letter"] not in options:
+        return False
+    named = _plain(_JOINS.sub("", rest[: after.start()]))
+    is_share = not any(sign.isalpha() for sign in named)
+    return is_share or named == _plain(options.get(found["letter"], ""))
 
 
 def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:

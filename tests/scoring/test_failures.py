@@ -58,6 +58,13 @@ rate_limit_exceeded
 No response from the API
 <Response [500]>
 SSLError(MaxRetryError)
+Error: connect ECONNREFUSED 127.0.0.1:8000
+402 Payment Required
+GPU out of memory
+Could not get response from model
+No response received from the API
+StopCandidateException: finish_reason: SAFETY
+Response blocked by safety filter
 data_inspection_failed
 Finish reason: SAFETY
 upstream connect error or disconnect/reset before headers. reset reason: connection termination
@@ -99,6 +106,9 @@ FAILED
 (no response)
 no response
 No service
+Safety violation
+HTTP error 404
+The path is blocked by a filter
 Engine failure
 Bad connection
 The gateway is blocked

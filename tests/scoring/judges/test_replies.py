@@ -199,6 +199,9 @@ NO_SCORE = (
     "A score of 1.0 is appropriate if it names both.",
     "A score of 1.0 would be given if it named both.",
     "models that score 0.7 are good",
+    "Score: 0·7",
+    "The score: 0.7 (cat), 0.3 (dog)",
+    "Score: 0.7 for the first, 0.3 for the second",
     "- 0.7",
 )
 FOURS = (
@@ -322,6 +325,8 @@ BS = (
     "B rather than A",
     "B, not A",
     "B;",
+    "B. A feline.",
+    "B. It is actually a cat.",
     "B，因为它是猫",
 )
 NO_LETTER = (
@@ -388,6 +393,11 @@ NO_LETTER = (
     "不应选择B",
     "选择A或B",
     "A not so clear B",
+    "答案：A、B",
+    "A: 30%, B: 70%",
+    "A. B",
+    "(A)(B)",
+    "Answer: A. Actually B.",
 )
 
 
