@@ -103,7 +103,7 @@ _API = _one_of(
     (?:read|connect) time-?out|(?:time-?out|overloaded|out of memory|throttling)(?= (?:error|exception))
     resource(?= exhausted)|content(?= (?:filter|policy|blocked))|(?<=prohibited )content|data inspection
     safety(?= (?:filters?|settings|reasons)\b)
-    econn(?:refused|reset)|context length|choices|upstream|backend|prompt|{_CODE}
+    econn(?:refused|reset)|context length|choices|upstream|backend|{_CODE}
     """
 )
 """Words of an API, some only beside others: what `service`, `model` and `engine` are, pictures show as well."""
