@@ -14,7 +14,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.no_answers import AS_THEY_ARE, UNSCORED, named
+from scoring.no_answers import fate, named
 from scoring.report import (
     Grade,
     Report,
@@ -112,8 +112,7 @@ def ungraded(report: Report) -> str:
 def told_no_answers(report: Report) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
-    then = UNSCORED if report.protocol == "hardened" else AS_THEY_ARE
-    return named(reasons, len(report.rows), then)
+    return named(reasons, len(report.rows), fate(report.protocol))
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:

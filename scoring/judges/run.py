@@ -208,7 +208,7 @@ class _Run(Generic[T]):
                 return tuple(self._outcomes[place] for place in range(len(self._tasks)))
         missing = len(self._tasks) - len(self._outcomes)
         raise JudgeFailed(
-            f"{missing:,} of {len(self._tasks):,} grades are missing; go on later. The last error: {failed[-1]}"
+            f"missing: {missing:,} of {len(self._tasks):,} grades; go on later. The last error: {failed[-1]}"
         )
 
     async def _work(self, left: Iterator[int], failed: list[JudgeFailed]) -> None:

@@ -228,7 +228,7 @@ class _Reader:
                 f"the file mixes the splits {named}; each is reported on its own", blocks="nothing"
             )
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
-            text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
+            text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
         if said := Counter(
             word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS

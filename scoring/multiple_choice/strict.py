@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
-from scoring.failures import is_error
+from scoring.failures import is_error, is_nothing
 from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.phrases import (
@@ -122,8 +122,10 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
         return Decision(clue.letter, (clue,))
     text, cuts, torn = plain(prediction)
     trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
-    if not text:
-        return Decision(None, (*trail, Clue(Rule.TORN if torn else Rule.EMPTY, None, "")))
+    if torn:
+        return Decision(None, (*trail, Clue(Rule.TORN, None, "")))
+    if is_nothing(text) and not AnswerText(text, options).mentions:
+        return Decision(None, (*trail, Clue(Rule.EMPTY, None, text)))
     if is_error(text) and not AnswerText(text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
     inner = _in_wrappers(text, options)

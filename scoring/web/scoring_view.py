@@ -36,7 +36,9 @@ def quote_html(job: Job, ceiling: float) -> str:
     asked = plural(quote.grades, form.unit)
     if form.way == "compare":
         asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
-    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    cached = (
+        f" Replies that are here already, at no cost: {quote.cached:,}." if quote.cached else ""
+    )
     sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
     return SCORING.quote(
         plural(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price

@@ -465,7 +465,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     judged_href = visitor.locator(".progress a.open").get_attribute("href")
     assert judged_href != href
     for link, told in (
-        (href, "1 of 48 answers are undecided"),
+        (href, "Undecided: 1 of 48 answers"),
         (judged_href, "Judge: test-judge at"),
     ):
         visitor.goto(f"{scoring.address}/{link}")
