@@ -176,8 +176,11 @@ class _Reader:
             self.rows[place].question.answer is None for place in places
         )
         if truths.ambiguous and needed:
-            self._tell(truths.ambiguous)
+            row = 0 if truths.misfit is None else self.rows[places[truths.misfit]].question.row
+            self._tell(truths.ambiguous, row)
             return
+        if truths.told and needed:
+            self._tell(truths.told, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
