@@ -39,9 +39,9 @@ class ScoringContext:
         judge = settings.judge
         prices = read_prices(judge.prices) if judge.prices else {}
         cache = ReplyCache(database)
-        self.jobs = Jobs(database)
+        self.submissions = Submissions(database, arena.blindness)
+        self.jobs = Jobs(database, shown=self.submissions.shown)
         self.uploads = UploadStore(settings.uploads_dir)
-        self.submissions = Submissions(database)
         self.pictures = ReportPictures(database, self.jobs, self.uploads)
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(

@@ -346,7 +346,9 @@ class JobService:
             spec = self.operator.spec
             shown = self.operator.address.shown
             whose = None
-        return quote(draft(spec, shown), spec, shown and whose, self.cache)
+        report = draft(spec, shown)
+        self._check_judge(report, judge)
+        return quote(report, spec, shown and whose, self.cache)
 
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
@@ -354,6 +356,7 @@ class JobService:
         """Keep a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge)
         report = draft(spec, address.shown)
+        self._check_judge(report, judge)
         self.upload_store.check_disk()
         cost = quote(report, spec, address.owner, self.cache)
         if judge is None and self.over(cost):
@@ -363,6 +366,16 @@ class JobService:
             )
         return self.jobs.create(
             owner, report, spec, cost, own_key=judge is not None, network=network
+        )
+
+    def _check_judge(self, report: AnyReport, own: OwnJudge | None) -> None:
+        """Raise JobServiceError where a user's own judge would be sent answers whose models are voters' secret."""
+        if own is None or not self.submissions.is_blind(report):
+            return
+        lent = "Choose it under Details" if self.operator else "It has none: ask its host for one"
+        raise JobServiceError(
+            "Answers that voters are still asked to choose between are sent to this site's own judge alone: whoever "
+            f"runs another one could learn which model gave which. {lent}"
         )
 
     def with_another_judge(

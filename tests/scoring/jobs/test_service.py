@@ -81,7 +81,7 @@ class Visit:
             operator,
             {},
             ceiling,
-            Submissions(bench.database),
+            Submissions(bench.database, None),
             Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
         )
