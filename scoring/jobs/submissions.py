@@ -443,6 +443,7 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
 
 
 def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
+    """Return notes for the owner; of stored answers their numbers alone, as they are the secret of voters."""
     reasons = {item: no_answer(text) for item, text in asked.answers.items()}
     rivals = {response.model for response in report.responses} - {asked.title}
     lines = [
@@ -450,6 +451,8 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
         f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
         f"{2 * len(report.matches):,} verdicts"
     ]
+    if asked.stored:
+        return lines
     lines += named(reasons, len(asked.answers), BEFORE)
     if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
         told = "answers that are nan, NA, None or null, read as the model's words"
