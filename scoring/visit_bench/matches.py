@@ -24,7 +24,8 @@ Context = Literal["captions", "images"]
 """How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
 
 NO_ANSWER = "(no answer)"
-NOT_SHOWN = "(not shown while voters may be asked to choose between answers to this item)"
+NOT_SHOWN = "(not shown)"
+"""Stands for a text of the bank while voters may be asked about its item."""
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
 def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert numbers(pages)["Won"] == "32" and numbers(pages)["Lost"] == "23"
     shown = html(pages, "/model/alpha")
-    won = re.findall(r"<p>([^<]+) won\. <small>", shown)
+    won = re.findall(r"<p>([^<]+) won\.", shown)
     assert len(won) == MOST_LOST and won[0] == "young", "the newest comes first"
     assert "says" not in shown, "voters may still be shown these answers"
 
