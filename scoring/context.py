@@ -53,6 +53,7 @@ class ScoringContext:
             pictures=arena.pictures,
             judged=self.submissions.publish_if_complete,
             finished=self.pictures.soon,
+            is_blind=self.submissions.is_blind,
         )
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),

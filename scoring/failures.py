@@ -1,6 +1,8 @@
 """Failures: predictions that are no answer of a model, because its server failed or its reasoning never ended.
 
-An answer that speaks of an error is an answer; one whose whole text is a client's or a server's error is none.
+An answer that speaks of an error is an answer; one whose whole text is a client's or a server's error is none. Whether
+it is, two shapes say: a known sentence of a server at its start, or a short text of nothing but an API's words, one of
+which says that something failed.
 """
 
 import re
@@ -13,10 +15,12 @@ ENDLESS = "reasoning without an end"
 
 MOST = 2_000
 """Characters of an error that is no traceback at most."""
+_MOST_SAID = 400
+"""Characters of an error that is told in an API's words alone."""
 
 _OPEN = r"[\s\"'`*\[({<#~!-]*+"
-_CLOSE = r"[\s\"'`*\])}>.!~]*+"
-_CODE = r"(?:40[0-9]|413|422|429|5[0-9][0-9])"
+_CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
+"""HTTP's codes but 404, which pictures of pages that are not found show."""
 
 
 def _one_of(phrases: str) -> str:
@@ -33,25 +37,19 @@ _ERROR_NAME = _one_of(
 )
 _KIND = _one_of(
     rf"""
-    (?:http )?(?:status )?(?:code )?:?\s?\(?{_CODE}\b
-    (?:api |the )?rate[- ]?limit
-    too many requests
-    quota|insufficient[ _]quota|you exceeded your
-    (?:the )?(?:api |server |request |connection |read |model )?(?:request |operation )?time[d]?[- ]?out
-    httpconnectionpool|http(?:s)? request
-    connection (?:error|aborted|refused|reset|failed|timed)
-    (?:the )?(?:server|service|model|engine) (?:is|was|had|has) [^\n]{{0,60}}
-    (?:temporarily )?overloaded|(?:service )?(?:temporarily )?unavailable
-    bad gateway|gateway time-?out|internal server error
-    unauthorized|authentication|permission denied
-    (?:invalid|incorrect) api key|api (?:error|key|call|request|connection)
-    failed to (?:connect|get|obtain|fetch|generate|call|parse the response|process the request)
-    (?:cuda |gpu )?out of memory|cuda error|oom\b
+    (?:http )?(?:status )?(?:code )?:?\s?\(?{_CODE}\)?\s?(?:[-:{{(]|\Z)
+    (?:api |the )?rate[- ]?limit (?:reached|exceeded)
+    (?:you )?exceeded your (?:current )?quota|insufficient[ _](?:quota|balance)
+    httpconnectionpool|httpsconnectionpool
+    \(?'?connection aborted
+    api (?:error|key|call|request|connection)
+    failed to (?:\w{{1,20}} ){{1,4}}(?:api|request|response|server|completion|endpoint)\b
+    (?:cuda |gpu )out of memory|cuda error
     max(?:imum)? retries
+    (?:the )?(?:operation |request )?(?:was )?(?:timed? ?out)\W*\Z
     content[- ]?(?:filter|policy)
-    (?:maximum )?context length|this model's maximum
-    no response|empty response
-    server disconnected|remote end closed|httpsconnectionpool
+    maximum context length|this model's maximum
+    server disconnected|remote end closed
     """
 )
 _CLIENT = (
@@ -68,58 +66,96 @@ _ERROR = re.compile(
         cuda out of memory\b|cuda error:
         torch\.(?:cuda\.)?outofmemoryerror
         traceback \(most recent call last\)
-        (?:error code|status code|http error|http status|http status code)[ :/]{{1,3}}{_CODE}\b
-        (?:http[ /]|error[\]:]?\s)?429:? too many requests
-        (?:http[ /]|error[\]:]?\s)?50[0234]:? (?:service unavailable|bad gateway|gateway time|internal server error)
-        api (?:request|call) failed\b
         google\.(?:api_core|genai)[\w.]{{0,60}}:
-        \{{?[\s\"']{{0,9}}error[\"']\s?:
-        (?:!doctype )?html\b[^>]{{0,40}}>.{{0,200}}(?:error|bad gateway|unavailable|too many requests)
+        \{{?[\s\"']{{0,9}}(?:type[\"']\s?:\s?[\"']error[\"'],\s?[\"'])?error[\"']\s?:
+        (?:!?doctype )?html\b[^>]{{0,40}}>.{{0,200}}(?:error|bad gateway|unavailable|time-?out|too many requests)
         httpsconnectionpool\(|max retries exceeded with url
         this model's maximum context length is
         incorrect api key provided|you exceeded your current quota
-        rate limit (?:reached|exceeded) for
-        (?:请求|接口|调用|api)(?:调用|请求)?(?:失败|超时|错误|异常)
-        服务器(?:内部)?(?:错误|异常|繁忙)
+        (?:rate limit (?:reached|exceeded)|quota exceeded) for
+        the response was filtered due to the prompt triggering
+        (?:invalid operation|valueerror): the `response\.\w{{1,10}}` quick accessor
+        that model is currently overloaded with other requests
+        upstream connect error or disconnect/reset before headers
         """
     ),
     re.IGNORECASE | re.DOTALL,
 )
-"""The start of a text that is an error."""
-_WHOLE = re.compile(
-    _OPEN
-    + _one_of(
-        r"""
-        request timed out\.
-        connection error\.
-        (?:api )?rate limit (?:exceeded|reached)
-        internal server error\.
-        too many requests
-        (?:the )?(?:server|service|model|engine) is (?:currently |temporarily )?overloaded[^\n]{0,80}
-        (?:the )?(?:server|service|model|engine) is (?:currently |temporarily )unavailable[^\n]{0,80}
-        (?:api|request|inference|generation)[ _](?:error|failed|failure|timeout)
-        error: (?:request )?failed
-        """
-    )
-    + _CLOSE,
+"""The start of a text that is an error: names of Python's errors, and sentences of vLLM, OpenAI, Azure, Google, Envoy
+and urllib3; `Failed to obtain answer via API` is the public toolkit's (VLMEvalKit, vlmeval/api/base.py)."""
+
+_FAILS = _one_of(
+    r"""
+    error|exception|failed|failure|fails?|exceed(?:ed|s)|exhausted|timed[- ]?out|time-?out|overloaded|unavailable
+    (?:(?<=limit )|(?<=retries ))reached|blocked|filter(?:ed)?|refused|reset|aborted|disconnected|forbidden|unauthorized
+    invalid|unable|insufficient|oom|no healthy|(?<=finish reason: )(?:safety|recitation)|prohibited|violation
+    throttl(?:ed|ing)|bad (?:gateway|request)|went wrong|too many requests|not (?:found|valid)
+    empty(?= (?:response|output|completion)\b)|no(?= (?:response|output|completion) (?:from|was|received)\b)
+    payment required|out of memory|econn(?:refused|reset)|could not(?= (?:get|generate|obtain|parse|connect|reach)\b)
+    """
+)
+"""Words of failing. `No response` alone is an answer: nobody reacts in the picture."""
+_API = _one_of(
+    rf"""
+    api|requests?|server|endpoint|connection|responses?|retr(?:y|ies)|rate limit(?:s|ed)?|quota|finish reason
+    openai|azure|gemini|google|anthropic|claude|gpt|vllm|llm|cuda|gpu|inference|generati(?:on|ng)|generate|completions?
+    (?:service|model|engine)(?= (?:is |was )?(?:currently |temporarily )?(?:overloaded|unavailable|busy|not found)\b)
+    (?:read|connect) time-?out|(?:time-?out|overloaded|out of memory|throttling)(?= (?:error|exception))
+    resource(?= exhausted)|content(?= (?:filter|policy|blocked))|(?<=prohibited )content|data inspection
+    safety(?= (?:filters?|settings|reasons)\b)
+    econn(?:refused|reset)|context length|choices|upstream|backend|{_CODE}
+    """
+)
+"""Words of an API, some only beside others: what `service`, `model` and `engine` are, pictures show as well."""
+_BESIDE = _one_of(
+    r"""
+    [0-9]{1,6}(?:s|ms)?|an?|the|there|this|that|it|i|we|you|your|our|some|something|other|all|any|is|was|were|be|been|has
+    had|have|may|can|cannot|could|couldn|not|no|t|to|from|with|by|of|for|in|on|at|out|up|over|after|before|while|when|within
+    about|due|or|and|but|if|than|more|many|large|high|few|please|sorry|again|later|try|trying|tried|wait|check|contact|pass
+    retry|retrying|attempts?|attempting|times?|seconds?|minutes?|moment|occurr?ed|processing|process|parse|parsing
+    calls?|called|calling|gett?ing|get|got|obtain|fetch|connect|reach|read|receive|received|returned|raised|respond|reset
+    internal|unknown|unexpected|current|currently|temporarily|rate|limits?|limited|max|maximum|insufficient|code|status|https?
+    url|type|value|key|model|message|service|system|runtime|client|network|peer|os|errno|argument|deadline|data|input|image
+    inappropriate|stop|stream|asyncio|exceptions|candidate|contain|inspection|content|policy|management|settings|finish|reasons?|plan|billing|details|support|problem
+    persists?|tokens?|too|length|context|ssl|n|capacity|demand|load|busy|valid|gateway|answers?|output|json|memory
+    """
+)
+_PARTED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+"""Between the words of a name, as in RateLimitError and rate_limit_exceeded."""
+_NAMES = re.compile(
+    r"https?://[^\s'\"]{1,300}+|\b[a-z]{1,20}-[a-z0-9.-]{0,40}[0-9][a-z0-9.-]{0,40}+", re.I
+)
+"""Addresses, and models as in gpt-4o."""
+_TOLD = re.compile(rf"(?:(?<![^\W_])(?:{_FAILS}|{_API}|{_BESIDE})(?![^\W_])|\W)*+", re.IGNORECASE)
+_FAILED = re.compile(rf"(?<![^\W_]){_FAILS}(?![^\W_])", re.IGNORECASE)
+_OF_API = re.compile(rf"(?<![^\W_]){_API}(?![^\W_])", re.IGNORECASE)
+_PAYLOAD = re.compile(
+    r"[\s:-]{0,4}\{\s?[\"'](?:error|message|code|type|detail)[\"']\s?:", re.IGNORECASE
+)
+"""The object that a server sent, behind the words of its client."""
+_CHINESE = re.compile(
+    r"(?=.{0,40}(?:失败|超时|错误|异常|繁忙|为空))(?=.{0,40}(?:API|请求|接口|调用|服务|模型|网络|连接|生成|推理))"
+    r"(?:失败|超时|错误|异常|繁忙|为空|API|请求|接口|调用|服务器?|模型|网络|连接|生成|推理|返回|内部|响应|结果|系统|抱歉"
+    r"|稍后|重试|再试|请|了|[0-9]{1,6}|\W)++",
     re.IGNORECASE,
 )
-"""A short sentence that clients write into the place of an answer."""
+_PLACEHOLDER = re.compile(
+    r"(?:\[+|<+|\$+|\#{2,}|\{+|_{2,})\s?+(?:(?:api|model|request|response|inference|generation)[ _:-]{1,2}){0,2}"
+    r"(?:error|fail(?:ed|ure)?|time-?out|timed out|blocked|filtered|content[ _]filter|oom"
+    r"|(?:no|empty)[ _](?:response|output|completion))\s?+(?:\]+|>+|\$+|\#{2,}|\}+|_{2,})",
+    re.IGNORECASE,
+)
+"""What a program writes in the place of an answer, between marks that no answer has."""
+_RESPONSE = re.compile(r"<?response \[[45][0-9][0-9]\]>?", re.IGNORECASE)
+"""A response of Python's requests, written as text."""
+_NOTHING = re.compile(r"(?:nan|<na>|null|\[\s?\]|\{\s?\}|\"\"|'')", re.IGNORECASE)
+"""What JSON and pandas write where there is no text."""
 _ANSWERS = re.compile(
-    r"\banswer(?:\s?:|\s+is\b)|\boption \(?[a-z]\b|\\boxed|<answer>|答案"
+    r"\banswer[\"']?(?:\s?:|\s+is\b)|\boption \(?[a-z]\b|\\boxed|<answer>|答案"
     r"|\bthe (?:image|picture|photo|screen|sign|message)\b",
     re.IGNORECASE,
 )
 """What an answer says that begins like an error."""
-
-
-_MAY_FAIL = re.compile(
-    r"[<◁\[&]|analysis|error|exception|fail|timed?.?out|cuda|memory|http|traceback|limit|quota|too many|overload"
-    r"|unavail|incorrect api|google|context length|openai|requests|urllib3|anthropic|torch|botocore|litellm|vllm"
-    r"|服务器|请求|接口|调用",
-    re.IGNORECASE,
-)
-"""What every failure has that is not blank: most answers need no closer look."""
 
 
 def failure(text: str) -> str | None:
@@ -127,21 +163,38 @@ def failure(text: str) -> str | None:
 
     Whoever knows options or references asks first whether one of them says the same: a screen may show an error.
     """
-    if text and not text.isspace() and not _MAY_FAIL.search(text):
-        return None
     answer = answer_of(text)
     if answer.torn:
         return ENDLESS
-    if not answer.text:
+    if is_nothing(answer.text):
         return NOTHING
     return SERVER if is_error(answer.text) else None
 
 
+def is_nothing(text: str) -> bool:
+    """Whether an answer without reasoning is empty, or says no more than a program that writes an empty one."""
+    return not text or _NOTHING.fullmatch(text) is not None
+
+
 def is_error(text: str) -> bool:
     """Whether an answer without reasoning is all an error of a server or a client."""
-    start = text[:MOST]
-    if not (_WHOLE.fullmatch(start) or _ERROR.match(start)):
+    if text.lstrip().lower().startswith("traceback"):
+        return bool(_ERROR.match(text[:MOST]))
+    if len(text) > MOST or _ANSWERS.search(text):
         return False
-    if start.lstrip().lower().startswith("traceback"):
+    return bool(_ERROR.match(text)) or _is_told(text.strip())
+
+
+def _is_told(text: str) -> bool:
+    """Whether a text has nothing but an API's words, and says with them that something failed."""
+    payload = _PAYLOAD.search(text)
+    told = text[: payload.start()] if payload else text
+    if len(told) > _MOST_SAID:
+        return False
+    if _PLACEHOLDER.fullmatch(told) or _RESPONSE.fullmatch(told) or _CHINESE.fullmatch(told):
         return True
-    return len(text) <= MOST and not _ANSWERS.search(start)
+    words = _PARTED.sub(" ", _NAMES.sub(" ", told))
+    if not _TOLD.fullmatch(words):
+        return False
+    sent = payload[0] if payload else ""
+    return bool(_FAILED.search(words + sent)) and bool(payload or _OF_API.search(words))

@@ -14,10 +14,12 @@ _SHOWN = 10
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
     reason = failure(text)
-    if reason is None or reason == NOTHING:
-        return EMPTY if reason else ""
+    if reason is None:
+        return ""
     said = _plain(answer_of(text).text)
-    return "" if said and said in map(_plain, references) else reason
+    if said and said in map(_plain, references):
+        return ""
+    return EMPTY if reason == NOTHING else reason
 
 
 def _plain(text: str) -> str:
@@ -42,6 +44,13 @@ def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
 
 
 UNSCORED = "Unscored, and not sent to the judge."
-AS_THEY_ARE = "This protocol counts them like other answers, as its paper did."
-BEFORE = "They stay unscored and cost nothing; a paper's protocol counts them like other answers."
+AS_THEY_ARE = "This protocol counts such an answer like any other, as its paper did."
+BEFORE = (
+    "Such an answer stays unscored and costs nothing; a paper's protocol counts it like any other."
+)
 """What happens to them under the hardened and strict protocols, under a paper's, and before one is chosen."""
+
+
+def fate(protocol: str) -> str:
+    """What happens to them under a protocol."""
+    return UNSCORED if protocol in ("hardened", "strict") else AS_THEY_ARE

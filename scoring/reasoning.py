@@ -52,8 +52,8 @@ class Format(NamedTuple):
 
 MOST_LAYERS = 8
 """Times that formats are looked for in what is left; an answer with more layers is none."""
-_LESS = "(?:<|&lt;)"
-_MORE = "(?:>|&gt;)"
+_LESS = r"(?:<|&lt;|\\u003c|%3c)"
+_MORE = r"\\?(?:>|&gt;|\\u003e|%3e)"
 
 
 def _tags(
@@ -76,6 +76,13 @@ def _marks(opening: str, closing: str, source: str) -> Format:
     return Format(opening, re.escape(opening), re.escape(closing), source)
 
 
+_THOUGHT = "(?:think|thought|reason|思考|推理)"
+_THINKING = "(?:think(?:ing)?|thoughts?)"
+_NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
+"""The name of any mark of thinking: a new model's is read before anyone has listed it."""
+_ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹)\s?\|?\s?"
+_END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›)"
+
 FORMATS: Sequence[Format] = (
     *_tags("think", "DeepSeek-R1, Qwen3, GLM-4.1V, InternVL3.5, MiMo-VL, Phi-4-reasoning"),
     *_tags("thinking thoughts", "Claude's prompting guide, Reflection-70B"),
@@ -83,26 +90,23 @@ FORMATS: Sequence[Format] = (
     *_tags("reasoning", "LLaVA-CoT (arXiv 2411.10440), Reka Flash 3"),
     *_tags("analysis reflection", "Keye-VL, Reflection-70B"),
     *_tags("reason rationale scratchpad cot deliberation", "prompts of research code"),
-    *_tags("thought_process chain_of_thought inner_thoughts scratch_pad", "prompts of research code"),
+    *_tags("scratch_pad", "prompts of research code"),
     *_tags("internal inner_monologue monologue planning plan", "prompts of agents"),
     *_tags("seed:think", "ByteDance Seed-OSS"),
     *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
     *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
     *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
-    _marks("[THINK]", "[/THINK]", "Mistral Magistral, Ministral 3"),
+    Format("[THINK]", rf"[\[【{{]{_THINKING}[\]】}}]", rf"[\[【{{]/{_THINKING}[\]】}}]", "Mistral Magistral"),
+    _marks("[Start thinking]", "[End thinking]", "llama.cpp"),
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
     _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
     _marks("<start_of_thought>", "<end_of_thought>", "Gemma derivatives"),
     _marks("<begin_of_thought>", "<end_of_thought>", "Gemma derivatives"),
-    _marks("<|thinking_start|>", "<|thinking_end|>", "chat templates"),
-    _marks("<|reasoning_start|>", "<|reasoning_end|>", "chat templates"),
-    _marks("[THOUGHT]", "[/THOUGHT]", "chat templates"),
-    _marks("<|thinking|>", "<|/thinking|>", "chat templates"),
     _marks("<|think|>", "<|/think|>", "Solar Open"),
-    _marks("<|thought_start|>", "<|thought_end|>", "chat templates"),
     _marks("<|START_THINKING|>", "<|END_THINKING|>", "Cohere Command A Reasoning"),
     _marks("<unused94>", "<unused95>", "MedGemma"),
+    Format("<ctrl94>thought", r"<ctrl\d{1,3}>\s?thought\b", r"<ctrl\d{1,3}>(?!\s?thought)", "Gemini 2.5"),
     Format("<|channel>thought", r"<\|channel>\s?thought\b", r"<channel\|>", "Gemma 4"),
     Format("<|im_start|>think", r"<\|im_start\|>\s?think(?:ing)?\b", r"<\|im_end\|>", "s1 (arXiv 2501.19393)", False),
     Format(
@@ -111,6 +115,20 @@ FORMATS: Sequence[Format] = (
         r"<\|(?:end|call)\|>",
         "gpt-oss (OpenAI's harmony response format)",
         False,
+    ),
+    Format("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
+    Format(
+        "a mark of thinking",
+        rf"{_ANGLE}(?!no|[\w:.]{{0,20}}(?:end|stop)){_NAME}(?<!end)(?<!stop)(?:\s[^<>&]{{0,80}})?\|?\s?{_END_ANGLE}",
+        rf"{_ANGLE}(?:[/\\]\|?\s?{_NAME}|(?:end|stop)_(?:of_)?{_NAME}|{_NAME}(?<=end|top))\|?\s?{_END_ANGLE}",
+        "chat templates, and models that are in no list yet",
+    ),
+    Format(
+        "a bracket of thinking",
+        rf"[\[【〈《]{_NAME}[\]】〉》]",
+        rf"[\[【〈《]/{_NAME}[\]】〉》]",
+        "chat templates; a lone one is a heading",
+        ends=True,
     ),
 )  # fmt: skip
 """Formats whose reasoning stands between marks."""
@@ -128,14 +146,15 @@ ANSWERS: Sequence[Format] = (
 def _one_of(patterns: Sequence[str]) -> str:
     """A pattern of these as groups, tried where one of the signs stands that marks begin with."""
     groups = "|".join(f"({pattern})" for pattern in patterns)
-    return rf"(?=[<&\[◁])(?:{groups})"
+    return rf"(?=(?:[<&\[{{◁‹〈《【]|\\u003c|%3c)[\s|/\\]{{0,3}}\w|```|~~~)(?:{groups})"
 
 
 _OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE)
 _CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
 _ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
 _ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
-_MARKED = re.compile(r"[<◁\[&]")
+MARKED = re.compile(r"[<◁\[{&‹〈《【]|\\u003c|%3c|```|~~~", re.IGNORECASE)
+"""A sign that marks begin with."""
 
 _FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s?final\b[^<>]{0,20}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>"
@@ -155,16 +174,27 @@ _QUOTED_THINKING = re.compile(
 _HEAD = r"(?:#{1,6}[ \t]*+)?[*_]{0,3}"
 _THINKING_HEAD = re.compile(
     rf"\s*+{_HEAD}(?:thinking|thoughts?|thought process|here is my thought process|here are my reasoning steps"
-    rf"|(?:my |step-by-step )?reasoning|rationale|analysis|思考|思考过程|推理|推理过程)[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
+    r"|(?:my |step-by-step )?reasoning(?:_content)?|rationale|analysis|思考|思考过程|推理|推理过程)"
+    r"[*_]*+[ \t]*+(?:[:：][*_]*+|\n)",
     re.IGNORECASE,
 )
 _ANSWER_HEAD = re.compile(
-    rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|here is my response"
+    rf"^[ \t]*+{_HEAD}(?:(?:my |the )?(?:final )?(?:answer|response|conclusion|output)|content|here is my response"
     r"|最终答案|答案|回答|结论)[*_]*+[ \t]*+(?:[:：][*_]*+|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_FINISH = re.compile(r"\bAction(?: \d{1,3})?\s?:\s?Finish\s?\[([^\[\]\n]{1,400})\]")
+_ANSWER_BRACKET = re.compile(
+    r"[\[【](?:final )?(?:answer|response|最终答案|答案|回答)[\]】]", re.IGNORECASE
+)
+_JSON_THINKING = re.compile(rf"\s*+(?:```(?:json)?\s*+)?\{{\s*+[\"'][\w ]{{0,20}}{_THOUGHT}", re.I)
+_THINKING_KEY = re.compile(_THOUGHT, re.IGNORECASE)
+_JSON_KEY = re.compile(r"[{,\n]\s?[\"']([\w -]{1,40})[\"']\s?:")
+_FINISH = re.compile(
+    r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
+)
 """ReAct (arXiv 2210.03629): its last action holds the answer."""
+_REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
+_ACTION = re.compile(r"^[ \t]*+(?:Action|Observation)(?: \d{1,3})?\s?:", re.MULTILINE)
 _PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
 _REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
 """LLaVA's and Vicuna's conversation, where the model repeats its prompt."""
@@ -179,7 +209,7 @@ _TOKENS = re.compile(
     r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|<unused\d{1,3}>|\[/?INST\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
 )
 _TAGGED = re.compile(
-    r"<(answer|final_answer|final|choice|option)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
+    r"<(answer|final_answer|final|choice|option|result)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
 _BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
@@ -236,7 +266,7 @@ def _final_channel(text: str) -> Answer | None:
 
 def _between_marks(text: str) -> Answer | None:
     """Take off reasoning between marks, all before a lone closing, and all behind a lone opening."""
-    if not _MARKED.search(text):
+    if not MARKED.search(text):
         return None
     whole = text
     text, cuts = without_pairs(whole)
@@ -251,7 +281,9 @@ def _between_marks(text: str) -> Answer | None:
         text = _declared(text[: last.end()], last.start()) + text[last.end() :]
     for found in _OPENINGS.finditer(text):
         if not FORMATS[(found.lastindex or 1) - 1].ends:
-            kept = text[: found.start()] + _declared(text, len(text))
+            headed = _last(_ANSWER_BRACKET, text)
+            behind = text[max(found.end(), headed.start()) :] if headed else ""
+            kept = text[: found.start()] + (_declared(text, len(text)) or behind)
             return Answer(kept, (*cuts, f"{_name_of(found)} without an end"), True)
     return Answer(text, tuple(cuts), False)
 
@@ -313,14 +345,27 @@ def _told_thinking(text: str) -> Answer | None:
     return None
 
 
+def _torn_object(text: str) -> Answer | None:
+    """A JSON object that holds reasoning and nothing else, as one that was cut off."""
+    if not _JSON_THINKING.match(text):
+        return None
+    if all(_THINKING_KEY.search(key[1]) for key in _JSON_KEY.finditer(text)):
+        return Answer("", ("thinking in JSON without an end",), True)
+    return None
+
+
 def _finished(text: str) -> Answer | None:
     found = _last(_FINISH, text)
-    return Answer(found[1], ("ReAct",), False) if found and found[1].strip() else None
+    if found and found[1].strip():
+        return Answer(found[1], ("ReAct",), False)
+    if _REACT.match(text) and _ACTION.search(text):
+        return Answer("", ("ReAct without an end",), True)
+    return None
 
 
 def _answer_format(text: str) -> Answer | None:
     """The last answer with text in one of `ANSWERS`."""
-    if not _MARKED.search(text):
+    if not MARKED.search(text):
         return None
     closings = grouped((found.lastindex, found) for found in _ANSWER_CLOSINGS.finditer(text))
     answer = None
@@ -348,7 +393,7 @@ def _repeated_prompt(text: str) -> Answer | None:
 
 def _special_tokens(text: str) -> Answer | None:
     """The first turn with text: what follows a model's own end of turn is no answer."""
-    if not _MARKED.search(text):
+    if not MARKED.search(text):
         return None
     turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
     first = next((turn for turn in turns if turn.strip()), "")
@@ -378,6 +423,7 @@ _STEPS: Sequence[Callable[[str], Answer | None]] = (
     _bare_harmony,
     _told_thinking,
     _answer_format,
+    _torn_object,
     _finished,
     _repeated_prompt,
     _special_tokens,

@@ -70,8 +70,8 @@ def repeats(answer: str, question: str) -> bool:
 
 EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
 """What pandas and R write for an empty cell."""
-NO_ANSWERS = (*EMPTY_CELLS, "None", "null")
-"""What tools write where there is no answer; a model may have said it."""
+NO_ANSWERS = ("NA", "None")
+"""What tools write where there is no answer, and models where they mean it."""
 
 
 def answer_digest(answer: str) -> str:
@@ -391,7 +391,8 @@ def missing_notice(report: Report) -> str:
     shown = ", ".join(report.missing[:20]) + (
         ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
     )
-    return f"{len(report.missing):,} of {len(report.rows):,} questions have no prediction: {shown}; they are unscored"
+    have = "has" if len(report.missing) == 1 else "have"
+    return f"{len(report.missing):,} of {len(report.rows):,} questions {have} no prediction: {shown}; unscored"
 
 
 def csv_bytes(

@@ -34,7 +34,7 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.report import Question
 from scoring.visit_bench import prompts as visit_bench
-from tests.support.growth import slow, units_of
+from tests.support.growth import MOST, grows_too_fast, slow, units_of
 
 ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
@@ -204,6 +204,13 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_the_work_of_every_reader_grows_with_the_text(reader):
     assert not slow(READERS[reader])
+
+
+@pytest.mark.parametrize(
+    "sign", ["<", "< ", "<|", "</", "[", "【", "`", "&lt;", r"\u003c", "<think"]
+)
+def test_signs_of_marks_cost_little_where_no_mark_follows(sign):
+    assert not grows_too_fast(reasoning.answer_of, lambda n: sign * (n // len(sign)), MOST)
 
 
 @pytest.mark.soak

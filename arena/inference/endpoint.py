@@ -1,7 +1,9 @@
 """Endpoint of an OpenAI-compatible server: its URL and key, what the public reads of it, and the key's removal.
 
-Azure OpenAI has an address for each deployment, `https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=DATE`
-(https://learn.microsoft.com/azure/ai-foundry/openai/reference), and reads the key from a header of its own.
+Azure OpenAI has an address for each deployment, `https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=DATE`,
+and a newer one for all of them, `https://NAME.openai.azure.com/openai/v1?api-version=preview`
+(https://learn.microsoft.com/azure/ai-foundry/openai/reference and .../api-version-lifecycle). Both read the key from a
+header of its own.
 """
 
 import base64
@@ -17,13 +19,15 @@ import httpx2
 from arena.types import Secret
 
 _FORM = re.compile(
-    r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?"
-    r"(/[\w.~%/-]*)?(?P<azure>(?<=[\w.~%/-])\?api-version=[\w.-]{1,40}+)?",
+    r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?(?P<query>(?<=[\w.~%/-])\?[^\s#]{0,300}+)?",
     re.ASCII,
 )
-_DEPLOYMENT = re.compile(
-    r"(?P<folder>[^?\s]{1,2000}/openai/deployments/[\w.~%-]{1,200}+)(?:/chat/completions)?/?"
+_AZURE = re.compile(
+    r"(?P<folder>[^?\s]{1,2000}/openai/(?P<place>deployments/[\w.~%-]{1,200}+|v1))(?:/chat/completions)?/?"
 )
+_VERSION = re.compile(r"api-version=[\w.-]{1,40}", re.ASCII)
+_AZURE_FORM = "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21"
+_NOT_SHOWN = "(yours is not shown: it may hold a key)"
 _INNER = frozenset(
     "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
 )
@@ -51,11 +55,16 @@ class Endpoint:
         if url is None:
             problem = "the address must look like https://api.example.org/v1, without user, password or query"
             raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
-        if "?" in self.base_url and not _DEPLOYMENT.fullmatch(self.base_url.partition("?")[0]):
+        path, mark, query = self.base_url.partition("?")
+        azure = _AZURE.fullmatch(path)
+        if mark and not (azure and _VERSION.fullmatch(query)):
             raise EndpointError(
-                "the address has a query, as those of Azure deployments have; they look like "
-                "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21 (yours is not shown: "
-                "it may hold a key)"
+                "the address has a query, as those of Azure have, which hold api-version and nothing else: "
+                f"{_AZURE_FORM} {_NOT_SHOWN}"
+            )
+        if azure and not mark and azure["place"] != "v1":
+            raise EndpointError(
+                f"the address of an Azure deployment lacks its api-version; it looks like {_AZURE_FORM} {_NOT_SHOWN}"
             )
         if not _KEY.fullmatch(self.key.reveal()):
             raise EndpointError(
@@ -80,7 +89,7 @@ class Endpoint:
     def folder(self) -> str:
         """URL to which `/chat/completions` is added, without a query."""
         path = self.base_url.partition("?")[0]
-        found = _DEPLOYMENT.fullmatch(path)
+        found = _AZURE.fullmatch(path)
         return found["folder"] if found else path
 
     @property

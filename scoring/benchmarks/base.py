@@ -19,6 +19,7 @@ from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, sen
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare"]
@@ -178,6 +179,10 @@ class FileBenchmark(Benchmark[R]):
     def lines(self, file: ReadFile[Any]) -> tuple[str, ...]:
         """Summary of a file in words."""
 
+    def no_answers(self, file: ReadFile[Any]) -> Mapping[str, str]:
+        """Why each prediction is no answer of a model, by its id; "" for an answer."""
+        return {}
+
     @abstractmethod
     def look(self, row: Any) -> AnswerLook:
         """A row that was read, to be looked at."""
@@ -218,7 +223,10 @@ class OpenedFile:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return self.benchmark.lines(self.file)
+        """Summary of the file before a protocol is chosen."""
+        reasons = self.benchmark.no_answers(self.file)
+        told = named(reasons, len(self.file.rows), BEFORE)
+        return (*self.benchmark.lines(self.file), *told)
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""

@@ -55,7 +55,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import AS_THEY_ARE, BEFORE, EMPTY, NO_ANSWER, UNSCORED, named, no_answer
+from scoring.no_answers import EMPTY, NO_ANSWER, fate, named, no_answer
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -172,9 +172,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
         return (
             f"{answers}; {known:,} with the right letter beside them",
-            *((f"splits: {counted}",) if counted else ()),
-            *named(_no_answers(file.rows), len(file.rows), BEFORE),
+            *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
         )
+
+    def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
+        return _no_answers(file.rows)
 
     def look(self, row: Answered) -> AnswerLook:
         question = row.question
@@ -349,7 +351,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )
         told += (
-            [Caveat("", f"{undecided:,} of {len(report.rows):,} answers are undecided")]
+            [Caveat("", f"undecided: {undecided:,} of {plural(len(report.rows), 'answer')}")]
             if undecided
             else []
         )
@@ -359,7 +361,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
         caveats += told
         if found.without_answer:
-            text = f"{found.without_answer:,} questions have no right answer in the file: read, not scored"
+            count = plural(found.without_answer, "question")
+            text = f"without a right answer in the file, read and not scored: {count}"
             caveats.append(Caveat("", text))
         return caveats
 
@@ -487,8 +490,7 @@ def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
 
 def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
-    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
-    return named(failed_rows(report), len(report.rows), then)
+    return named(failed_rows(report), len(report.rows), fate(report.protocol))
 
 
 def has_options(record: Record) -> bool:

@@ -181,6 +181,9 @@ def joined_records(
             yield Joined(found, record, columns, prediction)
 
 
+_LEAVE_OUT = "add them, or score without them (--missing unscored on the command line)"
+
+
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
     """Every question, in order, with its prediction. Raises UploadError with all problems at once."""
     texts = {prediction.id: prediction.text for prediction in upload.predictions}
@@ -197,7 +200,7 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
         if times > 1
     ]
     problems = (
-        _problem("questions without an answer", lacking, "add them, or score without them"),
+        _problem("questions without an answer", lacking, _LEAVE_OUT),
         _problem(f"ids that are not in {questions.name}", unknown, _mend(unknown, questions)),
         _problem("ids that stand there more than once", double, "keep one of each"),
     )
@@ -218,7 +221,8 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
     return "correct or delete them"
 
 
-def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
+def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:
+    """What a user should know of a file; `then` says what happens to predictions that are no answer of a model."""
     truths = {question.id: question.truth for question in questions.questions}
     reasons = {
         one.id: no_answer(one.text, _TRUTH_PARTS.split(truths.get(one.id, "")))
@@ -238,12 +242,12 @@ def notices(upload: Upload, questions: QuestionSet) -> tuple[str, ...]:
         f"answers to questions outside the subset, left out: {upload.outside:,}"
         if upload.outside
         else "",
-        f"answers that are nan, NA, None or null, read as the model's words: {_counted(said)}; where it gave none, "
+        f"answers that are NA or None, read as the model's words: {_counted(said)}; where it gave none, "
         "empty the cell"
         if said
         else "",
     )
-    return (*named(reasons, len(upload.predictions), BEFORE), *filter(None, lines))
+    return (*named(reasons, len(upload.predictions), then), *filter(None, lines))
 
 
 class QuestionIndex:

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.io.tables import Record
+from arena.templates import plural
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
 from scoring.benchmarks.base import (
@@ -39,7 +40,7 @@ from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.no_answers import AS_THEY_ARE, BEFORE, NO_ANSWER, UNSCORED, named
+from scoring.no_answers import NO_ANSWER, fate, named
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -312,11 +313,10 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def lines(self, file: ReadFile[VQAnswer]) -> tuple[str, ...]:
         known = sum(bool(row.answers) for row in file.rows)
-        reasons = {row.id: row.no_answer for row in file.rows}
-        return (
-            f"{self.key}: {len(file.rows):,} answers, {known:,} with references",
-            *named(reasons, len(file.rows), BEFORE),
-        )
+        return (f"{self.key}: {plural(len(file.rows), 'answer')}, {known:,} with references",)
+
+    def no_answers(self, file: ReadFile[VQAnswer]) -> Mapping[str, str]:
+        return {row.id: row.no_answer for row in file.rows}
 
     def look(self, row: VQAnswer) -> AnswerLook:
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
@@ -406,7 +406,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             caveats.append(
                 Caveat(
                     "",
-                    f"{marks.unscored:,} answers got no mark and stay out of the mean, which {between}",
+                    f"{plural(marks.unscored, 'answer')} without a mark left out of the mean, which {between}",
                 )
             )
         return caveats
@@ -473,8 +473,7 @@ def outcome_words(report: MarksReport, row: VQAnswer) -> str:
 def told_no_answers(report: MarksReport) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     reasons = {row.id: row.no_answer for row in report.rows}
-    then = UNSCORED if report.protocol == "strict" else AS_THEY_ARE
-    return named(reasons, len(report.rows), then)
+    return named(reasons, len(report.rows), fate(report.protocol))
 
 
 def told_wrappers(report: MarksReport) -> tuple[str, ...]:
@@ -485,11 +484,14 @@ def told_wrappers(report: MarksReport) -> tuple[str, ...]:
     times = Counter(cut for cuts in found.values() for cut in cuts)
     most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
     around = "has reasoning, tags or boxes around it"
+    compared = "Compared without it." if report.protocol == "strict" else "Compared as it is."
     if len(found) != 1:
         around = "have reasoning, tags or boxes around them"
-    compared = "without it" if report.protocol == "strict" else "as they are"
+        compared = (
+            "Compared without them." if report.protocol == "strict" else "Compared as they are."
+        )
     counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
-    return (f"{counted}. They are compared {compared}.",)
+    return (f"{counted}. {compared}",)
 
 
 def _marks_csv(table: VQAReport) -> bytes:
@@ -517,11 +519,18 @@ def _marked_lines(report: MarksReport) -> Iterator[str]:
             "exact": same_as_reference(report, row),
             "accuracy": _accuracy(report, row),
             "mark": grade.score if grade else None,
-            "reason": grade.reason if grade else "not marked",
+            "reason": _reason(report, row, grade),
             "replies": grade.replies if grade else (),
             "judge": grade.model if grade else "",
         }
         yield json.dumps(known) + "\n"
+
+
+def _reason(report: MarksReport, row: VQAnswer, grade: Grade | None) -> str:
+    """Why an answer has no mark, or what the judge's mark needs said; "" for an ordinary one."""
+    if grade:
+        return grade.reason
+    return "not marked" if report.is_scored(row) else f"{NO_ANSWER}: {row.no_answer}"
 
 
 def _accuracy(report: MarksReport, row: VQAnswer) -> float | None:

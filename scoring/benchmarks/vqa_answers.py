@@ -103,7 +103,8 @@ def read_answers(
     if gone := [id for id in known or () if id not in times]:
         ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
         asked = f"{len(known or ()):,} questions of the question file"
-        text = f"PARTIAL: {len(gone):,} of the {asked} have no answer: {ids}"
+        have = "has" if len(gone) == 1 else "have"
+        text = f"PARTIAL: {len(gone):,} of the {asked} {have} no answer: {ids}"
         problems.insert(0, Problem(0, None, text, "whole"))
     return ReadFile(tuple(rows), tuple(problems))
 

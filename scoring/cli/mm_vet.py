@@ -8,6 +8,7 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
+from arena.templates import plural
 from scoring.benchmarks.mm_vet import MM_VET, Options, missed
 from scoring.benchmarks.mm_vet_grades import (
     differences,
@@ -23,6 +24,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
 from scoring.judges.spec import JudgeSpec
+from scoring.no_answers import fate
 from scoring.report import Probed, Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
 
 app = Typer(rich_markup_mode=None)
@@ -97,8 +99,9 @@ def score(
                 "have the answers judged"
             )
         report = yield from _graded(file, chosen, missing, title, answers)
+        yield from told_no_answers(report)
         judges = ", ".join(report.judge.versions)
-        yield f"{chosen.name}: grades of {judges} for {len(report.rows):,} questions, runs: {report.runs}."
+        yield f"{chosen.name}: grades of {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
     else:
         if not judge or answers:
             problem = (
@@ -155,7 +158,7 @@ def _drafted(
     """The file's report before its judging, and the judge."""
     upload = read_predictions(file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
-    yield from notices(upload, chosen)
+    yield from notices(upload, chosen, fate(options.protocol))
     given = [one for one in filled if (one.prediction or "").strip()]
     if options.protocol == "hardened":
         given = [one for one in given if not missed(one)]
@@ -168,7 +171,8 @@ def _drafted(
     report = benchmark.draft(
         filled, chosen, options, spec, serving.address.shown, file.name, title or upload.title
     )
-    yield f"{chosen.name}: {len(report.rows):,} questions, {report.runs} runs, {report.protocol} protocol."
+    size = f"{plural(len(report.rows), 'question')}, {plural(report.runs, 'run')}"
+    yield f"{chosen.name}: {size}, {report.protocol} protocol."
     return report, spec
 
 
@@ -195,7 +199,6 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
 def _tables(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
-    yield from told_no_answers(report)
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:

@@ -8,6 +8,7 @@ from typer import Argument, BadParameter, Context, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
+from arena.templates import plural
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks.base import ChoicesError, OpenedFile
@@ -167,21 +168,29 @@ def _judged(
     found: OpenedFile, report: Any, judge: str, serving: Callable[[], progress.CommandJudge] | None
 ) -> progress.Lines[Any]:
     """Return a report by rules, with a judge for what they leave open if one is chosen."""
-    yield from found.lines
+    yield from found.benchmark.lines(found.file)
+    yield from _told_no_answers(report)
     yield from problem_lines(found.file.problems)
     if not report.left or serving is None:
         return report
     if not judge:
         raise ChoicesError(
-            f"{report.left:,} of {len(report.rows):,} answers are left to a judge; choose --judge MODEL to have them "
-            "read, or --no-judge for rules alone"
+            f"left to a judge: {report.left:,} of {plural(len(report.rows), 'answer')}; choose --judge MODEL to have "
+            "that read, or --no-judge for rules alone"
         )
     asked = serving()
     spec = yield from asked.spec()
-    yield f"{found.name}: {report.left:,} of {len(report.rows):,} answers for the judge, {report.protocol} protocol."
+    answers = plural(len(report.rows), "answer")
+    yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
     return (
         yield from asked.judged(found.benchmark.stamped(report, spec, asked.address.shown), spec)
     )
+
+
+def _told_no_answers(report: AnyReport) -> tuple[str, ...]:
+    if isinstance(report, vqa_marks.MarksReport):
+        return vqa_marks.told_no_answers(report)
+    return told_no_answers(report) if isinstance(report, ChoiceReport) else ()
 
 
 _SHOWN = 20
@@ -198,7 +207,6 @@ _DEPTH: dict[Level, int] = {
 
 def report_lines(report: AnyReport) -> Iterator[str]:
     if isinstance(report, vqa_marks.MarksReport):
-        yield from vqa_marks.told_no_answers(report)
         yield from vqa_marks.told_wrappers(report)
         yield from _marks(vqa_marks.tabulated(report))
     elif isinstance(report, ChoiceReport):
@@ -209,7 +217,6 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     yield from problem_lines(tables.problems)
-    yield from told_no_answers(report)
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
     elif isinstance(tables, mmt_bench.MMTBenchReport):
@@ -221,7 +228,7 @@ def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
     if report.protocol == "mmbench-paper" and report.judge:
         yield f"What the judge left open was assigned at random from the seed {SEED}."
     if tables.without_answer:
-        yield f"{tables.without_answer:,} answers have no right letter beside them: extracted, not scored."
+        yield f"{plural(tables.without_answer, 'answer')} without a right letter: extracted, not scored."
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:

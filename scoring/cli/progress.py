@@ -24,6 +24,7 @@ from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.images import Picture, PictureStore
 from arena.settings import Settings
+from arena.templates import plural
 from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
@@ -101,6 +102,8 @@ class CommandJudge:
         yes: bool,
         budget: float | None,
     ) -> None:
+        self._judged = 0
+        """Grades of this run, those from the cache included."""
         self._budget = budget
         self._judge = settings.judge
         self._model = model
@@ -124,7 +127,7 @@ class CommandJudge:
     def _probed(self) -> JudgeSpec:
         """What trial calls find out. Raises JudgeChoiceError if none of its replies can be read."""
         try:
-            return _asked(probe(self.address, self._model))
+            return self._asked(probe(self.address, self._model))
         except StoppedError as error:
             if isinstance(error.__cause__, JudgeUnreadable):
                 raise JudgeChoiceError(f"{error.__cause__}.") from error
@@ -134,7 +137,7 @@ class CommandJudge:
         """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
-        report = _asked(
+        report = self._asked(
             self._with_bar(
                 spec,
                 most,
@@ -148,7 +151,7 @@ class CommandJudge:
         """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
         cost = quote_tasks(tasks, spec, self.address.shown, None, self._cache)
         most = yield from self._agreed(cost, spec.model)
-        found = _asked(
+        found = self._asked(
             self._with_bar(
                 spec,
                 most,
@@ -179,8 +182,9 @@ class CommandJudge:
                 f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}"
             )
         yield (
-            f"{cost.calls:,} calls to {model} at {self.address.shown} ({cost.cached:,} replies are here already): "
-            f"about {cost.prompt_tokens:,} tokens sent and {cost.completion_tokens:,} received; {price}."
+            f"{plural(cost.calls, 'call')} to {model} at {self.address.shown} "
+            f"({cost.cached:,} more here already): about {cost.prompt_tokens:,} tokens sent and "
+            f"{cost.completion_tokens:,} received; {price}."
         )
         if cost.calls:
             self._agree()
@@ -194,6 +198,7 @@ class CommandJudge:
         with tqdm(desc="judging", unit=" grades", leave=False) as bar:
 
             def tell(progress: Progress) -> None:
+                self._judged = progress.done
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
@@ -205,6 +210,24 @@ class CommandJudge:
             async with asked as judge:
                 return await work(judge, self._cache, tell, asyncio.Event())
 
+    def _asked(self, calls: Coroutine[None, None, T]) -> T:
+        """What calls to the judge return. Raises StoppedError and JudgeChoiceError, which say how to go on."""
+        try:
+            return asyncio.run(calls)
+        except JudgeUnknown as error:
+            raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
+        except JudgeUnreadable as error:
+            raise StoppedError(
+                f"{error}: give the same command with another --judge MODEL. {self._kept()}."
+            ) from error
+        except (JudgeError, BudgetError) as error:
+            raise StoppedError(
+                f"{error}\n{self._kept()}: give the same command again to go on."
+            ) from error
+
+    def _kept(self) -> str:
+        return "What is judged is kept" if self._judged else "Nothing is judged yet"
+
     def _agree(self) -> None:
         try:
             agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
@@ -214,21 +237,6 @@ class CommandJudge:
             ) from error
         if not agreed:
             raise DeclinedError("Nothing was sent.")
-
-
-def _asked(calls: Coroutine[None, None, T]) -> T:
-    try:
-        return asyncio.run(calls)
-    except JudgeUnknown as error:
-        raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
-    except JudgeUnreadable as error:
-        raise StoppedError(
-            f"{error}: give the same command with another --judge MODEL. What is judged is kept."
-        ) from error
-    except (JudgeError, BudgetError) as error:
-        raise StoppedError(
-            f"{error}\nWhat is judged is kept: give the same command again to go on."
-        ) from error
 
 
 def finished(

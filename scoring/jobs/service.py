@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
+from scoring.benchmarks.mm_vet_tables import unread_zeros
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import (
     Layout,
@@ -140,7 +141,9 @@ class JobService:
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        return Recognised(benchmark, file.upload.title, (told,), (), True, questions=name)
+        zeros = unread_zeros(chain.from_iterable(file.grades.values()))
+        lines = (told, zeros) if zeros else (told,)
+        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self._questions(name)
@@ -348,7 +351,7 @@ class JobService:
             whose = None
         report = draft(spec, shown)
         self._check_judge(report, judge)
-        return quote(report, spec, shown and whose, self.cache)
+        return self._quoted(report, spec, shown and whose)
 
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
@@ -358,7 +361,7 @@ class JobService:
         report = draft(spec, address.shown)
         self._check_judge(report, judge)
         self.upload_store.check_disk()
-        cost = quote(report, spec, address.owner, self.cache)
+        cost = self._quoted(report, spec, address.owner)
         if judge is None and self.over(cost):
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
@@ -367,6 +370,11 @@ class JobService:
         return self.jobs.create(
             owner, report, spec, cost, own_key=judge is not None, network=network
         )
+
+    def _quoted(self, report: AnyReport, spec: JudgeSpec, owner: str | None) -> Quote:
+        """What judging costs; of voters' secrets as if all were new: what is known would tell who said the same."""
+        is_blind = self.submissions.is_blind(report)
+        return quote(report, spec, owner, None if is_blind else self.cache)
 
     def _check_judge(self, report: AnyReport, own: OwnJudge | None) -> None:
         """Raise JobServiceError where a user's own judge would be sent answers whose models are voters' secret."""

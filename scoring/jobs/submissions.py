@@ -455,7 +455,7 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
         return lines
     lines += named(reasons, len(asked.answers), BEFORE)
     if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
-        told = "answers that are nan, NA, None or null, read as the model's words"
+        told = "answers that are NA or None, read as the model's words"
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")
     if asked.left_out:
         lines.append(

@@ -6,6 +6,7 @@ claim. Doubt makes a reply unreadable: a wrong score is worse than none.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -72,7 +73,7 @@ _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|textrm)\s?\{([^{}\n]{0,80})\}")
 _RETHINKS = re.compile(
     r"\b(?:wait|hmm|on second thought|on reflection|re-?consider|re-?evaluat\w{1,5}|correction|scratch that)\b"
-    r"|等等|不对|重新考虑",
+    r"|\bactually,?[ \t](?:it['’]s[ \t]|it[ \t]is[ \t])?(?-i:[A-Z])(?!\w)|等等|不对|重新考虑",
     re.IGNORECASE,
 )
 _SUPPOSES = re.compile(
@@ -85,7 +86,8 @@ _DENIES = re.compile(
     r"\b(?:not|never|cannot|instead of|rather than|neither|nor)\b|n['’]t\b|不是|并非", re.IGNORECASE
 )
 _OTHER = re.compile(
-    r"\b(?:wrong|incorrect|false|worst|other|previous|second[ -]best|least(?:[ \t]\w{1,20})?)[ \t]\Z",
+    r"\b(?:wrong|incorrect|false|worst|other|previous|second[ -]best|least(?:[ \t]\w{1,20})?)[ \t]\Z"
+    r"|不(?:应该?|能|会|要|可)?\Z",
     re.IGNORECASE,
 )
 """What makes of the answer behind it one that is not meant."""
@@ -122,8 +124,7 @@ def _stands(text: str, claim: _Claim[Any]) -> bool:
     """Whether a claim in a reply that was cut short is whole, and was made before any explanation."""
     begun = text[: claim.start]
     more = text[claim.end :].strip(" .*_`")
-    whole = bool(more) or "." in text[claim.start : claim.end]
-    return whole and len(begun) <= _BEFORE and not _SENTENCE.search(begun)
+    return bool(more) and len(begun) <= _BEFORE and not _SENTENCE.search(begun)
 
 
 def _supposed(text: str, start: int) -> bool:
@@ -136,9 +137,14 @@ def _supposed(text: str, start: int) -> bool:
 
 # Signs that stand around a number or letter.
 _OPEN = r"[\s*_`\"'“‘(\[{$>|#]"
+_AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
+"""The same before a number, which `>` and `#` would make another one."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
-_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,][0-9])"
+_NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,·'’][0-9])"
+_VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
+"""A sign that makes a number one of many."""
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
 _TAIL = re.compile(
     rf"{_CLOSE}{{0,6}}(?P<percent>[ \t]?(?:%|percent\b|‰))"
@@ -151,10 +157,13 @@ _TAIL = re.compile(
 """What may stand behind a number: a percent sign, the most that could be had, another number, a unit."""
 _DOUBTS = re.compile(
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
-    r"|represents?|indicates?)\b|如果|但|表示)",
+    r"|represents?|indicates?)\b|如果|但|表示)"
+    r"|[*_`]{0,3}\+|[ \t](?:or[ \t](?:so|more|less|higher|lower|above|below)|at[ \t](?:most|least))\b",
     re.IGNORECASE,
 )
 """What takes a statement back, or makes it one about the scale."""
+_ANOTHER = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
+"""Behind a score, another one for something else."""
 _END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
 _SCORE_WORD = (
@@ -166,35 +175,56 @@ _WHOSE = (
     r"(?:[ \t]between[ \t]BEGIN[ \t]\w{1,32}[ \t]and[ \t]END[ \t]\w{1,32})?)?"
 )
 _SAID = (
-    rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\([^()\n]{{0,40}}\))?{_WHOSE}{_CLOSE}{{0,6}}"
+    rf"(?:{_SCORE_WORD}){_CLOSE}{{0,6}}(?:[ \t]?\((?P<scale>[^()\n]{{0,40}})\))?{_WHOSE}{_CLOSE}{{0,6}}"
     rf"[ \t]*+(?::|=|\bis\b|\bshould[ \t]be\b|\bmust[ \t]be\b|\bwill[ \t]be\b|应为|是|为):?"
-    rf"(?:[ \t](?:therefore|thus|then|hence|exactly))?{_OPEN}{{0,8}}"
+    rf"(?:[ \t](?:therefore|thus|then|hence|exactly))?{_AHEAD}{{0,8}}"
 )
 _GIVEN = (
     r"\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award|rate|score)(?:[ \t][A-Za-z]{1,15}){0,6}?"
-    rf"[ \t](?:a|an|it|this|as|at|of){_OPEN}{{1,6}}"
+    rf"[ \t](?:a|an|it|this|as|at|of){_AHEAD}{{1,6}}"
     r"|\b(?:deserves|gets|receives|earns|merits|warrants)(?:[ \t][A-Za-z]{1,15}){0,3}?"
-    rf"[ \t](?:a|an|of){_OPEN}{{1,6}}"
-    rf"|\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award){_OPEN}{{1,6}}"
+    rf"[ \t](?:a|an|of){_AHEAD}{{1,6}}"
+    rf"|\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:give|assign|award){_AHEAD}{{1,6}}"
 )
-_CLAIMED_SCORE = re.compile(rf"(?:{_SAID}|{_GIVEN})(?P<number>{_NUMBER})", re.IGNORECASE)
+_SCALED = (
+    rf"\bon[ \t]a[ \t]scale[ \t](?:of|from)[ \t]{_NUMBER}[ \t]?(?:to|-|–)[ \t]?{_NUMBER}{_CLOSE}{{0,4}}[ \t]?[:,]"
+    rf"{_AHEAD}{{0,8}}"
+)
+_CLAIMED_SCORE = re.compile(
+    rf"(?:{_SAID}|{_GIVEN}|{_SCALED}){_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
+)
+_HEADING = (
+    rf"(?:(?:your|my)[ \t])?(?:final[ \t]answer|output|result|输出|结果){_CLOSE}{{0,6}}[ \t]*+[:=]"
+    r"|(?:(?:your|my|the|final|overall)[ \t]){0,2}(?:(?:correctness[ \t])?(?:score|rating|grade|mark)|correctness"
+    rf"|评分|得分|分数|打分){_CLOSE}{{0,6}}(?:[ \t]of)?(?:[ \t]?(?:[–—→]|-(?=[ \t])))?"
+)
 _OUTPUT_SCORE = re.compile(
-    rf"^{_OPEN}{{0,8}}(?:your[ \t]|my[ \t])?(?:final[ \t]answer|output|result|输出|结果){_CLOSE}{{0,6}}[ \t]*+[:=]"
-    rf"{_OPEN}{{0,8}}(?P<number>{_NUMBER})",
+    rf"^{_AHEAD}{{0,8}}(?:{_HEADING}){_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of its own: a number that is called a result in a sentence may be that of a sum."""
+_FITTING_SCORE = re.compile(
+    rf"\bscore[ \t]of{_AHEAD}{{1,6}}{_VAGUE}(?P<number>{_NUMBER}){_CLOSE}{{0,6}}[ \t](?:is|seems)[ \t]"
+    r"(?:[a-z]{1,12}ly[ \t])?(?:appropriate|fair|fitting|justified|reasonable|suitable|warranted)"
+    r"(?=[.!]|[ \t]?(?:\n|\Z)|,?[ \t](?:because|since|as|here)\b)",
+    re.IGNORECASE,
+)
+_SCALE_TOLD = re.compile(
+    rf"\b(?:scale|range)[ \t](?:(?:of|from)[ \t])?{_NUMBER}[ \t]?(?:to|-|–)[ \t]?(?P<most>{_NUMBER})",
+    re.IGNORECASE,
+)
+_LAST_NUMBER = re.compile(r"([0-9]{1,20}(?:[.,][0-9]{1,20})?)[^0-9]{0,40}\Z")
 _NAMES = "score|rating|grade|mark|correctness|answer|final_answer|finalanswer|output|result"
 _TAGGED_SCORE = re.compile(
-    rf"<(?P<tag>{_NAMES})>{_OPEN}{{0,8}}(?P<number>{_NUMBER})", re.IGNORECASE
+    rf"<(?P<tag>{_NAMES})>{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
 )
 _BOXED_SCORE = re.compile(
-    rf"\\[df]?boxed\s?\{{{_OPEN}{{0,4}}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
+    rf"\\[df]?boxed\s?\{{{_AHEAD}{{0,4}}{_VAGUE}(?P<number>{_NUMBER})(?=[^{{}}\n]{{0,40}}\}})"
 )
 _OBJECT_SCORE = re.compile(
-    rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
+    rf"\{{\s*+[\"'](?!max|min|confidence|total)[^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?{_VAGUE}(?P<number>{_NUMBER})[\"']?\s*+,?\s*+\}}"
 )
-_LINE_SCORE = re.compile(rf"^{_OPEN}{{0,8}}(?P<number>{_NUMBER})", re.MULTILINE)
+_LINE_SCORE = re.compile(rf"^{_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})", re.MULTILINE)
 _GOES_ON = re.compile(
     rf"{_UNIT}?{_CLOSE}{{0,6}}(?:[.:;,][ \t]|[ \t]?[(（—–]|[ \t]-[ \t]"
     r"|[ \t](?:because|since|as|for|due|the|this|it|explanation|reason|reasoning|rationale)\b|，|。|：)",
@@ -204,9 +234,10 @@ _GOES_ON = re.compile(
 
 
 def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
-    for pattern in (_CLAIMED_SCORE, _TAGGED_SCORE, _BOXED_SCORE):
+    spoken = (_CLAIMED_SCORE, _FITTING_SCORE)
+    for pattern in (*spoken, _TAGGED_SCORE, _BOXED_SCORE):
         for found in pattern.finditer(text):
-            supposed = pattern is _CLAIMED_SCORE and _supposed(text, found.start())
+            supposed = pattern in spoken and _supposed(text, found.start())
             claim = _number(text, found, scale)
             yield claim._replace(value=None) if supposed else claim
     if whole := _OBJECT_SCORE.fullmatch(text):
@@ -215,35 +246,64 @@ def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
         claim = _number(text, found, scale)
         if _END.match(text, claim.end):
             yield claim
+    yield from _scores_of_lines(text, scale)
+
+
+def _scores_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
+    """Numbers that are a line, and the one that opens the reply, unless another line opens like it.
+
+    Lines that open alike are a list, or tell the scale.
+    """
+    signs = Counter[str]()
     for found in _LINE_SCORE.finditer(text):
         claim = _number(text, found, scale)
-        is_first = not text[: found.start()].strip()
-        if _END.match(text, claim.end) or (is_first and _goes_on(text, found["number"], claim.end)):
-            yield claim
-
-
-def _goes_on(text: str, number: str, end: int) -> bool:
-    """Whether an explanation follows a reply's first number, and not the item of a list or the thing it counts."""
-    lists = number == "1" and text.startswith((". ", ") "), end)
-    return not lists and bool(_GOES_ON.match(text, end) or _DOUBTS.match(text, end))
+        if _END.match(text, claim.end):
+            is_item = text.startswith(")", found.end()) and "(" not in found[0]
+            yield claim._replace(value=None) if is_item else claim
+        elif goes_on := _GOES_ON.match(text, claim.end):
+            signs[goes_on[0].strip()] += 1
+    first = _LINE_SCORE.match(text)
+    if first is None:
+        return
+    claim = _number(text, first, scale)
+    is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
+    goes_on = _GOES_ON.match(text, claim.end)
+    is_one = goes_on and not is_item and signs[goes_on[0].strip()] == 1
+    if is_one or _DOUBTS.match(text, claim.end):
+        yield claim
 
 
 def _number(text: str, found: re.Match[str], scale: Scale) -> _Claim[float]:
-    """The claim of a number with what stands behind it."""
+    """The claim of a number with what stands around it."""
     start, end = found.span("number")
     number = _value(found["number"])
     tail = _TAIL.match(text, end)
     score = scale.score(number)
     if tail and tail["most"] is not None:
         score = scale.score(number, _value(tail["most"]))
-    elif tail and (tail["percent"] or tail["other"]):
+    elif (tail and (tail["percent"] or tail["other"])) or not _fits(text, found, scale):
         score = None
     end = tail.end() if tail else end
-    return _Claim(None if _DOUBTS.match(text, end) else score, start, end)
+    is_unsure = _DOUBTS.match(text, end) or _ANOTHER.match(text, end)
+    return _Claim(None if is_unsure else score, start, end)
+
+
+def _fits(text: str, found: re.Match[str], scale: Scale) -> bool:
+    """Whether what stands before a number lets it be one exact score of this scale."""
+    if found["vague"]:
+        return False
+    told = found.groupdict().get("scale")
+    most = _LAST_NUMBER.search(told) if told else None
+    if most and _value(most[1]) != scale.high:
+        return False
+    place = found.start("number")
+    sentence = _SENTENCE.split(text[max(0, place - _BEFORE) : place])[-1]
+    return all(_value(scales["most"]) == scale.high for scales in _SCALE_TOLD.finditer(sentence))
 
 
 def _value(number: str) -> float:
-    return float(number.replace(",", "."))
+    """The number, whose comma is a decimal one unless it can part thousands."""
+    return float(number.replace(",", "" if _THOUSANDS.fullmatch(number) else "."))
 
 
 _LETTER = r"(?P<letter>[A-Z])(?![\w+#&]|['’]\w)"
@@ -261,7 +321,7 @@ _CLAIMED_LETTER = re.compile(
     r"|(?i:\b(?:matches|selects?|choose|pick|corresponds[ \t]to|go[ \t](?:with|for))(?:[ \t]the)?"
     r"[ \t](?:option|choice)\b)"
     rf"|(?i:\bI(?:['’]d|['’]ll|[ \t]would|[ \t]will)?[ \t](?:choose|select|pick|output|go[ \t](?:with|for)))"
-    rf"|应选|我选|选(?!项|择)){_HELD}{_LETTER}"
+    rf"|选择?(?!项|择|[：:])(?:了|的是)?|选[：:]){_HELD}{_LETTER}"
 )
 _BEST_LETTER = re.compile(
     rf"\b(?i:option|choice|response)[ \t]{_OPEN}{{0,4}}{_LETTER}(?={_CLOSE}{{0,6}}[ \t](?i:is|best|most|matches|fits))"
@@ -274,30 +334,41 @@ _BOXED_LETTER = re.compile(rf"\\[df]?boxed\s?\{{{_HELD}{_LETTER}(?=[^{{}}\n]{{0,
 _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
-_LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}", re.MULTILINE)
-_LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
+_LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}(?![\"']\s?:)", re.MULTILINE)
+"""No name of an object's member, as in {"A": 1, "B": 0}."""
+_LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,;]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _WITH_TEXT = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
 )
+_NOT_ANOTHER = rf",?[ \t](?i:rather[ \t]than|instead[ \t]of|(?:and[ \t])?not)[ \t]{_HELD}[A-Z]\b"
 _STATED = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
-    rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<|\{{)"
+    rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<|\{{|{_NOT_ANOTHER})"
 )
 """What may stand behind a letter that words introduce: no word that would make `A` an article."""
 _LINE_STATED = re.compile(
-    rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S)"
+    rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S|,?[ \t]?因为"
+    rf"|{_NOT_ANOTHER})"
 )
 _TWO_LETTERS = re.compile(
-    rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps)\b)"
-    rf"|或|和|还是|[ \t])[ \t]?{_HELD}"
-    rf"(?P<other>[A-Z])(?![\w'’])"
+    rf"{_CLOSE}{{0,6}}[ \t]?(?:[,;][ \t]?|[/|]|&|\+"
+    rf"|(?i:,?\s?\(?\b(?:or|and|possibly|maybe|perhaps|to|through|over|vs\.?|versus)(?!\w))"
+    rf"|[-–—~→>]|、|或|和|还是|[ \t])[ \t]?{_HELD}"
+    rf"(?P<other>[A-Z])(?![\w'’-])"
 )
-_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])[.):]")
+_TWO_ALONE = re.compile(
+    rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_HELD}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
+)
+_LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
 """A letter that stands before the text of an option."""
+_JOINS = re.compile(r"[\s,;/|&]{0,4}(?:\b(?:or|and|vs\.?|versus))?[\s/|&]{0,4}\Z", re.IGNORECASE)
+"""What stands between two options."""
 _WRONG_BEHIND = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
 )
 _NONE_LETTERS = "XZ"
+_MOST_OPTION = 500
+"""Characters of an option's text behind its letter."""
 
 
 def _letters(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
@@ -324,8 +395,8 @@ def _letters_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[
         if _LETTER_END.match(text, found.end("letter")):
             yield _option(text, found, options)
         elif _LINE_STATED.match(text, found.end("letter")) or _named(text, found, options):
-            opened.append((found, not text[: found.start()].strip()))
-        elif _TWO_LETTERS.match(text, found.end("letter")) and not text[: found.start()].strip():
+            opened.append((found, found.start() == 0))
+        elif _TWO_LETTERS.match(text, found.end("letter")) and found.start() == 0:
             yield _option(text, found, options)
     if len({found["letter"] for found, _ in opened}) != 1:
         return
@@ -346,11 +417,10 @@ def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Cla
     start, end = found.span("letter")
     letter = found["letter"]
     value = letter if letter in options else NO_OPTION if letter in _NONE_LETTERS else None
-    other = _TWO_LETTERS.match(text, end)
-    several = (
-        other is not None and other["other"] in {*options, letter} and other["other"] != letter
-    )
+    other = _TWO_LETTERS.match(text, end) or _TWO_ALONE.match(text, end)
     named = _named(text, found, options)
+    others = {*options, *(() if named == letter else _NONE_LETTERS)} - {letter}
+    several = other is not None and other["other"] in others
     several = several or _lists(text, found, options)
     several = several or bool(_WRONG_BEHIND.match(text, end))
     if several or (named and named != letter) or _DOUBTS.match(text, end):
@@ -361,13 +431,13 @@ def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Cla
 def _lists(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
     """Whether the option behind a letter is followed by another letter and its option in the same line."""
     begun = _WITH_TEXT.match(text, found.end("letter"))
-    rest = text[begun.end() :].partition("\n")[0][:500] if begun else ""
+    rest = _rest_of_line(text, begun.end()) if begun else ""
     after = _LABEL.search(rest)
-    return (
-        after is not None
-        and after["letter"] in options
-        and _plain(rest[: after.start()]) == _plain(options.get(found["letter"], ""))
-    )
+    if after is None or after["letter"] not in options:
+        return False
+    named = _plain(_JOINS.sub("", rest[: after.start()]))
+    is_share = not any(sign.isalpha() for sign in named)
+    return is_share or named == _plain(options.get(found["letter"], ""))
 
 
 def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:
@@ -375,9 +445,13 @@ def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:
     begun = _WITH_TEXT.match(text, found.end("letter"))
     if begun is None:
         return ""
-    rest = _plain(text[begun.end() :].partition("\n")[0][:500])
+    rest = _plain(_rest_of_line(text, begun.end()))
     alike = [letter for letter, option in options.items() if rest and _plain(option) == rest]
     return found["letter"] if found["letter"] in alike else alike[0] if alike else ""
+
+
+def _rest_of_line(text: str, start: int) -> str:
+    return text[start : start + _MOST_OPTION].partition("\n")[0]
 
 
 def _plain(text: str) -> str:

@@ -134,7 +134,8 @@ def missing_problem(
     else:
         ids = ", ".join(str(question.index) for question in known[:_SHOWN])
         which = f"index {ids}{', ... (all are in the file -missing.csv)' if len(known) > _SHOWN else ''}"
-    text = f"PARTIAL: {count:,} of the {of:,} questions of {what} have no answer: {which}"
+    have = "has" if count == 1 else "have"
+    text = f"PARTIAL: {count:,} of the {of:,} questions of {what} {have} no answer: {which}"
     return Problem(0, None, text, "whole")
 
 

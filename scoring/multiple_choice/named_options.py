@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from scoring.multiple_choice.numbers import matching, numbers, starting, whole
+from scoring.multiple_choice.numbers import Number, matching, numbers, starting, whole
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content
 from scoring.multiple_choice.types import LETTERS
@@ -35,16 +35,33 @@ class Contents:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
+        self.thing = ""
         self.values = {
             letter: number
             for letter, text in self.texts.items()
             if (number := whole(text)) is not None and number.values
         }
+        self.counted = self._counted_things()
+        """The numbers of options that all count the same thing, as "3 apples" and "4 apples"."""
         self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
         """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
         self.all_letters = all(len(text) == 1 and text.isalpha() for text in self.texts.values())
         self.unclear = self._unclear_letters()
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
+
+    def _counted_things(self) -> Mapping[str, Number]:
+        texts = [*self.texts.values()]
+        things = {text.partition(" ")[2] for text in texts}
+        if (
+            self.values
+            or len(texts) < 2
+            or len(things) != 1
+            or not all(thing.isalpha() for thing in things)
+        ):
+            return {}
+        self.thing = things.pop()
+        numbers = {letter: whole(text.partition(" ")[0]) for letter, text in self.texts.items()}
+        return {letter: number for letter, number in numbers.items() if number and number.values}
 
     def _unclear_letters(self) -> frozenset[str]:
         """Labels that are also what another option says, alone or before a sign; none where all options are letters."""
@@ -67,6 +84,9 @@ class Contents:
             worded = [
                 letter for letter, content in self.texts.items() if content.replace(" ", "") == bare
             ]
+        if self.counted and not worded:
+            number = whole(text.removesuffix(self.thing).strip())
+            return matching(number, self.counted) if number else []
         number = whole(text) if self.values and not worded else None
         return worded or (matching(number, self.values) if number else [])
 
@@ -134,17 +154,22 @@ _NAME_OF_NUMBER = re.compile(
     r"\s*+[#:]?\s*+"
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
+_OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
 _BEFORE_ANSWER = " \n\"'(["
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
-_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,(]")
+_SIGN_WORDS = re.compile(
+    r"(?<![A-Za-z])(A|B|AB|O)(?:\s?(?:Rh\s?)?(?:(positive|plus)|negative|minus)\b|\s?\^\s?\{?\s?(?:(\+)|-)\}?|–(?![\w\s]))"
+)
+"""A sign behind a letter in words, or raised: "A positive", "A^{+}"."""
+_OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
 _HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
 _SPACE = re.compile(r"\s")
 _SIGN_BEFORE = re.compile(
-    r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
+    r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
 )
 """What makes another number of the digits behind it."""
 _SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
@@ -160,9 +185,13 @@ _LABELS = {
 """An option's letter before its content: as it is, and in either case."""
 
 
+def _with_sign(found: re.Match[str]) -> str:
+    return found[1] + ("+" if found[2] or found[3] else "-")
+
+
 def _ends(lower: str, end: int) -> bool:
     """Whether a common word at the start of the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
-    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-"
+    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-/"
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -179,7 +208,6 @@ def _outermost(found: list[Mention]) -> list[Mention]:
 def _stands_alone(lower: str, start: int, end: int) -> bool:
     """Whether these are whole words: "red" in "covered", "5" in "0.5" and "cat" in "cat-like" are not."""
     before = lower[start - 1 : start] if start else ""
-    after = lower[end : end + 1]
     if lower[start].isdigit() and _SIGN_BEFORE.search(lower[max(0, start - 12) : start]):
         return False
     if (
@@ -188,8 +216,16 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
         and (_WORD_SIGN.match(before) or before in "-_^\\")
     ):
         return False
-    if not _WORD_SIGN.match(lower[end - 1]) or not after:
+    return _ends_alone(lower, start, end)
+
+
+def _ends_alone(lower: str, start: int, end: int) -> bool:
+    before = lower[start - 1 : start] if start else ""
+    after = lower[end : end + 1]
+    if not after:
         return True
+    if not _WORD_SIGN.match(lower[end - 1]):
+        return lower[end - 1] not in "-+*#" or not (_WORD_SIGN.match(after) or after in "-+#")
     if _WORD_SIGN.match(after) or after in "-_^+#":
         return False
     if after in "*%" and lower[start] != "*" and before != "*":
@@ -215,10 +251,10 @@ class AnswerText:
     """A plain answer and the options of its question; what rules ask of it is computed once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
-        self.text = text
-        self.lower = _SPACE.sub(" ", lowered(text))
         self.options = options
         self.contents = _contents(tuple(options.items()))
+        self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
+        self.lower = _SPACE.sub(" ", lowered(self.text))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -277,9 +313,11 @@ class AnswerText:
         return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
 
     def _labelled(self, mention: Mention) -> bool:
-        """Whether an option's own letter precedes it: "(B) cat", "B is a cat"."""
+        """Whether an option's own letter precedes it: "(B) cat", "B is a cat"; "a cat" has an article."""
         front = self.masked[max(0, mention.start - 24) : mention.start]
         label, in_any_case = _LABELS[mention.letter]
+        if mention.letter == "A" and _OWN_ARTICLE.search(front):
+            return False
         return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
 
 

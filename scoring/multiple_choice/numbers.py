@@ -28,11 +28,15 @@ class Number(NamedTuple):
 
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
-_RAISED = re.compile(r"(?<=[\w)])[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
+_RAISED = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
+_DECIMAL_COMMA = re.compile(r"(?:(?<![\w.,])|(?<=(?<![\w.,])0)),(?=\d)")
+"""A comma that can part no thousands: "0,5" and ",5"."""
+_CIRCLED = re.compile("[①-⑳]")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
 _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}")
+_SHORT_FRACTION = re.compile(r"\\[dt]?frac\s?(\d)\s?(\d)(?!\d)")
 _COMMAND = re.compile(
     r"\\(?:(times|cdot|circ|degree|leq|geq|neq|le|ge|ne|pi)(?![a-zA-Z])|([%$])|[,;!:])"
 )
@@ -45,13 +49,16 @@ _RAISED_DEGREE = re.compile(r"\^\s?\{?\s?°\s?\}?")
 
 def spelled(text: str) -> str:
     """The text in NFKC with the signs of numbers as ASCII has them: 2³ stays 2^3, ½ is 1/2, − is a dash."""
+    if "," in text:
+        text = _DECIMAL_COMMA.sub(".", text)
     if text.isascii() and "\\" not in text:
         return text
     text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
+    text = _CIRCLED.sub(lambda found: "#" + unicodedata.normalize("NFKC", found[0]), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
     if "\\" in text:
-        text = _FRACTION.sub(r"\1/\2", text)
+        text = _SHORT_FRACTION.sub(r"\1/\2", _FRACTION.sub(r"\1/\2", text))
         text = _COMMAND.sub(lambda found: _LATEX.get(found[1] or found[2] or "", " "), text)
         text = _RAISED_DEGREE.sub("°", text)
     return text
@@ -62,7 +69,20 @@ _ONES = (
     "eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS: Mapping[str, int] = {
+_HAN: Mapping[str, int] = {
+    **{word: value for value, word in enumerate("零一二三四五六七八九十")},
+    **{
+        f"{ten}十{one}": 10 * tens + ones
+        for tens, ten in enumerate(("", *"二三四五六七八九"), 1)
+        for ones, one in enumerate(("", *"一二三四五六七八九"))
+    },
+    "一十": 10,
+}
+_PARTS: Mapping[str, int] = {
+    "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "hundredth": 100,
+    "thousandth": 1000,
+}  # fmt: skip
+_WORDS: Mapping[str, Fraction | int] = {
     **{word: value for value, word in enumerate(_ONES)},
     **{word: 10 * value for value, word in enumerate(_TENS, 2)},
     **{
@@ -71,15 +91,18 @@ _WORDS: Mapping[str, int] = {
         for more, one in enumerate(_ONES[1:10], 1)
     },
     "hundred": 100,
-    **{word: value for value, word in enumerate("零一二三四五六七八九十")},
+    **_HAN,
     "两": 2,
+    "half": Fraction(1, 2),
 }
-_TIMES: Mapping[str, int] = {
+_TIMES: Mapping[str, Fraction | int] = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-    "百": 100, "千": 1000, "万": 10**4, "亿": 10**8,
+    **{f"{part}{s}": Fraction(1, below) for part, below in _PARTS.items() for s in ("", "s")},
+    "百": 100, "千": 1000, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8,
 }  # fmt: skip
 _SPELLINGS: Mapping[str, str] = {
     "%": "%,percent,per cent,pct",
+    "¢": "¢,cents,cent",
     "$": "dollars,dollar,usd",
     "€": "€,euros,euro,eur",
     "£": "£,gbp",
@@ -135,12 +158,14 @@ _BODY = re.compile(
     r"(?![^\W\u3040-\u9fff\uac00-\ud7af])(?![.,:/]\d|-\d|\^|[年月日号题步层楼:])"
 )
 _WORD_BODY = re.compile(
-    rf"(?P<digits>{_one_of(_WORDS)})(?:\s(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
+    rf"(?P<digits>{_one_of(_WORDS)})(?:[\s-]?(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
+    r"(?:(?<!half)|(?!\s(?:of|past|an?|the)\b))"
 )
 _HAS_NUMBER = re.compile(rf"\d|{_one_of(_WORDS)}")
 _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
+_ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half|hundred|thousand|million)\b)")
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(
@@ -154,15 +179,26 @@ _EQUALS = re.compile(
 )
 _COMPARED = re.compile(
     r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
-    r"|at most|up to|over|under|above|below|not|≠)|小于|大于|超过|不到|不是)\s?\Z"
+    r"|at most|up to|over|under|above|below|not|≠)|百分之|小于|大于|超过|不到|不是)\s?\Z"
 )
-_CALCULATED = re.compile(r"(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?\{|-\(|(?<![a-z])(?:log|ln|half of))\s?\Z")
+_MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_CALCULATED = re.compile(
+    rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
+    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
+    r"|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
+)
 _CALCULATES = re.compile(
-    r"\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s"
+    rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
+    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
+    r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
-_BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below zero\b")
+_BEFORE_YEAR = re.compile(r"\b(?:before|after|since|until|till)\s\Z")
+_BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below (?:zero|freezing)\b")
 _WINDOW = 24
 """Characters before a number in which its sign is looked for."""
 _SAID = re.compile(
@@ -179,7 +215,10 @@ def numbers(lower: str) -> list[Number]:
 
 def whole(lower: str) -> Number | None:
     """The number that is the whole text, in digits or words, maybe behind "it is" or "x ="; None if it is no number."""
-    if len(lower) > 60 or not _HAS_NUMBER.search(lower):
+    if len(lower) > 60:
+        return None
+    lower = _ONE_PART.sub("one ", lower).replace("one half", "half")
+    if not _HAS_NUMBER.search(lower):
         return None
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
     if _SPACED.fullmatch(lower):
@@ -235,6 +274,9 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     if below := _BELOW_ZERO.match(lower, end):
         values = frozenset(-abs(number) for number in values)
         end = below.end()
+    is_year = not unit and 1000 <= value <= 2100
+    if is_year and _BEFORE_YEAR.search(front):
+        values = frozenset()
     if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
         values = frozenset()
     return Number(values, unit, start, found.start(), end)
@@ -290,17 +332,20 @@ def _value(found: re.Match[str]) -> Fraction | None:
     return value * _TIMES.get(groups.get("times") or "", 1)
 
 
+_HUNDREDTHS = ("%", "¢")
+
+
 def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
     """Letters of the options that are this number; those of its own unit, or else those where a side has no unit."""
     equal = {letter: option for letter, option in options.items() if number.values & option.values}
     same = [letter for letter, option in equal.items() if option.unit == number.unit]
     if same:
         return same
-    if number.unit == "%" and not equal.keys() >= matching_share(number, options):
-        return []
+    if number.unit in _HUNDREDTHS and (shares := _shares(number, options)) is not None:
+        return shares
     hundredfold = {100 * value for value in number.values if value}
     if not number.unit and any(
-        option.unit == "%" and hundredfold & option.values for option in options.values()
+        option.unit in _HUNDREDTHS and hundredfold & option.values for option in options.values()
     ):
         return []  # 0.5 among 50% and 0.5%
     degrees = number.unit[:1] == "°"
@@ -311,7 +356,19 @@ def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
     ]
 
 
-def matching_share(number: Number, options: Mapping[str, Number]) -> set[str]:
-    """Letters of the options that are the share which a number in percent says."""
+def _shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
+    """Letters of the options that a number in percent or cents means as a share; None where no option is one.
+
+    Where some option lies below 1, "5%" is not 5, and "0.5%" not 0.5.
+    """
+    unit = "" if number.unit == "%" else "$"
+    plain = {letter: option for letter, option in options.items() if option.unit in ("", unit)}
+    is_money = unit and any(option.unit == unit for option in plain.values())
+    if not is_money and not any(
+        0 < abs(value) < 1 for option in plain.values() for value in option.values
+    ):
+        return None
     shares = {value / 100 for value in number.values}
-    return {letter for letter, option in options.items() if shares & option.values}
+    meant = [letter for letter, option in plain.items() if shares & option.values]
+    rivals = [letter for letter, option in plain.items() if number.values & option.values]
+    return [] if rivals and not is_money else meant

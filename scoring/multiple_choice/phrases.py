@@ -5,25 +5,23 @@ Lists are separated by commas; a phrase is matched as whole words, in any case. 
 
 import re
 
+from scoring.multiple_choice.abroad import CALLED_RIGHT, STATED, STATED_WORDS
+
 IN_A_WORD = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&+#])"
 """A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not."""
 HAN = re.compile(r"[\u4e00-\u9fff]")
-_ABROAD = re.compile(
-    r"[\u0400-\u04ff\uac00-\ud7af\u3040-\u30ff\u0600-\u06ff\u0900-\u097f\u0e00-\u0e7f]|đáp án"
-)
-"""Other scripts in which answers are introduced."""
 _WORDS = re.compile(r"[a-z]+")
 
 
 def words_of(lower: str) -> frozenset[str]:
-    """English words of a lower-case text, "汉" for any Chinese and "外" for other scripts.
+    """English words of a lower-case text, "汉" for any Chinese and "外" for other letters.
 
     They tell which patterns are worth trying.
     """
     words = _WORDS.findall(lower)
     if HAN.search(lower):
         words.append("汉")
-    if _ABROAD.search(lower):
+    if not lower.isascii():
         words.append("外")
     return frozenset(words)
 
@@ -62,40 +60,28 @@ _CHOOSE = one_of(
     "go for, going for, went for, answer with, say"
 )
 _SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
-_ANSWER_ABROAD = one_of(
-    r"""antwort, lösung, réponse, reponse, respuesta, resposta, risposta, antwoord, svaret, svar, odpowiedź, cevap,
-    yanıt,
-    jawaban(?:nya)?, đáp án, ответ, вариант, опция, 정답, 답, 답안, 答え, 正解, الإجابة, الجواب, उत्तर, คำตอบ, คําตอบ"""
-)
-_NOT_ABROAD = one_of(
-    "no, non, nicht, pas, não, nao, ne, n'est, niet, inte, ikke, nie, не, değil, bukan, không, nunca, falsch\\w*"
-)
-_IS_ABROAD = one_of(
-    "ist, lautet, est, es, sería, è, é, seria, jest, to, is, är, er, là, adalah, это, является, は, 은, 는, हैं?"
-)
-_ABROAD_FRAME = (
-    rf"(?:\b|(?<=[^\W\d_])){_ANSWER_ABROAD}(?:\s(?!{_NOT_ABROAD}\b)[^\W\d_]{{1,14}}){{0,2}}?"
-    rf"(?:\s?[:=→]|\s-\s|\s?{_IS_ABROAD}(?:\s?:)?)\s*+"
-    r"(?:(?:(?-i:die|la|el|l'|le|a|o)|opción|opção|opzione|option|optie|вариант|буква|буквой)\s(?=[\"'(\[*]*+(?-i:[A-Z])(?!\w)))?"
-)
 FRAMES = re.compile(
     rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
-    rf"(?:{_GAP}\s+{_IS}|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+-\s|\s*\n)\s*{_SURELY}"
+    rf"(?:{_GAP}\s+{_IS}\b|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+[-–—]\s|\s*\n)\s*{_SURELY}"
     rf"|\b{_CHOOSE}\b{_SURELY}"
     rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
     rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
-    rf"|{_ABROAD_FRAME}"
+    rf"|\bnot\s(?!only\b|just\b|merely\b)[^.;!?\n]{{1,40}}?\bbut\s(?:rather\s|it\sis\s)?(?=[\s\"'“(\[*]*(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
+    rf"|(?P<abroad>{STATED})"
     r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s】\]]*(?:选项)?"
     r"|(?<![不挑可])(?<!不能)(?<!不要)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
     r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?![^\W\u3400-\u9fff]))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Text before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
-FRAME_WORDS = words(
-    """answer answers ans option options choice choices selection selections solution solutions conclusion conclusions
-    letter letters pick picks guess guesses response responses choose chose picked select selected opt vote settle go
-    going went say it this that which therefore thus hence so correct finally antwort sung ponse reponse respuesta
-    resposta risposta antwoord svaret svar odpowied cevap yan jawaban jawabannya 汉 外"""
+FRAME_WORDS = (
+    words(
+        """answer answers ans option options choice choices selection selections solution solutions
+    conclusion conclusions letter letters pick picks guess guesses response responses choose chose picked
+    select selected opt vote settle go going went say it this that which therefore thus hence so correct finally
+    not 汉 外"""
+    )
+    | STATED_WORDS
 )
 _CALLED = one_of(
     "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
@@ -112,7 +98,8 @@ RIGHT = re.compile(
     rf"(?:\s++{_CALLED}){{1,5}}(?:\s++{_MOST}){{0,9}}\s+{_GOOD}\b(?!\s+(?:if|only if|when))"
     r"|\s++(?:fits|matches|suits|describes)\s(?:it\s|this\s|the\s\w{1,20}\s)?best\b"
     r"|\s++best\s(?:fits|matches|suits|describes)\b|\s++is\sthe\sbest\s(?:fit|match)\b"
-    r"|\s*+(?:选项\s*+)?(?:[是为]\s*+)?(?:正确|对的|正解|符合|最合适|最佳)",
+    r"|\s*+(?:选项\s*+)?(?:[是为]\s*+)?(?:正确|对的|正解|符合|最合适|最佳)"
+    rf"|{CALLED_RIGHT}",
     re.IGNORECASE,
 )
 """Text after the option in "B is the best answer"."""
@@ -147,7 +134,8 @@ DENIED = re.compile(
     + one_of(
         r"""not, never, no one, nobody, neither, nor, cannot, hardly, least likely, least probable, worst, disagree,
         if, unless, whether, suppos\w*, assum\w*, doubt, wrong, incorrect, false, instead of, rather than, except,
-        initially, originally, at first, first thought, might (?:think|say|assume), could (?:think|say),
+        initially, originally, previous(?:ly)?, earlier, at first, first thought,
+        might (?:think|say|assume), could (?:think|say),
         would (?:think|say|be tempted), may (?:think|say), some(?:one)? (?:people )?(?:think|say), tempt\w*,
         which, why, what, is the, unlike, my second, (?:people|others) (?:would|might|may|could)"""
     )
@@ -174,7 +162,8 @@ UNSURE = re.compile(
     + one_of(
         r"""not, never, no, nor, neither, none, nothing, without, cannot, unlike, except, instead, rather, excluding,
         excluded?s?, absent, lacks?, lacking, wrong, incorrect, false, unlikely, rul(?:e|ed|ing) out, eliminat\w*,
-        discard\w*, hardly, barely, if, whether, unless, similar, resembl\w*, different, differs?, compared?, versus,
+        discard\w*, hardly, barely, were it, had it, if,
+        whether, unless, similar, resembl\w*, different, differs?, compared?, versus,
         vs, than, but, or, either, although, though, however, while, whereas, confus\w*, mistak\w*, initially,
         (?:at )?first, looks? like, reminiscent, could have, would have, opposed, apart from, besides"""
     )
@@ -188,7 +177,8 @@ CLAUSE_START = re.compile(
 SECOND_THOUGHTS = re.compile(
     r"\b"
     + one_of(
-        "wait, actually, correction, on second thought, on reflection, scratch that, i mean, rather, instead"
+        """wait, actually, correction, just kidding, joking, my mistake, make that,
+        on second thought, on reflection, scratch that, i mean, rather, instead"""
     )
     + r"\b|\b(?:changed? my mind|sorry|hmm+|oops|no(?=,))\b|不对|更正",
     re.IGNORECASE,
@@ -317,9 +307,10 @@ SAME: tuple[frozenset[str], ...] = tuple(
 )
 """Whole answers that say the same as an option."""
 NOBODY = frozenset(
-    "nobody,no one,no-one,noone,none,none of them,none of these,none of those,neither,neither of them,zero".split(
-        ","
-    )
+    (
+        "nobody,no one,no-one,noone,none,none of them,none at all,neither,"
+        "neither of them,not any,not any of them,zero,没有,没有人,一个也没有,一个都没有"
+    ).split(",")
 )
 """Whole answers and options that say that there is none, as 0 does."""
 NONE_OF_THE_OPTIONS = frozenset(
@@ -336,8 +327,8 @@ INTRODUCED = re.compile(
 """Words before the answer that say nothing."""
 PLACE_ALONE = re.compile(
     r"(?:it'?s\s|it\sis\s|the\sanswer\sis\s)?(?:the\s)?(?:(?:option|choice|answer)\s?(?:number|no\.?|\#)?\s?(?P<number>\d{1,2})"
-    r"|\#\s?(?P<hash>\d{1,2})|(?P<word>first|second|third|fourth|fifth|last)\s(?:one|option|choice|answer)"
-    r"|第(?P<han>[一二三四五六七八九])(?:个|项)?(?:选项)?)",
+    r"|\#\s?(?P<hash>\d{1,2})|(?P<word>first|second|third|fourth|fifth|last)(?:\s(?:one|option|choice|answer))?"
+    r"|第(?:(?P<han>[一二三四五六七八九])|(?P<digit>\d{1,2}))(?:个|项)?(?:选项)?|(?P<end>最后一?[个项])(?:选项)?)",
     re.IGNORECASE,
 )
 """A whole answer that counts the options: "Option 3", "#2", "the last one", 第二个."""

@@ -24,7 +24,7 @@ _NEXT_QUESTION = re.compile(
     r"(?<=\S)[^\S\n]*+\n\s*+(?:#++\s*+)?(?:question|q|user|human|问题)\s*+\d*+\s*+:", re.IGNORECASE
 )
 _MARKUP = re.compile(
-    r"\*\*|__|`|\\(?:text|mathrm|mathbf|textbf|mathsf|textsf|rm|bf)\s*\{([^{}]*)\}|\\[()\[\]]|\$"
+    r"(?<!\d)\*\*|\*\*(?!\d)|__|`|\\(?:text|mathrm|mathbf|textbf|mathsf|textsf|rm|bf)\s*\{([^{}]*)\}|\\[()\[\]]|\$(?![\d.][^$\n]*$)"
     r"|(?-i:</?(?:b|i|p|em|strong|span|div|u|br|center|font|h[1-6])\s*/?>)"
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,

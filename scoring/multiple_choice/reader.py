@@ -176,8 +176,11 @@ class _Reader:
             self.rows[place].question.answer is None for place in places
         )
         if truths.ambiguous and needed:
-            self._tell(truths.ambiguous)
+            row = 0 if truths.misfit is None else self.rows[places[truths.misfit]].question.row
+            self._tell(truths.ambiguous, row)
             return
+        if truths.told and needed:
+            self._tell(truths.told, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
@@ -228,7 +231,7 @@ class _Reader:
                 f"the file mixes the splits {named}; each is reported on its own", blocks="nothing"
             )
         if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
-            text = f"{echoes:,} answers repeat their question; was the prompt written into the file? cut it off"
+            text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
             self._tell(text, blocks="nothing")
         if said := Counter(
             word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS

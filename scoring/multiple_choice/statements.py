@@ -7,6 +7,7 @@ of the answer instead of answering is found here too.
 import re
 from dataclasses import dataclass, replace
 
+from scoring.multiple_choice.abroad import IF, NOT_BEFORE
 from scoring.multiple_choice.named_options import AnswerText, Mention
 from scoring.multiple_choice.phrases import (
     CLAUSE_START,
@@ -61,9 +62,27 @@ _DESCRIBED = re.compile(
 """Start of a frame that only tells what an option is: "option A is a dog"."""
 _IS = re.compile(r"[\"')\]*]*+\s++(?:is|are)\b")
 _IF = re.compile(
-    r"\bif\s+(?:it|this|that|there|they|the\s+\w{1,20}(?:\s+\w{1,20})?)\s+(?:were|was|had|did)\b[^.!?\n]*\Z",
+    r"\bif\s+(?:it|this|that|there|they|the\s+\w{1,20}(?:\s+\w{1,20})?)\s+(?:were|was|had|did|\w{2,20}ed)\b[^.!?\n]*\Z",
     re.IGNORECASE,
 )
+_OTHERS = re.compile(
+    r"\b(?:user|student|teacher|expert|person|people|human|annotator|friend|someone|somebody|some|many|most|others|you"
+    r"|he|she|they|his|her|their|gpt[\w-]{0,8}|chatgpt|claude|gemini|model|assistant)(?:['’]?s|['’])?\s"
+    r"(?:(?:\w{1,12}ly|has|have|had|would|will|might|may|could|first|final)\s){0,2}"
+    r"(?:(?:thinks?|thought|says?|said|believes?|claims?|claimed|suggests?|suggested|insists?|guess(?:es|ed)?)\s"
+    r"(?:that\s)?(?:the\s(?:correct\s|right\s|best\s)?)?)?\Z",
+    re.IGNORECASE,
+)
+"""Whoever else states something: "the user chose B", "his answer is B"."""
+_WOULD = re.compile(r"\b(?:would|could|might)\b", re.IGNORECASE)
+_BEFORE_FRAME = 48
+"""Characters before a statement in which it is denied, or given to someone else."""
+_CONDITION = re.compile(
+    rf"(?:(?<!\w){IF}(?!{IN_A_WORD})|\b(?:had|were)\sit\b|\b(?:if|unless|suppos\w{{1,3}}|assuming)\s(?:it|this|that"
+    r"|the\s(?:image|picture|photo|animal|object))\b)(?:(?!\b(?:so|therefore|thus|hence)\b|所以|因此|故)[^.!?;:\n])*\Z",
+    re.IGNORECASE,
+)
+"""What a statement behind it hangs on: "if it meows, the answer is B"."""
 _LONGEST_IF = 120
 """Characters between a condition and its statement at most."""
 _COULD_BE = re.compile(r"\b(?:could|might|may) be\b", re.IGNORECASE)
@@ -138,8 +157,10 @@ def last_statement(answer: AnswerText) -> Reference | None:
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
     for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
-        if _DESCRIBED.match(answer.masked, frame.start()) or _is_counterfactual(
-            answer.masked, frame
+        if (
+            _DESCRIBED.match(answer.masked, frame.start())
+            or is_conditional(answer.masked, frame.start(), frame.end())
+            or _is_no_own(answer.masked, frame)
         ):
             continue
         meant = (
@@ -212,11 +233,20 @@ def _content_behind(answer: AnswerText, end: int) -> Mention | None:
     return answer.contents.at(answer.lower, behind.end() if behind else end)
 
 
-def _is_counterfactual(text: str, frame: re.Match[str]) -> bool:
-    """Whether a statement is what would be so if something were: "if it barked, the answer would be A"."""
-    return "would" in frame[0].lower() and bool(
-        _IF.search(text, max(0, frame.start() - _LONGEST_IF), frame.start())
+def is_conditional(text: str, start: int, end: int) -> bool:
+    """Whether a statement only holds if something else does: "if it barked, the answer would be A"."""
+    if _CONDITION.search(text, max(0, start - _LONGEST_IF), start):
+        return True
+    would = _WOULD.search(text, start, end)
+    return would is not None and bool(
+        _IF.search(text, max(0, would.start() - _LONGEST_IF), would.start())
     )
+
+
+def _is_no_own(text: str, frame: re.Match[str]) -> bool:
+    """Whether someone else makes a statement, or a word of another language denies it."""
+    front = text[max(0, frame.start() - _BEFORE_FRAME) : frame.start()]
+    return bool(_OTHERS.search(front) or (frame["abroad"] and NOT_BEFORE.search(front)))
 
 
 def _content_at(answer: AnswerText, place: int) -> Reference | None:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from unicodedata import is_normalized
 
-from scoring.failures import is_error
+from scoring.failures import is_error, is_nothing
+from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.phrases import (
     ARTICLE,
@@ -52,15 +53,17 @@ _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
 _CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
 _NOUN = r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项|答案|选择|选)\s*+[:.]?\s*+[\"'(\[]*+)?"
 _NOTHING_MORE = re.compile(
-    rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项){_CLOSE})?", re.IGNORECASE
+    rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项|입니다|이다|です|だ){_CLOSE})?",
+    re.IGNORECASE,
 )
+_SMILES = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
 _ASKED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
 _RETRACTED = re.compile(
-    r"[\s\"')*]*+(?:[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
-    r"|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
+    rf"[\s\"')*]*+(?:\(?{CALLED_WRONG}\b|[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
+    r"|\.{0,3}\s?or is it\b|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
     r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
@@ -68,7 +71,7 @@ _RETRACTED = re.compile(
 """What takes a statement back right behind it: "B? No", "B, which is wrong", "B if it barks"."""
 _NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE)
 _LABEL = re.compile(
-    rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)[\"')\]*]*\s*"
+    rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)(?![\\/])[\"')\]*]*\s*"
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
@@ -92,6 +95,13 @@ _TRICKY = re.compile(
     r"[^.,]{0,20},\s?(?:and\s|so\s)?",
     re.IGNORECASE,
 )
+_NOT_THIS = re.compile(
+    r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
+)
+_NOT = re.compile(r"not\b")
+_IT_IS = re.compile(
+    r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
+)
 _TOKEN = re.compile(r"[\w'’]+")
 _WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
@@ -112,12 +122,14 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
         return Decision(clue.letter, (clue,))
     text, cuts, torn = plain(prediction)
     trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
-    if not text:
-        return Decision(None, (*trail, Clue(Rule.TORN if torn else Rule.EMPTY, None, "")))
+    if torn:
+        return Decision(None, (*trail, Clue(Rule.TORN, None, "")))
+    if is_nothing(text) and not AnswerText(text, options).mentions:
+        return Decision(None, (*trail, Clue(Rule.EMPTY, None, text)))
     if is_error(text) and not AnswerText(text, options).mentions:
         return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
     inner = _in_wrappers(text, options)
-    text = bare_text(without_list(inner.text, options))
+    text = _without_denial(bare_text(without_list(inner.text, options)), options)
     trail += tuple(Clue(Rule.CUT, None, cut) for cut in inner.cuts)
     if len(text) > 2 * ENDS:
         text = _ends(text)
@@ -175,6 +187,14 @@ def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Cl
     return clue
 
 
+def _without_denial(text: str, options: Mapping[str, str]) -> str:
+    """The text without what else it is not, at its end: "B, not A"; "not sure" may be an option."""
+    found = _NOT_THIS.search(text)
+    if not found or any(_NOT.match(plain_content(option)) for option in options.values()):
+        return text
+    return text[: found.start()]
+
+
 def _ends(text: str) -> str:
     """The first and the last part of a long answer; a sentence broken by the cut is left out."""
     tail = text[-ENDS:]
@@ -188,7 +208,7 @@ def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
     found = stated or _ASKED.fullmatch(prediction)
     if not found or found[1] not in options:
         return None
-    if not stated and any(
+    if not (stated or found[2]) and any(
         len(text) < _SHORTEST and _SIGNED_LETTER.match(text) for text in options.values()
     ):
         return None
@@ -212,6 +232,8 @@ def _letter_alone(answer: AnswerText) -> Clue | None:
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
     if not found or (answer.contents.signed and SIGN_BEHIND.match(answer.text, found.end(1))):
         return None
+    if _SMILES.fullmatch(answer.text):
+        return _conflict(answer)
     return _alone(found[1], answer.text, answer.options)
 
 
@@ -272,8 +294,8 @@ def _place_alone(answer: AnswerText) -> Clue | None:
     if not found or any(map(PLACES.search, answer.options.values())):
         return None
     letters = list(answer.options)
-    word = (found["word"] or found["han"] or "").lower()
-    number = int(found["number"] or found["hash"] or 0) - 1
+    word = "last" if found["end"] else (found["word"] or found["han"] or "").lower()
+    number = int(found["number"] or found["hash"] or found["digit"] or 0) - 1
     if word:
         number = len(letters) - 1 if word == "last" else ORDINALS[word]
     inside = 0 <= number < len(letters)
@@ -336,7 +358,8 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     own = label.named == label.letter
     listed = _cut_short(answer, found[1], rest)
     marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
-    if label.named not in (None, label.letter):
+    is_article = found[0].strip() == "A" and own
+    if label.named not in (None, label.letter) or (is_article and answer.named.affirmed - {"A"}):
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or listed else found.end()
     if any(
@@ -422,12 +445,28 @@ def _named_content(answer: AnswerText) -> Clue | None:
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
+    if _is_compound(answer, letter):
+        return _conflict(answer)
     span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
     if answer.contents.texts[letter] in COMMON and _another_word(answer, letter):
         return Clue(Rule.CONFLICT, None, span)
     if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
+
+
+def _is_compound(answer: AnswerText, letter: str) -> bool:
+    """Whether one more word makes another thing of an option's only word: "hot dog", "dog food"."""
+    said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
+    content = answer.contents.texts[letter]
+    pair = said.split(" ")
+    return (
+        len(pair) == 2
+        and content in pair
+        and content.isalpha()
+        and all(word.isascii() and word.isalpha() for word in pair)
+        and not FILLERS.issuperset({*pair} - {content})
+    )
 
 
 def _another_word(answer: AnswerText, letter: str) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from arena.templates import plural
+
 _LETTER = re.compile(r"[(\[（【]?([A-Za-z])[)\]）】]?[.:：、]?")
 _LABELLED = re.compile(
     r"(?:[(\[（【]([A-Za-z])[)\]）】]|([A-Za-z])[).:：、])[.:：、]?\s*(\S.*)", re.DOTALL
@@ -33,6 +35,10 @@ class Truths:
     """What the whole column can be meant as, and what to write instead; "" if it is clear."""
     doubtful: frozenset[int] = frozenset()
     """Positions of cells that are the letter of one option and the text of another."""
+    misfit: int | None = None
+    """Position of the first number that stands for no option, in a column of numbers."""
+    told: str = ""
+    """How the column was read where it holds no letters; "" for letters."""
 
 
 def plain_option(text: str) -> str:
@@ -64,7 +70,9 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
             found.append(None)
         else:
             found.append(letter or text)
-    return Truths(tuple(found), doubtful=frozenset(doubtful))
+    worded = sum(letter is None and text is not None for letter, text in pairs) if has_texts else 0
+    told = f"{plural(worded, 'right answer')} read by the option's text" if worded else ""
+    return Truths(tuple(found), doubtful=frozenset(doubtful), told=told)
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
@@ -81,9 +89,16 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
             fitting[name] = read
     nothing = (None,) * len(cells)
     if len({*fitting.values()}) == 1:
-        return Truths(next(iter(fitting.values())))
+        way, letters = next(iter(fitting.items()))
+        return Truths(letters, told=f"the right answers are numbers, read as {way}")
     if not fitting:
-        return Truths(nothing)
+        nearest = max(ways.values(), key=lambda way: sum(map(bool, map(way, cells, places))))
+        misfit = next(at for at, of in enumerate(map(nearest, cells, places)) if of is None)
+        text = (
+            f"the right answers are numbers, and {cells[misfit].written.strip()[:40]!r} stands for none of the "
+            f"{len(cells[misfit].options)} options of its row; correct it, or write letters in the column answer"
+        )
+        return Truths(nothing, text, misfit=misfit)
     shown = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
     text = (
         f"the right answers are numbers ({shown[:40]}), which may be {' or '.join(fitting)}; "

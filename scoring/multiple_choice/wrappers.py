@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
+from scoring.multiple_choice.statements import is_conditional
 from scoring.reasoning import Wrapped, answer_of, wrapped
 
 
@@ -40,11 +41,13 @@ _DENIED = re.compile(
 )
 """What denies the box behind it."""
 _IS_WRONG = re.compile(
-    r"[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
+    r"[$)*]{0,4}\s?\?|[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
     re.IGNORECASE,
 )
 _BEFORE_BOX = 80
 """Characters before a box in which it is denied."""
+_BEHIND_BOX = 24
+"""Characters behind a box in which a condition shows itself: "\\boxed{B} would be right"."""
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
@@ -62,7 +65,7 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        holders = [holder for holder in wrapped(text) if holder.text]
+        holders = [_innermost(holder) for holder in wrapped(text) if holder.text]
         tags = [holder for holder in holders if holder.name.startswith("<")]
         if tags:
             rest = text[tags[-1].end :] + "\n" + rest
@@ -99,7 +102,21 @@ def _stands(text: str, box: Wrapped) -> bool:
     front = text[max(0, box.start - _BEFORE_BOX) : box.start]
     if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
         return False
-    return not (_DENIED.search(front) or _IS_WRONG.match(text, box.end))
+    return not (
+        _DENIED.search(front)
+        or _IS_WRONG.match(text, box.end)
+        or is_conditional(text, box.start, min(len(text), box.end + _BEHIND_BOX))
+    )
+
+
+def _innermost(holder: Wrapped) -> Wrapped:
+    """A box in a box holds what the inner one holds."""
+    for _ in range(MOST_WRAPPERS):
+        inner = wrapped(holder.text) if holder.text.startswith("\\boxed") else ()
+        if len(inner) != 1 or inner[0].end != len(holder.text):
+            break
+        holder = holder._replace(text=inner[0].text)
+    return holder
 
 
 def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:

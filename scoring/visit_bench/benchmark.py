@@ -190,7 +190,7 @@ VISIT_BENCH = VisitBench(
 )
 
 
-NO_VERDICT = "Their matches have no result, and were not sent to the judge."
+NO_VERDICT = "Matches of such an answer have no result, and were not sent to the judge."
 
 
 def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:

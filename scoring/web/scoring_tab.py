@@ -456,10 +456,14 @@ class ScoringTab:
         owner = sent_hash(request.headers)
         form = BENCHMARKS[benchmark]
         operator = self._service.operator
-        named = [form.name, str(values[self.settings.protocol] or "")]
+        protocol = str(values[self.settings.protocol] or "")
+        named = [form.name, protocol]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
-                check = form.check if form.way == "rules first" else forms.GRADED
+                check = form.check
+                if form.way != "rules first":  # the file's grades have a protocol of their own
+                    check = forms.GRADED
+                    named.remove(protocol)
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {

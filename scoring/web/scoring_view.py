@@ -38,7 +38,9 @@ def quote_html(job: Job, ceiling: float) -> str:
     if form.way == "compare":  # the length of an answer would tell whose it is
         asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
         sent = ""
-    cached = f" {quote.cached:,} replies are here already and cost nothing." if quote.cached else ""
+    cached = (
+        f" Replies that are here already, at no cost: {quote.cached:,}." if quote.cached else ""
+    )
     return SCORING.quote(
         plural(quote.calls, "call"), f"to {job.model} for {asked}{sent}.{cached}", price
     )

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, answer_of, wrapped
+from scoring.failures import ENDLESS, failure
+from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Answer, answer_of, wrapped
 
 MARKS = {
     "<|channel>thought": ("<|channel>thought\n", "<channel|>"),
@@ -12,14 +13,15 @@ MARKS = {
     "harmony": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     "<|begin_of_thought|>": ("<|begin_of_thought|>", "<|end_of_thought|>"),
     "<start_of_thought>": ("<start_of_thought>", "<end_of_thought>"),
-    "<|thinking|>": ("<|thinking|>", "<|/thinking|>"),
     "<|think|>": ("<|think|>", "<|/think|>"),
-    "<|thought_start|>": ("<|thought_start|>", "<|thought_end|>"),
     "<begin_of_thought>": ("<begin_of_thought>", "<end_of_thought>"),
-    "<|thinking_start|>": ("<|thinking_start|>", "<|thinking_end|>"),
-    "<|reasoning_start|>": ("<|reasoning_start|>", "<|reasoning_end|>"),
+    "<ctrl94>thought": ("<ctrl94>thought\n", "<ctrl95>"),
+    "```thinking": ("```thinking\n", "\n```\n"),
+    "a mark of thinking": ("<|new_thinking_start|>", "<|new_thinking_end|>"),
+    "a bracket of thinking": ("[REASONING]", "[/REASONING]"),
     "<|START_THINKING|>": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "<unused94>": ("<unused94>thought\n", "<unused95>"),
+    "[Start thinking]": ("[Start thinking]\n", "[End thinking]"),
     "[THINK]": ("[THINK]", "[/THINK]"),
     "◁think▷": ("◁think▷", "◁/think▷"),
     "<|begin_of_box|>": ("<|begin_of_box|>", "<|end_of_box|>"),
@@ -49,6 +51,24 @@ WORDS = {
     "C <think>or is it": "C",
     "Is a < b and c > d? [A] or B": "Is a < b and c > d? [A] or B",
     "Analysis: the answer is C.": "Analysis: the answer is C.",
+    "<ctrl94>thought A<ctrl95>C": "C",
+    "‹思考›A‹/思考›C": "C",
+    "【think】A【/think】C": "C",
+    r"\u003cthink\u003eA\u003c/think\u003eC": "C",
+    "< think >A</ think >C": "C",
+    "<|thought|>A<|/thought|>C": "C",
+    "<|begin_think|>A<|end_think|>C": "C",
+    "<thought_process>A</thought_process>C": "C",
+    "<|reasoning_start|>A<|reasoning_end|>C": "C",
+    "```thinking\nA\n```\nC": "C",
+    "```\nC\n```": "```\nC\n```",
+    "[Thinking] A [Answer] C": "[Answer] C",
+    "[Reasoning] A has fur. So C": "[Reasoning] A has fur. So C",
+    "<nothink>C": "<nothink>C",
+    "Thought: it is A\nAction: Look[A]\nThought: hm\nAction: Answer[C]": "C",
+    "《思考》": "《思考》",
+    '{"thought": "A", "choice": "C"}': '{"thought": "A", "choice": "C"}',
+    '{"reason": "A", "choice": "C", "reason 2": ""}': '{"reason": "A", "choice": "C", "reason 2": ""}',
     "The assistant finalised it": "The assistant finalised it",
     "The assistant final answer": "The assistant final answer",
     "analysisA or B?assistantfinalthe cat": "the cat",
@@ -70,6 +90,28 @@ def test_every_format_comes_off_whole_and_torn(form):
     headless = answer_of(f"It is A. No.{closing}\nC")
     if form.opens_in_prompt:
         assert headless.text == "C"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<ctrl94>thought\nThe answer is A",
+        "【think】The answer is A",
+        r"\u003cthink\u003eThe answer is A",
+        "< think >The answer is A",
+        "<|thought|>The answer is A",
+        "<|reasoning|>The answer is A",
+        "<|begin_think|>The answer is A",
+        "```thinking\nThe answer is A",
+        "Thought: it is A\nAction: Look[A]",
+        "[Start thinking]\nThe answer is A",
+        "%3Cthink%3EThe answer is A",
+        '{"reasoning": "The answer is A',
+    ],
+)
+def test_thinking_without_an_end_is_torn(text):
+    assert answer_of(text) == Answer("", answer_of(text).cuts, True)
+    assert failure(text) == ENDLESS
 
 
 @pytest.mark.parametrize("form", ANSWERS, ids=lambda form: form.name)

@@ -28,7 +28,7 @@ Body = Mapping[str, Any]
 """A request's JSON."""
 
 _COMPLETIONS = re.compile(
-    r"(/v1|/openai/deployments/[\w-]+)/chat/completions(\?api-version=[\w-]+)?"
+    r"((?:/openai)?/v1|/openai/deployments/[\w-]+)/chat/completions(\?api-version=[\w-]+)?"
 )
 _TRIAL = "Reply with this and nothing else:"
 Fault = Literal[

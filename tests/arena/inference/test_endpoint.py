@@ -81,3 +81,19 @@ def test_any_other_query_is_refused_and_not_shown(address):
     with pytest.raises(EndpointError) as refused:
         Endpoint(address, Secret("sk-1"))
     assert "sk-12345678" not in str(refused.value) and "not shown" in str(refused.value)
+    assert "openai.azure.com/openai/deployments/MODEL?api-version=" in str(refused.value)
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
+def test_a_deployment_without_its_version_is_told_what_is_missing(ending):
+    with pytest.raises(EndpointError, match="lacks its api-version"):
+        Endpoint(f"{AZURE}{ending}", Secret("sk-1"))
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
+def test_azures_newer_address_has_the_same_header(ending):
+    base = "https://name.openai.azure.com/openai/v1"
+    endpoint = Endpoint(f"{base}{ending}?api-version=preview", Secret("sk-1"), "ada")
+    assert (endpoint.folder, endpoint.query) == (base, {"api-version": "preview"})
+    assert endpoint.credentials == ("api-key", Secret("sk-1"))
+    assert Endpoint(f"{base}/", Secret("sk-1")).credentials[0] == "authorization"

@@ -142,9 +142,9 @@ def test_strict_reading(text, score):
     assert str(read_strict(text)) != "-0.0"
 
 
-def test_a_bare_digit_that_was_cut_is_no_score():
-    assert [read_strict(text, "length") for text in ("0", "1", "0.")] == [None, None, None]
-    assert (read_strict("0.5", "length"), read_strict("0.5", "content_filter")) == (0.5, None)
+def test_a_bare_number_that_was_cut_is_no_score():
+    assert [read_strict(text, "length") for text in ("0", "1", "0.", "0.5")] == [None] * 4
+    assert (read_strict("0.5", "stop"), read_strict("0.5", "content_filter")) == (0.5, None)
 
 
 def test_what_cannot_be_read_is_asked_twice_more_and_then_unscored():

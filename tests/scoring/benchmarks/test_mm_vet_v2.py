@@ -125,7 +125,7 @@ def test_real_outputs_are_scored_under_the_authors_names(tmp_path, data):
         words = (outputs, "--questions", questions, "--protocol", "paper", "--runs", "1", "--yes")
         done = command(*words, judge=judge)
     assert done.code == 0, done.err
-    assert "MM-Vet v2: 517 questions, 1 runs, paper protocol" in done.out
+    assert "MM-Vet v2: 517 questions, 1 run, paper protocol" in done.out
     stem, files = "gemini-1.5-pro_test-judge", command.files()
     for file in (
         "grade-1runs_dev8.json",

@@ -99,7 +99,7 @@ def test_mm_vets_paper_protocol_sends_failures_as_the_authors_do_and_says_so():
     graded = MM_VET.graded(report, outcomes(report))
     assert MM_VET.headline(graded).unscored == 0
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
-    assert "This protocol counts them like other answers" in told
+    assert "This protocol counts such an answer like any other" in told
 
 
 def test_what_is_no_answer_is_named_before_anything_is_paid():
@@ -110,7 +110,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     upload = Upload("m.json", "id: text", "m", tuple(predictions))
     error, nothing = notices(upload, SAMPLE)
     assert error.startswith(f"1 of the {len(ANSWERS)} answers is no answer of a model (an error")
-    assert "stay unscored and cost nothing" in nothing
+    assert "stays unscored and costs nothing" in nothing
 
 
 # VQA
@@ -123,6 +123,8 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
         ("<|begin_of_box|>Dakota<|end_of_box|>", "Dakota", "<|begin_of_box|>"),
         ("The brand is on top.\n**Answer:** Dakota", "Dakota", "Answer:"),
         ("Final answer: Dakota", "Dakota", "Answer:"),
+        ("The answer is Dakota", "Dakota", "Answer:"),
+        ("So, the final answer is: **Dakota**", "Dakota", "Answer:"),
         ("**Dakota**", "Dakota", "bold"),
         ("Dakota<|im_end|>", "Dakota", "special tokens"),
         ("\\boxed{5\\%}", "5%", r"\boxed"),
@@ -134,7 +136,10 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected, cut):
     assert found.text == expected and cut in found.cuts
 
 
-@pytest.mark.parametrize("text", ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c"])
+@pytest.mark.parametrize(
+    "text",
+    ["Dakota", " the answer to life ", "The answer isn't clear", "5 < 6", "[dakota]", "a*b*c"],
+)
 def test_an_answer_without_wrappers_stays_as_it_is(text):
     assert unwrapped(text) == (text, ())
 
@@ -164,6 +169,7 @@ def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
     audited = [json.loads(line) for line in vqa.files(report)["m-audit.jsonl"].splitlines()]
     assert audited[0]["compared"] == "Dakota" and audited[0]["taken off"] == ["<think>"]
     assert audited[1]["no answer"] == "an error of the server" and audited[1]["exact"] is None
+    assert audited[1]["reason"] == "no answer of a model: an error of the server"
     (told,) = [caveat.text for caveat in vqa.caveats(report) if "error" in caveat.text]
     assert told.endswith("id 1. Unscored, and not sent to the judge.")
 
@@ -175,7 +181,7 @@ def test_mmbenchs_protocol_compares_vqa_answers_as_they_are_and_says_so():
     assert len(report.unmarked) == 5 and len(wrapped_rows(report)) == 2
     told = " ".join(caveat.text for caveat in BENCHMARKS["TextVQA"].caveats(report))
     assert "2 of 5 answers have reasoning, tags or boxes around them" in told
-    assert "are compared as they are" in told and "counts them like other answers" in told
+    assert "ompared as" in told and "counts such an answer like any other" in told
 
 
 def test_a_file_of_failures_alone_is_no_score():

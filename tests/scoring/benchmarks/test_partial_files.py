@@ -171,7 +171,7 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
     _, said, _ = command(
         "mmbench", table_file(tmp_path / "m.tsv", base[1:]), "--questions", questions
     )
-    assert "PARTIAL: 1 of the 4 questions of the question file have no answer: index 1" in said
+    assert "PARTIAL: 1 of the 4 questions of the question file has no answer: index 1" in said
 
 
 def mmt_rows(split, lacking=()):

@@ -434,7 +434,8 @@ def test_all_problems_are_told_at_once_with_counts_and_mends(tmp_path):
     with pytest.raises(UploadError) as caught:
         fill(THREE, upload, "stop")
     assert caught.value.problems == (
-        "questions without an answer: 2 (v1_1, v1_2); add them, or score without them",
+        "questions without an answer: 2 (v1_1, v1_2); add them, or score without them (--missing unscored "
+        "on the command line)",
         "ids that are not in three questions: 2 (v9_1, v9_2); correct or delete them",
         "ids that stand there more than once: 2 (v1_0, v9_2); keep one of each",
     )
@@ -461,14 +462,15 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
     (told,) = notices(upload, THREE)
     assert told.startswith(
-        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. They stay unscored"
+        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. Such an answer stays"
     )
 
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
-    (said,) = notices(upload, THREE)
-    assert "read as the model's words: 2 (v1_0, v1_1); where it gave none, empty the cell" in said
+    empty, said = notices(upload, THREE)
+    assert "1 of the 3 answers is no answer of a model (empty): id v1_1." in empty
+    assert "read as the model's words: 1 (v1_0); where it gave none, empty the cell" in said
 
 
 @given(

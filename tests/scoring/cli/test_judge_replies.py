@@ -11,7 +11,7 @@ from scoring.judges.replies import ROOM
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.commands import Done
 from tests.support.judge_forms import LETTERS, MARKS, SCORES, answered_by_case
-from tests.support.openai_server import OpenAIServer, prompt
+from tests.support.openai_server import Faults, OpenAIServer, prompt
 
 MARKED = ("index", "question", "answer", "prediction")
 
@@ -155,3 +155,24 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused(command, tmp_path
     with OpenAIServer(lambda body, sample: "Hello!", trial=None) as server:
         done = judged(command, server, "mmbench", letters_file(tmp_path, 3))
     assert done.code == 2 and "'Hello!'" in done.err and not command.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [("strict", "Unscored, and not sent"), ("mmbench-paper", "counts such an answer like any")],
+)
+def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path, protocol, told):
+    rows = [row("1", "B"), row("2", "Error: 429"), row("3", "B")]
+    done = command(
+        "mmbench", table_file(tmp_path / "m.tsv", rows), "--no-judge", "--protocol", protocol
+    )
+    assert done.out.count("1 of the 3 answers is no answer of a model") == 1, done.out
+    assert told in done.out and "stays unscored" not in done.out
+
+
+def test_a_key_that_is_refused_is_told_without_judged_answers(command, tmp_path):
+    faults = Faults(rate=1.0, kinds=("401",), in_a_row=1000)
+    with OpenAIServer(lambda body, sample: "B", faults=faults) as server:
+        done = judged(command, server, "mmbench", letters_file(tmp_path, 3))
+    assert done.code == 4 and "does not accept the key (401)" in done.err
+    assert "Nothing is judged yet: give the same command again" in done.err

@@ -129,7 +129,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
     code, said, _ = command("vqa", tmp_path / "a.json", *options)
     assert (
-        code == 0 and "PARTIAL: 1 of the 2 questions of the question file have no answer: 2" in said
+        code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
     )
     assert "1 of 2 unscored: 50.0 to 100.0" in said and (command.out / "partial_a_acc.csv").exists()
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
@@ -179,7 +179,7 @@ def unsure(path: Path) -> Path:
 
 def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
     code, _, complaint = command("mmbench", unsure(tmp_path / "m.tsv"))
-    assert code == 2 and "6 of 8 answers are left to a judge" in complaint
+    assert code == 2 and "left to a judge: 6 of 8 answers" in complaint
     assert "--judge MODEL" in complaint and "--no-judge" in complaint and not command.out.exists()
     both = command("mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge")
     assert both.code == 2 and "--no-judge leaves no work to --judge" in both.err
@@ -285,7 +285,7 @@ def test_rows_that_people_hold(command, tmp_path):
         csv.DictReader(command.text("_submission.tsv").splitlines(keepends=True), delimiter="\t")
     )
     assert [(line["index"], line["opt"]) for line in submitted] == [("5", "B")]
-    assert "2 answers have no right letter" in said
+    assert "2 answers without a right letter" in said
 
 
 def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):

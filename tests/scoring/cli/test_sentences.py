@@ -150,5 +150,5 @@ def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told
     done = say("mm-vet", "few-grade-1runs.json", "--sample", "--missing", "unscored", "--out", "o")
     assert (
         done.code == 0
-        and "PARTIAL: 1 of 16 questions have no prediction: own_0; they are unscored" in done.out
+        and "PARTIAL: 1 of 16 questions has no prediction: own_0; unscored" in done.out
     )

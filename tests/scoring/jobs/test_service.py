@@ -512,3 +512,27 @@ def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, 
             with refused if kind == "folder" else nullcontext():
                 ask(OWNER, draft, own)
         assert service.quote(OWNER, draft, None).state == "quoted"
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path, kind):
+    """Replies in the cache tell who said the same before, and a judge that may be talked to repeats what it read."""
+    captioned = [
+        replace(one, images=tuple(replace(image, caption="a cat") for image in one.images))
+        for one in drafts(6)
+    ]
+    Ingest(database).add_items("bank", kind, captioned)
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    with visiting(database, tmp_path, reply="The other one said: m2 says 4") as visit:
+        visit.bench.worker._is_blind = blind.is_blind
+        service = replace(visit.service, submissions=blind)
+        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        job = service.quote(OWNER, draft, None)
+        service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            stopped = ended(visit.bench, job.link)
+        told = stopped.problem
+        cached = service.price(OWNER, draft, None).cached
+    assert "could not be read" in told
+    assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")

@@ -1070,10 +1070,13 @@ def test_an_unknown_model_is_an_error_of_its_own_for_every_question():
     assert "The server says: 'The model `test-judge` does not exist'" in str(errors[0])
 
 
-def test_an_azure_deployment_is_asked_at_its_path_with_its_key_in_its_header():
+@pytest.mark.parametrize(
+    "place", ["deployments/test-judge?api-version=2024-10-21", "v1/?api-version=preview"]
+)
+def test_azure_is_asked_at_its_path_with_its_key_in_its_header(place):
     with OpenAIServer(lambda body, sample: "0.7") as server:
         base = server.address.removesuffix("/v1")
-        url = f"{base}/openai/deployments/test-judge?api-version=2024-10-21"
+        url = f"{base}/openai/{place}"
         judged = Endpoint(url, Secret(KEY))
 
         async def asked() -> Reply:
@@ -1083,6 +1086,5 @@ def test_an_azure_deployment_is_asked_at_its_path_with_its_key_in_its_header():
         assert asyncio.run(asked()).texts == ("0.7",)
     (headers,) = server.counts.headers
     assert headers["api-key"] == KEY and "authorization" not in headers
-    assert server.counts.paths == [
-        "/openai/deployments/test-judge/chat/completions?api-version=2024-10-21"
-    ]
+    folder, _, version = place.partition("?")
+    assert server.counts.paths == [f"/openai/{folder.rstrip('/')}/chat/completions?{version}"]

@@ -3,6 +3,7 @@
 import pytest
 
 from scoring.judges.replies import NO_OPTION, Scale, read_letter, read_score
+from tests.support.growth import grows_too_fast
 
 SCORE = Scale(0.0, 1.0)
 MARK = Scale(1, 5, whole=True)
@@ -86,6 +87,17 @@ SEVENTENTHS = (
     "It isn't a dog. Therefore, the correctness score is 0.7.",
     "It would be perfect with a dog, thus the score is 0.7.",
     "On a scale from 0.0 to 1.0, the score is 0.7.",
+    "On a scale from 0 to 1: 0.7",
+    "Score 0.7",
+    "Score - 0.7",
+    "Score → 0.7",
+    "Final score 0.7",
+    "A score of 0.7 is appropriate.",
+    "得分0.7",
+    "Scale:\n0 - wrong\n1 - right\n\nScore: 0.7",
+    "1 - right\n0 - wrong\nScore: 0.7",
+    "0.7 - it names 3\n\n1. The dog\n2. The cat",
+    "0,700",
 )
 NO_SCORE = (
     "",
@@ -161,6 +173,35 @@ NO_SCORE = (
     "Score: high",
     "For example, the score is 1.0",
     "Score: -0.7",
+    "> 0.7",
+    "< 0.7",
+    "≥0.7",
+    "~0.7",
+    "Score: >0.5",
+    "Score: ~0.7",
+    "<score>>0.7</score>",
+    '{"score": ">0.7"}',
+    "\\boxed{>0.7}",
+    "Score: 0.7+",
+    "Score: 0.7 or higher",
+    "Score: 0.7 at most",
+    "1 - correct\n0 - wrong",
+    "0: wrong\n1: correct",
+    "0.0: wrong\n0.5: half\n1.0: right",
+    "1,000",
+    "Score: 1,000",
+    "1)",
+    "#1",
+    "Score (out of 10): 1",
+    "Score (0-10): 1",
+    "On a scale of 0 to 10, the score is 1.",
+    "On a scale of 0 to 10: 1",
+    "A score of 1.0 is appropriate if it names both.",
+    "A score of 1.0 would be given if it named both.",
+    "models that score 0.7 are good",
+    "Score: 0·7",
+    "The score: 0.7 (cat), 0.3 (dog)",
+    "Score: 0.7 for the first, 0.3 for the second",
     "- 0.7",
 )
 FOURS = (
@@ -178,6 +219,7 @@ FOURS = (
     "4: nearly",
     "4 (nearly the same)",
     "4. The response is nearly the same.",
+    "Mark 4",
     "The response names 3 of 4 animals.\n\nYour mark: 4",
     "Question: how many?\nAnswer: 3\nResponse: 3\nYour mark: 4",
     "Mark: 4\n\nThe response names 2 animals.",
@@ -202,6 +244,7 @@ NO_MARK = (
     '{"mark": 9}',
     "1. The answer is a cat.\n2. The response is one.",
     "Between 4 and 5",
+    "5. perfect\n4. good\n3. fair",
 )
 BS = (
     "B",
@@ -271,6 +314,20 @@ BS = (
     "정답: B",
     "Réponse : B",
     "B\nB",
+    "选择B",
+    "选择 B",
+    "我选择B",
+    "应该选择B。",
+    "故选：B",
+    "The answer is B rather than A",
+    "The answer is B, not A.",
+    "The answer is B and not A",
+    "B rather than A",
+    "B, not A",
+    "B;",
+    "B. A feline.",
+    "B. It is actually a cat.",
+    "B，因为它是猫",
 )
 NO_LETTER = (
     "",
@@ -318,6 +375,29 @@ NO_LETTER = (
     "The answer is A, B",
     "The answer is B & C",
     "For example, the answer is B",
+    "B and X",
+    "B or X",
+    "A/X",
+    "Answer: B / X",
+    '{"A": 1, "B": 0}',
+    '{"A": 0, "B": 1}',
+    '{"A": "dog"}',
+    "Answer: A (dog) / B (cat)",
+    "A (dog) or B (cat)",
+    "A (dog), B (cat)",
+    "A (dog) vs. B (cat)",
+    "A–D",
+    "A vs. B",
+    "B over A",
+    "不选B",
+    "不应选择B",
+    "选择A或B",
+    "A not so clear B",
+    "答案：A、B",
+    "A: 30%, B: 70%",
+    "A. B",
+    "(A)(B)",
+    "Answer: A. Actually B.",
 )
 
 
@@ -394,15 +474,34 @@ def test_a_reply_that_was_cut_is_read_where_it_began_with_its_answer():
         "0.7\n\nExplanation: the",
         "The correctness score is 0.7. The",
         '{"score": 0.7, "why',
-        "0.5",
     )
-    assert [read_score(reply, SCORE, "length") for reply in begun] == [0.7, 0.7, 0.7, 0.5]
-    late = ("0", "1", "0.", "Score: 0", "It names one. Score: 0.7. Or", "It names one.\n0.7\nBut")
-    assert [read_score(reply, SCORE, "length") for reply in late] == [None] * 6
+    assert [read_score(reply, SCORE, "length") for reply in begun] == [0.7, 0.7, 0.7]
+    late = (
+        "0",
+        "1",
+        "0.",
+        "0.7",
+        "Score: 0",
+        "It names one. Score: 0.7. Or",
+        "It names one.\n0.7\nBut",
+    )
+    assert [read_score(reply, SCORE, "length") for reply in late] == [None] * 7
     assert read_letter("B. cat\n\nThe", ANIMALS, "length") == "B"
     assert read_letter("The answer is B because the", ANIMALS, "length") == "B"
     cut = ("B", "The answer is B", "It purrs. The answer is B. But")
     assert [read_letter(reply, ANIMALS, "length") for reply in cut] == [None] * 3
+
+
+def test_the_work_of_a_long_reply_grows_with_it():
+    made = (("B\n", read_letter), ("B. cat\n", read_letter), ("A. dog ", read_letter))
+    for unit, read in made:
+        grown = grows_too_fast(
+            lambda text, read=read: read(text, ANIMALS),
+            lambda size, unit=unit: unit * (size // len(unit)),
+            400_000,
+        )
+        assert grown is None
+    assert read_letter("B\n" * 100_000, ANIMALS) == "B"
 
 
 def test_a_filtered_reply_is_unreadable():

@@ -14,10 +14,15 @@ WHOLE = {
     "3 below zero": (-3, ""), "twenty percent": (20, "%"), "twenty five": (25, ""), "1,000": (1000, ""),
     "10 000": (10000, ""), "5 million": (5_000_000, ""), "-$5": (-5, "$"), "$.50": (0.5, "$"), "5 euros": (5, "€"),
     ".25 kg": (0.25, "kg"), "5cm": (5, "cm"), "5 metres": (5, "m"), "5 m²": (5, "m^2"), "-10 °C": (-10, "°c"),
+    "0,5": (0.5, ""), ",5": (0.5, ""), "half": (0.5, ""), "a quarter": (0.25, ""), "two thirds": (2 / 3, ""),
+    "5 tenths": (0.5, ""), r"\frac12": (0.5, ""), "三十": (30, ""), "二十五": (25, ""), "一百万": (1_000_000, ""),
+    "5 cents": (5, "¢"), "3 degrees below freezing": (-3, "°"), "a hundred": (100, ""),
     "about 30 %": (30, "%"), "3.0": (3, ""), "+3": (3, ""),
 }  # fmt: skip
 NONE = (
     "2³ 2^3 10,5 1.2.3 3:15 x-3 10-20 3/0 5th 1e5 3k <3 ±3 |3| 2+3 3×4 covid-19 1/2/2020 7:30pm 1990s √3 -a".split()
+    + "² ③ #3 2**3 √(9) 3-ish 百分之50 3x5".split()
+    + ["5 x 5", "January 1/2", "5 May", "3 squared", "5 and a half", "3 below", "before 1995", "$5-$6", "half of 3"]
     + ["less than 3", "5 - 3", "5 minus 3", "3 or more", "not 3", "3 × 10^5", "3以下", "第3题"]
 )  # fmt: skip
 
@@ -51,6 +56,11 @@ def test_a_dash_that_may_be_a_mark_leaves_two_values():
 THREES = {"A": "-3", "B": "3", "C": "0", "D": "30"}
 WEIGHTS = {"A": "5 kg", "B": "50 kg", "C": "0.5 kg", "D": "-5 kg"}
 LENGTHS = {"A": "10 cm", "B": "20 cm", "C": "100 cm", "D": "1 m"}
+TENTHS = {"A": "0.5", "B": "5", "C": "50", "D": "0.05"}
+MONEY = {"A": "$5", "B": "$50", "C": "$0.50", "D": "$500"}
+PARTS = {"A": "1/2", "B": "1/3", "C": "1/4", "D": "2"}
+APPLES = {"A": "3 apples", "B": "4 apples", "C": "5 apples", "D": "6 apples"}
+POWERS = {"A": "23", "B": "8", "C": "2", "D": "3"}
 SHARES = {"A": "0.25", "B": "25", "C": "2.5", "D": "-25"}
 
 
@@ -96,6 +106,25 @@ SHARES = {"A": "0.25", "B": "25", "C": "2.5", "D": "-25"}
         ("-7 °C", {"A": "−7°C", "B": "7°C"}, "A"),
         ("-3 dogs", {"A": "3 dogs", "B": "-3 dogs"}, "B"),
         ("y = −2x", {"A": "y=2x", "B": "y=-2x"}, "B"),
+        ("5%", TENTHS, None),
+        ("0.5%", TENTHS, None),
+        ("5 cents", TENTHS, None),
+        ("5 x 5", TENTHS, None),
+        ("0,5", TENTHS, "A"),
+        ("50%", PARTS, "A"),
+        ("one third", PARTS, "B"),
+        ("January 1/2", PARTS, None),
+        ("50 cents", MONEY, "C"),
+        ("€5", MONEY, None),
+        ("5 dollars", MONEY, "A"),
+        ("2**3", POWERS, None),
+        ("²", POWERS, None),
+        ("②", POWERS, None),
+        ("four", APPLES, "B"),
+        ("4", APPLES, "B"),
+        ("4 pears", APPLES, None),
+        ("at least 4 apples", APPLES, None),
+        ("1 : 2", {"A": "1:2", "B": "2:1"}, "A"),
         ("7:30 pm", {"A": "7:30", "B": "19:30"}, None),
     ],
 )

@@ -5,6 +5,7 @@ from string import ascii_uppercase
 import pytest
 
 from arena.io.tables import Record
+from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
@@ -87,7 +88,7 @@ def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():
         "Error: 429",
     ]
     rows = [record(number, options, text, "A", number) for number, text in enumerate(said, 2)]
-    told = MMBENCH.lines(read_choices(rows))[-3:]
+    told = OpenedFile(MMBENCH, read_choices(rows), "a.csv").lines[-3:]
     assert [text.partition(": id ")[0] for text in told] == [
         "2 of the 6 answers are no answers of a model (an error of the server)",
         "1 of the 6 answers is no answer of a model (empty)",

@@ -444,9 +444,9 @@ def test_marks_stand_beside_exact_match(marks):
     published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
     assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
     assert "100.0%" in mark_counts_html(found.marks)
-    assert "test-judge" in trust_html(marks, "link") and "3 answers got no mark" in marks_head_html(
-        marks, found
-    )
+    assert "test-judge" in trust_html(
+        marks, "link"
+    ) and "3 answers without a mark" in marks_head_html(marks, found)
     assert "No marks yet" in mark_counts_html(tabulated(replace(marks, grades=())).marks)
 
 

@@ -450,7 +450,7 @@ def read_letters(page: Page, path: Path) -> str:
     """Upload a multiple-choice file, have rules read it, and return the report's link."""
     upload(page, path)
     expect(page.locator("#check")).to_contain_text("free")
-    expect(page.locator("#found")).to_contain_text("This is")
+    expect(page.locator("#found")).to_contain_text("answers")
     page.locator("#check").click()
     expect(page.locator(".progress[data-state=done]")).to_contain_text(path.stem)
     return page.locator(".progress a.open").get_attribute("href")
@@ -465,7 +465,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     judged_href = visitor.locator(".progress a.open").get_attribute("href")
     assert judged_href != href
     for link, told in (
-        (href, "1 of 48 answers are undecided"),
+        (href, "Undecided: 1 of 48 answers"),
         (judged_href, "Judge: test-judge at"),
     ):
         visitor.goto(f"{scoring.address}/{link}")
