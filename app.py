@@ -141,7 +141,7 @@ class AppContext:
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
-        self.models = ModelPages(self.arena.leaderboard, self.arena.items)
+        self.models = ModelPages(self.arena.leaderboard, self.arena.items, self.arena.blindness)
         self.question_pictures = QuestionPictures(
             self.arena.pictures,
             (settings.mm_vet, settings.mm_vet_v2),
@@ -380,7 +380,7 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
     with gr.Tabs():
         with gr.Tab("People") as people_tab:
             battles = BattlePages(arena.outcomes, arena.items, arena.scaled)
-            people = LeaderboardTab(arena.leaderboard, context.models, battles)
+            people = LeaderboardTab(arena.leaderboard, context.models, battles, arena.voters.known)
         with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
             peoples_boards = PeoplesBoards(arena.leaderboard, arena.database)
             judges = SubmissionsTab(scoring.submissions, peoples_boards)

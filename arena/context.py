@@ -13,6 +13,7 @@ from arena.admin.service import AdminService
 from arena.authoring.draft_worker import DraftWorker
 from arena.authoring.store import DraftStore
 from arena.authoring.work import Writing
+from arena.battles.blindness import Blindness
 from arena.battles.lending import Lending
 from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
@@ -70,6 +71,7 @@ class ArenaContext:
         self.eligibility = VoteEligibility(self.database, settings.counted)
         self.leaderboard = Leaderboard(self.database, settings.counted)
         self.outcomes = Outcomes(self.database, closed_sources)
+        self.blindness = Blindness(self.database, self.items, settings.demo_bank, closed_sources)
 
         self.campaign_admin = CampaignAdmin(settings, self.database, self.items)
         self.battles = BattleStore(self.database, settings.vote_limits)

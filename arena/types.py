@@ -127,6 +127,11 @@ class Battle:
     attempt: int
     voted_at: datetime | None
 
+    @property
+    def link(self) -> str:
+        """The end of its page's address, once its vote is final."""
+        return self.token.partition(".")[0]
+
 
 class Names(NamedTuple):
     """Display names of the models on both sides of a battle."""

@@ -39,9 +39,9 @@ class ScoringContext:
         judge = settings.judge
         prices = read_prices(judge.prices) if judge.prices else {}
         cache = ReplyCache(database)
-        self.jobs = Jobs(database)
+        self.submissions = Submissions(database, arena.blindness)
+        self.jobs = Jobs(database, shown=self.submissions.shown)
         self.uploads = UploadStore(settings.uploads_dir)
-        self.submissions = Submissions(database)
         self.pictures = ReportPictures(database, self.jobs, self.uploads)
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
@@ -53,6 +53,7 @@ class ScoringContext:
             pictures=arena.pictures,
             judged=self.submissions.publish_if_complete,
             finished=self.pictures.soon,
+            is_blind=self.submissions.is_blind,
         )
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),

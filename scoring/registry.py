@@ -146,7 +146,7 @@ def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
     return benchmark
 
 
-def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache) -> Quote:
+def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache | None) -> Quote:
     """The cost of judging a draft; `owner` is who owns the judge, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
     return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)

@@ -7,7 +7,18 @@ account, so that every server that still knows the visitor finds a newcomer.
 import re
 import secrets
 
-from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
+from sqlalchemy import (
+    Connection,
+    bindparam,
+    column,
+    delete,
+    insert,
+    inspect,
+    or_,
+    select,
+    table,
+    update,
+)
 
 from arena.admin.actions import record_action
 from arena.authoring.tables import DRAFT_CLAIM, DRAFT_EVENT
@@ -145,12 +156,22 @@ def _forget(connection: Connection, voter: int) -> None:
         connection.execute(delete(field.table).where(field == voter))
     fresh = insert(VOTER).values(cookie_hash=_nobody(), since=now()).returning(VOTER.c.id)
     stranger = connection.execute(fresh).scalar_one()
+    _end_links(connection, voter)
     for field in HANDED_OVER:
         connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
     connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
     named = VOTER.c.cookie_hash.startswith("person:") | VOTER.c.cookie_hash.startswith("worker:")
     account = (VOTER.c.id == voter) & named
     connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+
+
+def _end_links(connection: Connection, voter: int) -> None:
+    """Give a voter's battles other tokens, so that the links to them that were sent lead nowhere."""
+    battles = connection.scalars(select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)).all()
+    fresh = [{"battle": battle, "fresh": secrets.token_urlsafe(16)} for battle in battles]
+    if fresh:
+        renewed = update(BATTLE).where(BATTLE.c.id == bindparam("battle"))
+        connection.execute(renewed.values(token=bindparam("fresh")), fresh)
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:

@@ -3,6 +3,7 @@
 How others chose on the same item and pair, the reference's answer, and which models this voter has preferred so far.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from arena.database import Database
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.types import REFERENCE, Battle, Names, Side
 
+_LINK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SELVES = selves(bindparam("voter", type_=Integer))
 _PAIR = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
 _THIS = BATTLE.alias("this")
@@ -44,6 +46,7 @@ _MODEL_A = MODEL.alias("model_a")
 _MODEL_B = MODEL.alias("model_b")
 _FINISHED = (
     BANK.final_votes(
+        BATTLE.c.id,
         BATTLE.c.item_id,
         BATTLE.c.answer_a,
         BATTLE.c.answer_b,
@@ -54,7 +57,7 @@ _FINISHED = (
         _B.c.text.label("text_b"),
         VOTE.c.winner,
     )
-    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.id == bindparam("battle"))
+    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.token == bindparam("token"))
     .where(BATTLE.c.answer_a == _A.c.id, BATTLE.c.answer_b == _B.c.id)
     .where(_A.c.model_id == _MODEL_A.c.id, _B.c.model_id == _MODEL_B.c.id)
     .where(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
@@ -86,7 +89,6 @@ class BattleOutcome(NamedTuple):
 class FinishedBattle(NamedTuple):
     """A battle whose vote is final, without whoever voted; answers in use alone."""
 
-    number: int
     item: int
     names: Names
     texts: tuple[str, str]
@@ -131,22 +133,24 @@ class Outcomes:
             reference = _reference(connection, battle.item, (battle.answer_a, battle.answer_b))
         return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference, closed)
 
-    def finished(self, number: str) -> FinishedBattle | None:
-        """Return a battle by its number in an address; None if none is finished, or its answers are out of use."""
-        if not (number.isascii() and number.isdigit() and len(number) < 10):
+    def finished(self, token: str) -> FinishedBattle | None:
+        """Return a battle by its token; None if none is finished, or its answers are out of use.
+
+        The token is random, stands on its voter's page alone, and changes when the voter is forgotten: whoever has it
+        was sent it by somebody who chose there.
+        """
+        if not _LINK.fullmatch(token):
             return None
-        battle = int(number)
         keep_time(self.database, VOTE)
         with self.database.read() as connection:
-            row = connection.execute(_FINISHED, {"battle": battle}).first()
+            row = connection.execute(_FINISHED, {"token": token}).first()
             if row is None:
                 return None
             if connection.scalar(_SOURCE_OF, {"item": row.item_id}) in self.closed(connection):
                 return None
-            votes = dict(connection.execute(_EVERYBODY, {"battle": battle}).all())
+            votes = dict(connection.execute(_EVERYBODY, {"battle": row.id}).all())
             reference = _reference(connection, row.item_id, (row.answer_a, row.answer_b))
         return FinishedBattle(
-            number=battle,
             item=row.item_id,
             names=Names(row.name_a, row.name_b),
             texts=(row.text_a, row.text_b),

@@ -202,12 +202,17 @@ class PairSampler:
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
-    """The items of the sources in the draw; `auto` leaves the demo bank out once there is another source."""
-    kinds = {source.id: source.kind for source in bank.sources}
-    others = any(kind not in ("demo", "check") for kind in kinds.values())
+    """The items of the sources in the draw."""
+    left_out = left_out_of_draw(bank, demo_bank)
+    return tuple(item for item in bank.items.values() if item.source not in left_out)
+
+
+def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
+    """The sources not in the draw: check items; under `auto` the demo bank once there is another source."""
+    others = any(source.kind not in ("demo", "check") for source in bank.sources)
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
-    left_out = ("check",) if with_demo else ("check", "demo")
-    return tuple(item for item in bank.items.values() if kinds[item.source] not in left_out)
+    kinds = ("check",) if with_demo else ("check", "demo")
+    return frozenset(source.id for source in bank.sources if source.kind in kinds)
 
 
 class PairGrid:

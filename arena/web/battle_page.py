@@ -19,10 +19,10 @@ class BattlePages:
     items: ItemBank
     scaled: ScaledPictures
 
-    def html(self, number: str) -> str:
+    def html(self, token: str) -> str:
         """Return a battle's page, or what to say where none can be shown. Raises DatabaseError."""
-        battle = self.outcomes.finished(number)
+        battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
-            return HTML.unknown(number[:20])
+            return HTML.unknown()
         return HTML.page(battle, item, shown_images(item.images, self.scaled))

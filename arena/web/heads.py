@@ -106,14 +106,14 @@ class Heads:
         title = f"{_begun(item.instruction)} · {NAME}"
         return Head(title, VOTE_WORDS, f"item/{key}", picture=_picture(item))
 
-    def _battle(self, number: str) -> Head | None:
-        battle = self.outcomes.finished(number)
+    def _battle(self, token: str) -> Head | None:
+        battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
         title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
         told = f"{battle.verdict} {_begun(item.instruction)}"
-        return Head(title, told, f"battle/{number}", picture=_picture(item))
+        return Head(title, told, f"battle/{token}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
         board, source = self.board(source)

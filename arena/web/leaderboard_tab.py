@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
+from arena.battles.voters import NOBODY
 from arena.database import DatabaseError
 from arena.leaderboard.board import Board
 from arena.leaderboard.overview import Overview
@@ -14,6 +16,7 @@ from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.plots import Plot
 from arena.web.battle_page import BattlePages
+from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, REFUSED, Updates
 from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
@@ -30,8 +33,16 @@ NO_SOURCE = PARTS.empty("There is no board to show yet.")
 class LeaderboardTab:
     """The tab's components as attributes, its handlers as methods; the page's address says what is shown."""
 
-    def __init__(self, leaderboard: Leaderboard, models: ModelPages, battles: BattlePages) -> None:
+    def __init__(
+        self,
+        leaderboard: Leaderboard,
+        models: ModelPages,
+        battles: BattlePages,
+        voter: Callable[[str], int],
+    ) -> None:
+        """`voter` returns the voter of a cookie's hash."""
         self._leaderboard = leaderboard
+        self._voter = voter
         self._models = models
         self._battles = battles
         self._overview: Overview = models.overview
@@ -62,11 +73,11 @@ class LeaderboardTab:
         still = "(_, seen) => [results.address(), seen]"
         self.refresh.click(self.on_refresh, [self.address, self.seen], board, js=still, **RAW)
 
-    def on_open(self, sent: object) -> Updates:
+    def on_open(self, sent: object, request: gr.Request) -> Updates:
         """Show the board, model or battle of the page's address, at first the board with the most votes."""
         address = ResultsAddress.parse(sent)
         try:
-            if (alone := self._alone(address)) is not None:
+            if (alone := self._alone(address, request)) is not None:
                 return {self.model: alone, self.boards: gr.update(visible=False)}
             opened = {self.model: "", self.boards: gr.update(visible=True)}
             choice = address.choose(self._overview)
@@ -80,11 +91,14 @@ class LeaderboardTab:
         except (BoardSelectionError, DatabaseError) as error:
             return {self.model: PARTS.alert(error)}
 
-    def _alone(self, address: ResultsAddress) -> str | None:
+    def _alone(self, address: ResultsAddress, request: gr.Request) -> str | None:
         """Return the page of an address that is no board's."""
         if address.battle is not None:
             return self._battles.html(address.battle)
-        return None if address.model is None else self._models.html(address)
+        if address.model is None:
+            return None
+        cookie = sent_cookie(request.headers)
+        return self._models.html(address, self._voter(cookie_hash(cookie)) if cookie else NOBODY)
 
     def on_refresh(self, sent: object, seen: object) -> Updates:
         """Show the board again if it has changed; if it cannot be read, the page stays as it is."""

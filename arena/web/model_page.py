@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from arena.battles.blindness import Blindness
 from arena.drawings import shortened
 from arena.items.store import ItemBank
 from arena.leaderboard.model_results import ItemShare, model_results
@@ -33,19 +34,28 @@ class SeenItem(NamedTuple):
     """An item that may be shown, with what happened on it."""
 
     item: Item
-    about: ItemShare | LostBattle
+    about: ItemShare
+
+
+class ShownBattle(NamedTuple):
+    """A lost battle, with or without the answers under their names."""
+
+    item: Item
+    battle: LostBattle
+    with_texts: bool
 
 
 class ModelPages:
     """Pages of models, from the boards and the item bank."""
 
-    def __init__(self, leaderboard: Leaderboard, items: ItemBank) -> None:
+    def __init__(self, leaderboard: Leaderboard, items: ItemBank, blindness: Blindness) -> None:
         self.overview = Overview(leaderboard)
         self._leaderboard = leaderboard
         self._items = items
+        self._blindness = blindness
 
-    def html(self, address: ResultsAddress) -> str:
-        """Return the page of an address's model, on the board it names, else where the model has most votes.
+    def html(self, address: ResultsAddress, reader: int) -> str:
+        """Return a model's page for a voter, on the board that the address names, else where it has most votes.
 
         Raises BoardSelectionError, DatabaseError.
         """
@@ -54,10 +64,12 @@ class ModelPages:
         if choice is None or len(name) > MOST_NAME:
             return MODEL.absent(MOST_NAME if choice else 0)
         return PARTS.not_understood(address.strange(choice)) + self.model_html(
-            name, choice, address.before
+            name, choice, reader, address.before
         )
 
-    def model_html(self, name: str, selection: BoardSelection, before: int | None = None) -> str:
+    def model_html(
+        self, name: str, selection: BoardSelection, reader: int, before: int | None = None
+    ) -> str:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
@@ -87,7 +99,7 @@ class ModelPages:
             (_rows(found.families), _rows(found.opponents), links),
             (self._seen(found.best), self._seen(found.worst)),
             (
-                self._seen(lost[:MOST_LOST]),
+                self._lost(lost[:MOST_LOST], reader),
                 names,
                 MOST_TEXT,
                 more,
@@ -97,10 +109,19 @@ class ModelPages:
             judges(board, board.statistics) if board.statistics else "",
         )
 
-    def _seen(self, found: Iterable[ItemShare] | Iterable[LostBattle]) -> list[SeenItem]:
+    def _seen(self, found: Iterable[ItemShare]) -> list[SeenItem]:
         """Return what is on items that may be shown: not on those that operators took out."""
         bank = self._items.bank().items
         return [SeenItem(bank[one.item], one) for one in found if one.item in bank]
+
+    def _lost(self, found: Iterable[LostBattle], reader: int) -> list[ShownBattle]:
+        """Return battles on items that may be shown, with the answers where the reader may see them."""
+        bank = self._items.bank().items
+        return [
+            ShownBattle(bank[one.item], one, self._blindness.may_show(reader, one.item))
+            for one in found
+            if one.item in bank
+        ]
 
 
 def _page(address: str, before: int) -> str:

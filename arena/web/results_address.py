@@ -29,7 +29,7 @@ class ResultsAddress(NamedTuple):
     model: str | None
     """The model of a model's page; None: a board."""
     battle: str | None
-    """The number of a finished battle, as it was sent."""
+    """The token of a finished battle, as it was sent."""
     asked: Mapping[str, str]
     """The fields of a board, the plot below it, and the lost battle `before` which a model's page goes on."""
 

@@ -56,7 +56,7 @@ class Reveal:
         return Told(
             titles,
             others_line(outcome, words),
-            HTML.outcome(outcome.reference, mine, battle.id, words),
+            HTML.outcome(outcome.reference, mine, battle.link, words),
         )
 
     def _board(self, battle: Battle) -> Board | None:

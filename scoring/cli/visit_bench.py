@@ -86,7 +86,7 @@ def compare(
     settings = Settings.from_env()
     serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
     with closing(Database(settings.database_url)) as database:
-        submissions = Submissions(database)
+        submissions = Submissions(database, None)
         if stored:
             drafted = submissions.draft_stored(
                 stored, source or _newest(submissions), request, judge, serving.address.shown
@@ -151,7 +151,7 @@ def withdraw(
 ) -> Iterator[str]:
     """Delete the texts of anybody's submission; its number and results stay."""
     with closing(Database(Settings.from_env().database_url)) as database:
-        source = source or _newest(Submissions(database))
+        source = source or _newest(Submissions(database, None))
         store = SubmissionStore(database)
         owners = [one.owner for one in store.submissions(source) if one.name == name]
         if not owners:

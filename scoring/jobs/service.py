@@ -349,7 +349,9 @@ class JobService:
             spec = self.operator.spec
             shown = self.operator.address.shown
             whose = None
-        return quote(draft(spec, shown), spec, shown and whose, self.cache)
+        report = draft(spec, shown)
+        self._check_judge(report, judge)
+        return self._quoted(report, spec, shown and whose)
 
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
@@ -357,8 +359,9 @@ class JobService:
         """Keep a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge)
         report = draft(spec, address.shown)
+        self._check_judge(report, judge)
         self.upload_store.check_disk()
-        cost = quote(report, spec, address.owner, self.cache)
+        cost = self._quoted(report, spec, address.owner)
         if judge is None and self.over(cost):
             raise JobServiceError(
                 f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
@@ -366,6 +369,21 @@ class JobService:
             )
         return self.jobs.create(
             owner, report, spec, cost, own_key=judge is not None, network=network
+        )
+
+    def _quoted(self, report: AnyReport, spec: JudgeSpec, owner: str | None) -> Quote:
+        """What judging costs; of voters' secrets as if all were new: what is known would tell who said the same."""
+        is_blind = self.submissions.is_blind(report)
+        return quote(report, spec, owner, None if is_blind else self.cache)
+
+    def _check_judge(self, report: AnyReport, own: OwnJudge | None) -> None:
+        """Raise JobServiceError where a user's own judge would be sent answers whose models are voters' secret."""
+        if own is None or not self.submissions.is_blind(report):
+            return
+        lent = "Choose it under Details" if self.operator else "It has none: ask its host for one"
+        raise JobServiceError(
+            "Answers that voters are still asked to choose between are sent to this site's own judge alone: whoever "
+            f"runs another one could learn which model gave which. {lent}"
         )
 
     def with_another_judge(

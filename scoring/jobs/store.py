@@ -7,6 +7,7 @@ stored once per owner and expire, as jobs do that ended without a report; judged
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -155,8 +156,15 @@ class Claim(NamedTuple):
 class Jobs:
     """Jobs in the database; `holder` is the name of a server. An owner has at most one active job."""
 
-    def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
+    def __init__(
+        self,
+        database: Database,
+        lease: timedelta = LEASE,
+        shown: Callable[[AnyReport], AnyReport] = lambda report: report,
+    ) -> None:
+        """`shown` returns a report as anybody may read it."""
         self._database = database
+        self._shown = shown
         self._lease = lease
         self._days = NetworkDays(database)
 
@@ -328,12 +336,12 @@ class Jobs:
             ).scalar_one()
 
     def report(self, link: str) -> AnyReport | None:
-        """Return the report under a link, whoever asks; None if there is none (yet)."""
+        """Return the report under a link as anybody may read it; None if there is none (yet)."""
         with self._database.read() as connection:
             row = connection.execute(
                 select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)
             ).one_or_none()
-        return _parsed(row.benchmark, row.report) if row and row.report else None
+        return self._shown(_parsed(row.benchmark, row.report)) if row and row.report else None
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import select
 
+from arena.battles.blindness import Blindness
+from arena.battles.voters import NOBODY
 from arena.database import Database, now
 from arena.items.store import ANSWER, FAMILY, IMAGE, ITEM, MODEL, SOURCE
 from arena.leaderboard.service import Leaderboard
@@ -26,6 +28,7 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Response,
     ungraded,
+    without_texts,
 )
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import UNKNOWN, ItemIndex, SubmissionFile
@@ -94,9 +97,35 @@ class _Asked(NamedTuple):
 class Submissions:
     """Reports of submissions, in one database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, blindness: Blindness | None) -> None:
+        """Without `blindness` every text is shown, as to operators on their own machine."""
         self._database = database
+        self._blindness = blindness
         self.store = SubmissionStore(database)
+
+    def shown(self, report: AnyReport) -> AnyReport:
+        """Return a report as anybody may read it: without the bank's answers that voters may still be shown.
+
+        Raises DatabaseError.
+        """
+        return (
+            without_texts(report, self._blind_items(report))
+            if isinstance(report, MatchReport)
+            else report
+        )
+
+    def is_blind(self, report: AnyReport) -> bool:
+        """Whether a report holds answers of the bank that voters may still be shown. Raises DatabaseError."""
+        return isinstance(report, MatchReport) and bool(self._blind_items(report))
+
+    def _blind_items(self, report: MatchReport) -> frozenset[str]:
+        if self._blindness is None:
+            return frozenset()
+        bank = self._blindness.items.bank()
+        named = [item for item in bank.items.values() if item.key in report.by_item]
+        return frozenset(
+            item.key for item in named if not self._blindness.may_show(NOBODY, item.id)
+        )
 
     def draft(
         self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str
@@ -166,7 +195,7 @@ class Submissions:
         return tuple(StoredModel(row.name, row.source) for row in rows)
 
     def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
-        """Return a report with everything that a public board rests on; withdrawn texts are empty."""
+        """Return a report with what a public board rests on, as anybody may read it; withdrawn texts are empty."""
         bank = self._bank()
         submitted = self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
@@ -176,7 +205,7 @@ class Submissions:
             submitted.get(model, {}).get(item) or bank[item].answers.get(model, "")
             for item, model in played
         ]
-        return MatchReport(
+        report = MatchReport(
             benchmark="visit-bench",
             protocol=judging.protocol,
             title=board_key.title,
@@ -199,6 +228,7 @@ class Submissions:
             ),
             matches=tuple(matches),
         )
+        return without_texts(report, self._blind_items(report))
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
         """Add a report to the public board if it is a complete submission graded by the operator's judge."""
@@ -413,6 +443,7 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
 
 
 def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
+    """Return notes for the owner; of stored answers their numbers alone, as they are the secret of voters."""
     reasons = {item: no_answer(text) for item, text in asked.answers.items()}
     rivals = {response.model for response in report.responses} - {asked.title}
     lines = [
@@ -420,6 +451,8 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
         f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
         f"{2 * len(report.matches):,} verdicts"
     ]
+    if asked.stored:
+        return lines
     lines += named(reasons, len(asked.answers), BEFORE)
     if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
         told = "answers that are NA or None, read as the model's words"

@@ -70,10 +70,12 @@ class JobWorker:
         pictures: PictureStore | None = None,
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
         finished: Callable[[Job], None] = lambda job: None,
+        is_blind: Callable[[AnyReport], bool] = lambda report: False,
     ) -> None:
         """`judged` gets each complete report before its job is marked done, and again after a crash in between.
 
-        `finished` gets the job once its report can be read.
+        `finished` gets the job once its report can be read. What a judge says about a draft that `is_blind` is not
+        repeated to its owner.
         """
         self.name = secrets.token_hex(8)
         self._jobs = jobs
@@ -85,6 +87,7 @@ class JobWorker:
         self._pictures = pictures
         self._judged = judged
         self._finished = finished
+        self._is_blind = is_blind
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -181,10 +184,16 @@ class JobWorker:
         except (JudgeError, BudgetError, JobError, ReportError) as error:
             if isinstance(error, JudgeUnreadable | JudgeUnknown) and running.own is None:
                 log.error("this site's judge is of no use, a job stopped: %s", error)
-            await asyncio.to_thread(self._jobs.fail, self.name, link, str(error))
+            await asyncio.to_thread(self._fail, running, error)
         else:
             if job and await asyncio.to_thread(self._jobs.finish, self.name, link, report):
                 await asyncio.to_thread(self._finished, job)
+
+    def _fail(self, running: _Running, error: Exception) -> None:
+        told = str(error)
+        if isinstance(error, JudgeUnreadable) and self._is_blind(running.claim.draft):
+            told = error.wordless
+        self._jobs.fail(self.name, running.claim.job.link, told)
 
     async def _report(self, running: _Running) -> AnyReport:
         async with self._judge_of(running) as judge:

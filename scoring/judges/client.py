@@ -74,7 +74,11 @@ class JudgeStopped(JudgeError):
 
 
 class JudgeUnreadable(JudgeStopped):
-    """Too many replies in a row could not be read; the message shows two of them."""
+    """Too many replies in a row could not be read; the message shows two of them, `wordless` none."""
+
+    def __init__(self, message: str, wordless: str) -> None:
+        super().__init__(message)
+        self.wordless = wordless
 
 
 class JudgeUnknown(JudgeStopped):
@@ -282,10 +286,11 @@ async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -
     tried = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(_is_readable(answer) for answer in tried):
         replied = address.redacted(first.texts[0].strip()[-_MOST_SHOWN:])
-        raise JudgeUnreadable(
-            f"{model} was asked for the score 1, and none of its {len(tried)} replies can be read; the first ended "
-            f"{replied!r}. Choose another judge"
+        told = (
+            f"{model} was asked for the score 1, and none of its {len(tried)} replies can be read"
         )
+        then = "Choose another judge"
+        raise JudgeUnreadable(f"{told}; the first ended {replied!r}. {then}", f"{told}. {then}")
     return JudgeSpec(
         model=model,
         temperature=temperature is not None,

@@ -102,16 +102,20 @@ class Progress(NamedTuple):
 
 
 def quote_tasks(
-    tasks: Sequence[Task], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache
+    tasks: Sequence[Task],
+    spec: JudgeSpec,
+    address: str,
+    owner: str | None,
+    cache: ReplyCache | None,
 ) -> Quote:
-    """The cost of the tasks as if each first reply could be read, and its bound."""
+    """The cost of the tasks as if each first reply could be read, and its bound; without `cache` as if all were new."""
     calls: dict[str, tuple[Ask, ...]] = {}
     for task in tasks:
         asks = _asks(task)
         if asks:
             key = reply_key(spec, address, owner, asks[0], task.run, 0)
             calls[key] = max(calls.get(key, ()), asks, key=len)
-    known = cache.known(calls)
+    known = cache.known(calls) if cache else frozenset[str]()
     wanted = [asks for key, asks in calls.items() if key not in known]
     prompt = sum(estimated_tokens(first.messages) for first, *_ in wanted)
     completion = sum(likely_completion(spec, first) for first, *_ in wanted)
@@ -267,7 +271,7 @@ class _Run(Generic[T]):
             return
         self._unread.append(next(iter(reply.texts), ""))
         if len(self._unread) >= UNREADABLE_IN_A_ROW:
-            raise JudgeUnreadable(_unreadable(self._judge.spec.model, self._unread))
+            raise _unreadable(self._judge.spec.model, self._unread)
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""
@@ -284,11 +288,10 @@ class _Run(Generic[T]):
                 return await asyncio.to_thread(self._cache.put, key, reply)
 
 
-def _unreadable(model: str, replies: Sequence[str]) -> str:
+def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:
     """What is said of a judge none of whose last replies could be read, with two of them that differ if any do."""
     shown = [reply.strip()[:_SHOWN] for reply in dict.fromkeys(replies)][:2]
-    told = " and ".join(map(repr, shown))
-    return (
-        f"The last {len(replies)} replies of {model} could not be read, such as {told}. "
-        "Choose another judge, then go on"
-    )
+    told = f"The last {len(replies)} replies of {model} could not be read"
+    then = "Choose another judge, then go on"
+    such = " and ".join(map(repr, shown))
+    return JudgeUnreadable(f"{told}, such as {such}. {then}", f"{told}. {then}")

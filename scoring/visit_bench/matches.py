@@ -3,8 +3,8 @@
 Sides are canonical: `a` is the model whose name sorts first, so it does not matter who was named first.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -24,6 +24,8 @@ Context = Literal["captions", "images"]
 """How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
 
 NO_ANSWER = "(no answer)"
+NOT_SHOWN = "(not shown)"
+"""Stands for a text of the bank while voters may be asked about its item."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,35 @@ class MatchReport:
     def texts(self) -> Mapping[tuple[str, str], str]:
         """The responses by item and model."""
         return {(response.item, response.model): response.text for response in self.responses}
+
+
+def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
+    """Return a report without the other models' texts on these items, and without what the judge said about them.
+
+    The text of the report's own model stays if it was uploaded: it is nobody's secret.
+    """
+    own = None if report.stored else report.title
+    return replace(
+        report,
+        instances=tuple(
+            replace(one, reference=one.reference and NOT_SHOWN) if one.item in items else one
+            for one in report.instances
+        ),
+        responses=tuple(
+            replace(one, text=NOT_SHOWN) if one.item in items and one.model != own else one
+            for one in report.responses
+        ),
+        matches=tuple(
+            replace(one, verdicts=tuple(map(_wordless, one.verdicts))) if one.item in items else one
+            for one in report.matches
+        ),
+    )
+
+
+def _wordless(verdict: Verdict) -> Verdict:
+    """Return a verdict without words, which may quote an answer."""
+    replies = tuple(NOT_SHOWN for _ in verdict.replies)
+    return replace(verdict, reason=verdict.reason and NOT_SHOWN, replies=replies)
 
 
 def ungraded(report: MatchReport) -> str:

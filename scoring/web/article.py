@@ -17,6 +17,7 @@ from scoring.benchmarks.article import (
 )
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
+from scoring.visit_bench.matches import NOT_SHOWN
 from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
 
 _ROW = 22
@@ -219,7 +220,9 @@ def methods_html(report: AnyReport) -> str:
     if judge is not None:
         told |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
         told |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
-    digest = answers_digest(benchmark.scored_answers(report))
+    answers = benchmark.scored_answers(report)
+    is_blind = any(one.answer == NOT_SHOWN for one in answers)
+    digest = NOT_SHOWN if is_blind else answers_digest(answers)
     told |= {**benchmark.methods(report), "File": report.file, "Answers (sha256)": digest}
     return REPORT.methods({**told, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
 

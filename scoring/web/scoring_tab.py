@@ -476,7 +476,7 @@ class ScoringTab:
             offers = self._offers(owner, benchmark, {**values, self.settings.judge: judge})
             chosen = forms.chosen(offers, values[self.offers])
             judge = forms.OWN if chosen.hindrance else judge
-        except FILE_ERRORS as error:
+        except (*FILE_ERRORS, JobServiceError) as error:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
             return {**hidden, self.settings.details: _UNFOLDED, self.problem: problem_html(error)}
         own = judge == forms.OWN

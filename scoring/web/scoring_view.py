@@ -34,14 +34,15 @@ def quote_html(job: Job, ceiling: float) -> str:
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
     form = BENCHMARKS[job.benchmark]
     asked = plural(quote.grades, form.unit)
-    if form.way == "compare":
+    sent = f": about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
+    if form.way == "compare":  # the length of an answer would tell whose it is
         asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+        sent = ""
     cached = (
         f" Replies that are here already, at no cost: {quote.cached:,}." if quote.cached else ""
     )
-    sent = f"about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
     return SCORING.quote(
-        plural(quote.calls, "call"), f"to {job.model} for {asked}: {sent}.{cached}", price
+        plural(quote.calls, "call"), f"to {job.model} for {asked}{sent}.{cached}", price
     )
 
 

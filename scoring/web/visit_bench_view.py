@@ -10,7 +10,15 @@ from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
 from scoring.visit_bench.leaderboard import AutomaticBoard
-from scoring.visit_bench.matches import Instance, Match, MatchReport, Outcome, Winner, steadiness
+from scoring.visit_bench.matches import (
+    NOT_SHOWN,
+    Instance,
+    Match,
+    MatchReport,
+    Outcome,
+    Winner,
+    steadiness,
+)
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
 from scoring.web.report_parts import PARTS, REPORT, headline, paged
@@ -25,6 +33,10 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "without a result": lambda outcome, steady: outcome is None,
 }
 EVERY = "every opponent"
+BLIND = (
+    "Answers of this bank, and what the judge said of them, are not shown "
+    "while voters may be asked to choose between them."
+)
 MATCHES_A_PAGE = 10
 
 
@@ -75,7 +87,9 @@ def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     played = VISIT.played(len(report.matches))
-    return head_html(report, won, [PARTS.warning(private) if own_key else "", played, steady])
+    is_blind = any(response.text == NOT_SHOWN for response in report.responses)
+    told = [PARTS.warning(private) if own_key else "", played, steady]
+    return head_html(report, won, [*told, PARTS.note(BLIND) if is_blind else ""])
 
 
 def families_html(board: AutomaticBoard | None) -> str:

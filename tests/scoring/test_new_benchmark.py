@@ -224,7 +224,13 @@ class Person:
         self.uploads = UploadStore(folder / "uploads")
         operator = Operator(self.bench.address, SPEC)
         database, lent = self.bench.database, (operator, {}, 10**9)
-        parts = (self.bench.jobs, self.bench.worker, self.bench.cache, *lent, Submissions(database))
+        parts = (
+            self.bench.jobs,
+            self.bench.worker,
+            self.bench.cache,
+            *lent,
+            Submissions(database, None),
+        )
         lending = Lending(database, login=False)
         kept = ReportPictures(database, self.bench.jobs, self.uploads)
         self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending, kept)

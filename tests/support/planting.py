@@ -51,7 +51,7 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
             battles.append(
                 {
                     "id": number,
-                    "token": f"planted {number}",
+                    "token": f"planted-{number}",
                     "voter_id": voter,
                     "item_id": vote.item,
                     "model_low": min(won, lost),

@@ -62,9 +62,9 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     outcomes = Outcomes(arena)
     first, second, third = (Visitor(arena, name) for name in ("one", "two", "three"))
     mine = finished(first, "a", revealed=False)
-    assert outcomes.finished(str(mine.id)) is None, "it may still be taken back"
+    assert outcomes.finished(mine.link) is None, "it may still be taken back"
     first.reveal(mine)
-    told = outcomes.finished(str(mine.id))
+    told = outcomes.finished(mine.link)
     names, won = (told.names, told.choice)
     assert (won, told.alike, told.people, told.reference is None) == ("a", 1, 1, REFERENCE in names)
     assert told.texts == tuple(f"{name} says 0" for name in names)
@@ -73,23 +73,21 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     )
     finished(second, "b" if second.serve_on(1).answer_a == mine.answer_a else "a")
     finished(third, "a" if third.serve_on(1).answer_a == mine.answer_a else "b")
-    assert (
-        outcomes.finished(str(mine.id)).verdict == f"2 of 3 people chose {names.a} over {names.b}."
-    )
-    for number in ("0", "99", "-1", "1 ", "x", "٣", "9" * 40, ""):
-        assert outcomes.finished(number) is None
+    assert outcomes.finished(mine.link).verdict == f"2 of 3 people chose {names.a} over {names.b}."
+    for link in ("1", "99", f"{mine.link} ", mine.token, "x", "٣", "\0", "9" * 4000, ""):
+        assert outcomes.finished(link) is None
 
 
 def test_no_attention_test_and_no_withdrawn_answer_is_told(database):
     Ingest(database).add_items("test", "check", drafts(items=1, models=("m1", "m2")))
     visitor = Visitor(database, "one")
     battle = finished(visitor, "a")
-    assert Outcomes(database).finished(str(battle.id)) is None
+    assert Outcomes(database).finished(battle.link) is None
     with database.write() as connection:
         connection.execute(update(SOURCE).values(kind="folder"))
-    assert Outcomes(database).finished(str(battle.id)) is not None, "so that this test can fail"
+    assert Outcomes(database).finished(battle.link) is not None, "so that this test can fail"
     with database.write() as connection:
         connection.execute(
             update(ANSWER).where(ANSWER.c.id == battle.answer_b).values(withdrawn_at=now())
         )
-    assert Outcomes(database).finished(str(battle.id)) is None
+    assert Outcomes(database).finished(battle.link) is None

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from arena.admin.public_export import write_export
+from arena.battles.blindness import Blindness
 from arena.battles.outcomes import Outcomes
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
+from arena.battles.voters import NOBODY
 from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
 from arena.database import Database
 from arena.imports.polls import Polls
@@ -62,21 +64,23 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     source = ItemBank(database).bank().items[battle.item].source
     open_board = leaderboard.choose("bank", "single")
     assert open_board and open_board.source == "bank" and leaderboard.official_key(source, False)
-    assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+    assert outcomes.finished(battle.link) and exported(database, tmp_path) == 1
     assert Polls(database).sources() == ("bank",), "how far people agree"
 
     campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
     assert leaderboard.choose("bank", "single") is None, "there is no other source"
-    told = ModelPages(leaderboard, ItemBank(database)).html(ResultsAddress.parse("/model/m1"))
+    items = ItemBank(database)
+    pages = ModelPages(leaderboard, items, Blindness(database, items, "auto"))
+    told = pages.html(ResultsAddress.parse("/model/m1"), NOBODY)
     assert "There is no board to show yet." in told, "not that there are no items"
     assert leaderboard.official_key(source, False) is None
-    assert outcomes.finished(str(battle.id)) is None
+    assert outcomes.finished(battle.link) is None
     assert exported(database, tmp_path) == 0
     assert Polls(database).sources() == ()
 
     campaigns.end(campaign, "for this test")
     assert leaderboard.choose("bank", "single") and leaderboard.official_key(source, False)
-    assert outcomes.finished(str(battle.id)) and exported(database, tmp_path) == 1
+    assert outcomes.finished(battle.link) and exported(database, tmp_path) == 1
     assert Polls(database).sources() == ("bank",)
 
 

@@ -122,7 +122,6 @@ HTML = {"accept": "text/html,*/*"}
         ("/results/some%20bank", "Results · Stereoscope"),
         ("/results/demo%20bank", "demo bank · Results · Stereoscope"),
         ("/results?source=demo+bank", "demo bank · Results · Stereoscope"),
-        ("/battle/1", "Results · Stereoscope"),
         ("/battle/x", "Results · Stereoscope"),
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Results · Stereoscope"),

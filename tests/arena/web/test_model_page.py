@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import select
 
+from arena.battles.blindness import Blindness
 from arena.battles.store import BattleStore, Draw
+from arena.battles.tables import BATTLE, VOTE
+from arena.battles.voters import NOBODY
 from arena.database import Database, now
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -68,11 +72,16 @@ def database(planted, tmp_path) -> Iterator[Database]:
 def pages(database) -> Iterator[ModelPages]:
     with closing(Leaderboard(database, every=0.0)) as leaderboard:
         leaderboard.board(leaderboard.choose("test", "single").key, 60)
-        yield ModelPages(leaderboard, ItemBank(database))
+        yield model_pages(database, leaderboard)
 
 
-def html(pages: ModelPages, address: str) -> str:
-    return pages.html(ResultsAddress.parse(address))
+def model_pages(database: Database, leaderboard: Leaderboard) -> ModelPages:
+    items = ItemBank(database)
+    return ModelPages(leaderboard, items, Blindness(database, items, "auto"))
+
+
+def html(pages: ModelPages, address: str, reader: int = NOBODY) -> str:
+    return pages.html(ResultsAddress.parse(address), reader)
 
 
 def numbers(pages: ModelPages) -> dict[str, str]:
@@ -111,12 +120,21 @@ def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
 def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert numbers(pages)["Won"] == "32" and numbers(pages)["Lost"] == "23"
     shown = html(pages, "/model/alpha")
+    won = re.findall(r"<p>([^<]+) won\.", shown)
+    assert len(won) == MOST_LOST and won[0] == "young", "the newest comes first"
+    assert "says" not in shown, "voters may still be shown these answers"
+
+
+def test_who_has_chosen_on_an_item_reads_its_answers_under_their_names(database, pages):
+    with database.read() as connection:
+        newest = select(VOTE.c.voter_id, BATTLE.c.item_id).join(BATTLE)
+        voter, item = connection.execute(newest.order_by(VOTE.c.id.desc())).first()
+    shown = html(pages, "/model/alpha", voter)
     lost = re.findall(
         r"<h4>(.*?) <span class=\"won\">won</span></h4><div dir=\"auto\">(.*?)</div>", shown
     )
-    assert len(lost) == MOST_LOST
-    assert lost[0][0] == "young" and "young says" in lost[0][1], "the newest comes first"
-    assert all("says" in answer and "alpha says" not in answer for _, answer in lost)
+    assert lost[0][0] == "young" and f"young says {item - 1}" in lost[0][1]
+    assert len(lost) < MOST_LOST and all("alpha says" not in answer for _, answer in lost)
 
 
 @pytest.mark.parametrize(("voters", "judges"), [(3, "the same voters"), (25, "voters like these")])
@@ -130,7 +148,7 @@ def test_the_page_says_for_whose_votes_its_intervals_hold(tmp_path, voters, judg
         plant(database, votes)
         with closing(Leaderboard(database)) as leaderboard:
             leaderboard.board(leaderboard.choose("test", "single").key, 60)
-            shown = html(ModelPages(leaderboard, ItemBank(database)), "/model/alpha")
+            shown = html(model_pages(database, leaderboard), "/model/alpha")
     assert f"95% intervals for new items judged by {judges}" in shown
 
 
@@ -177,7 +195,7 @@ def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
     assert (numbers(pages), html(pages, "/model/alpha")) == before
     let_pass(database, 60)
     assert numbers(pages)["Lost"] == "24" and numbers(pages)["Won"] == "32"
-    assert "beta" in re.search(r"<h4>(.*?) <span", html(pages, "/model/alpha"))[1]
+    assert re.search(r"<p>([^<]+) won\.", html(pages, "/model/alpha"))[1] == "beta"
 
 
 def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
@@ -282,28 +300,27 @@ def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(brow
         expect(page.locator("#board caption")).to_contain_text("test, one picture: 55 votes")
 
 
-def test_a_lost_battle_has_a_page_of_its_own(browser: Browser, site):
+def test_a_finished_battle_has_a_page_of_its_own(browser: Browser, site):
     with fresh_page(browser, PHONE) as page:
         page.goto(f"{site.address}/model/alpha?source=test")
         page.get_by_role("link", name="The battles it lost").click()
         expect(page.locator("#lost-heading")).to_be_focused()
         expect(page.locator("#lost-heading")).to_be_in_viewport()
-        page.get_by_role("link", name="link to this battle").last.click()
+        expect(page.locator(".lost-battle").first).to_contain_text("young won.")
+        shoot(page, "lost battles", whole=True)
+        page.goto(f"{site.address}/battle/planted-55")
         heading = page.locator("#battle-name")
-        expect(heading).to_have_text(re.compile(r"^(alpha or .+|.+ or alpha)\?$"))
-        assert (
-            re.search(r"/battle/\d+$", page.url)
-            and page.title() == f"{heading.inner_text()} · Stereoscope"
-        )
+        expect(heading).to_have_text(re.compile(r"^(alpha or young|young or alpha)\?$"))
+        assert page.title() == f"{heading.inner_text()} · Stereoscope"
         expect(page.locator(".battle-page .verdict")).to_have_text(
-            re.compile(r"chose .+ over alpha\.$")
+            re.compile(r"chose young over alpha\.$")
         )
         expect(page.locator(".battle-page .sides section", has_text="alpha says")).to_have_count(1)
         shoot(page, "finished battle", whole=True)
         page.get_by_role("link", name="alpha", exact=True).click()
         expect(page.locator("#model-name")).to_have_text("alpha")
-        page.goto(f"{site.address}/battle/4000")
-        expect(page.get_by_role("heading", name="No finished battle 4000")).to_be_visible()
+        page.goto(f"{site.address}/battle/55")
+        expect(page.get_by_role("heading", name="No finished battle here")).to_be_visible()
 
 
 def assert_chips_are_worked_by_the_keyboard(page: Page) -> None:
@@ -383,5 +400,7 @@ def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
         connection.exec_driver_sql(
             "UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", (odd,)
         )
-    shown = html(pages, "/model/alpha?before=31")
+        chose = select(VOTE.c.voter_id).where(VOTE.c.battle_id == 30)
+        voter = connection.scalar(chose)
+    shown = html(pages, "/model/alpha?before=31", voter)
     assert "<strong>bold</strong>" in shown and "<img src=x" not in shown

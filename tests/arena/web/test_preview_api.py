@@ -136,9 +136,9 @@ def test_a_finished_battle_and_an_item_are_shown_and_no_open_one(
 ):
     visitor = Visitor(database, "one")
     battle = visitor.vote(visitor.serve_on(1), "a")
-    assert previews.picture(f"battle/{battle.id}.png") is None, "it may still be taken back"
+    assert previews.picture(f"battle/{battle.link}.png") is None, "it may still be taken back"
     visitor.reveal(battle)
-    assert previews.picture(f"battle/{battle.id}.png") == b"png"
+    assert previews.picture(f"battle/{battle.link}.png") == b"png"
     title, text = said[-1]
     assert (
         title in ("m1 or m2?", "m2 or m1?")

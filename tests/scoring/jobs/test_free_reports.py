@@ -45,7 +45,7 @@ class Visit:
             None,
             {},
             1000.0,
-            Submissions(database),
+            Submissions(database, None),
             Lending(database, login=False),
             ReportPictures(database, self.jobs, self.upload_store),
         )

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.battles.blindness import Blindness
 from arena.battles.lending import Lending
 from arena.battles.voters import Account, Voters
 from arena.inference.endpoint import Endpoint
 from arena.io.strict_json import RowsError
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
 from arena.types import Secret
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
@@ -23,7 +26,7 @@ from scoring.benchmarks.vqa import MarksReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
-from scoring.jobs.submissions import Submissions
+from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.jobs.worker import Operator
 from scoring.judges import run as judging
@@ -38,6 +41,7 @@ from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
+from tests.support.servers import drafts
 
 pytestmark = pytest.mark.locks_or_dialect
 
@@ -81,7 +85,7 @@ class Visit:
             operator,
             {},
             ceiling,
-            Submissions(bench.database),
+            Submissions(bench.database, None),
             Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
         )
@@ -487,3 +491,49 @@ def test_a_report_of_a_judge_that_was_mostly_unreadable_is_no_score(
     caveat, *_ = BENCHMARKS["mmbench"].caveats(report)
     assert (done.score, caveat.kind) == ("no score", "No score")
     assert "could not be read for 11 of 21" in caveat.text
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, tmp_path, kind):
+    """An own judge would see each text beside the model that the report then names; a demo may be out of the draw."""
+    captioned = [
+        replace(one, images=tuple(replace(image, caption="a cat") for image in one.images))
+        for one in drafts(2)
+    ]
+    Ingest(database).add_items("bank", kind, captioned)
+    address = Endpoint("https://api.example.org/v1", Secret("sk-own-12345678"), OWNER)
+    own = OwnJudge("gpt-4o", address, False)
+    blindness = Blindness(database, ItemBank(database), "off")
+    with visiting(database, tmp_path) as visit:
+        service = replace(visit.service, submissions=Submissions(database, blindness))
+        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        for ask in (service.price, service.quote):
+            refused = pytest.raises(JobServiceError, match="sent to this site's own judge alone")
+            with refused if kind == "folder" else nullcontext():
+                ask(OWNER, draft, own)
+        assert service.quote(OWNER, draft, None).state == "quoted"
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path, kind):
+    """Replies in the cache tell who said the same before, and a judge that may be talked to repeats what it read."""
+    captioned = [
+        replace(one, images=tuple(replace(image, caption="a cat") for image in one.images))
+        for one in drafts(6)
+    ]
+    Ingest(database).add_items("bank", kind, captioned)
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    with visiting(database, tmp_path, reply="The other one said: m2 says 4") as visit:
+        visit.bench.worker._is_blind = blind.is_blind
+        service = replace(visit.service, submissions=blind)
+        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        job = service.quote(OWNER, draft, None)
+        service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            stopped = ended(visit.bench, job.link)
+        told = stopped.problem
+        cached = service.price(OWNER, draft, None).cached
+    assert "could not be read" in told
+    assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")

@@ -87,7 +87,7 @@ def database_url(request, tmp_path) -> str:
 def submissions(database) -> Submissions:
     """Submissions to a bank of six items with references."""
     Ingest(database).add_items("test", "visit", drafts())
-    return Submissions(database)
+    return Submissions(database, None)
 
 
 def pictured() -> list[ItemDraft]:

@@ -292,7 +292,7 @@ def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
 @pytest.mark.parametrize("address", ["http://10.0.0.5:8000/v1", "http://localhost:1234/v1"])
 def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path, address):
     Ingest(database).add_items("test", "visit", drafts(4))
-    items, submissions = list(ItemBank(database).bank().items.values()), Submissions(database)
+    items, submissions = list(ItemBank(database).bank().items.values()), Submissions(database, None)
     plant(database, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
     for prompt in ("0" * 64, "1" * 64):  # boards alike but for the prompt name the judge's place
         submissions.store.enter("me", judged_by(address, items, prompt))

@@ -1,0 +1,61 @@
+"""Blindness: whether an answer's text may stand beside its model's name.
+
+Whatever shows both asks here, whichever page, file or report it is. The link of a finished battle needs no asking: its
+token is known to the voter alone, and to whom the voter sent it (`Outcomes.finished`).
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Integer, bindparam, select
+
+from arena.battles.sampling import left_out_of_draw
+from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.voters import NOBODY, selves
+from arena.clock import keep_time
+from arena.database import Database
+from arena.items.store import ItemBank
+from arena.settings import DemoBank
+
+_HAS_CHOSEN = select(
+    BANK.final_votes(VOTE.c.id)
+    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.item_id == bindparam("item"))
+    .where(VOTE.c.voter_id.in_(selves(bindparam("reader", type_=Integer))))
+    .exists()
+)
+
+
+@dataclass(frozen=True)
+class Blindness:
+    """Reader of who may see what; `campaigns` reads the sources that running campaigns draw from."""
+
+    database: Database
+    items: ItemBank
+    demo_bank: DemoBank
+    campaigns: Callable[[Connection], Collection[str]] = lambda _: ()
+
+    def may_show(self, reader: int, item: int) -> bool:
+        """Whether a reader may see an item's answers under their names: nobody draws it, or the reader has chosen.
+
+        `reader` is a voter's id, or NOBODY. Raises DatabaseError.
+        """
+        return not self.can_be_drawn(item) or self._has_chosen(reader, item)
+
+    def can_be_drawn(self, item: int) -> bool:
+        """Whether somebody may still be asked to choose between two answers to an item. Raises DatabaseError."""
+        bank = self.items.bank()
+        found = bank.items.get(item)
+        if found is None or len(found.contestants) < 2:
+            return False
+        source = next(source for source in bank.sources if source.id == found.source)
+        if source.id not in left_out_of_draw(bank, self.demo_bank) or source.kind == "check":
+            return True
+        with self.database.read() as connection:
+            return source.name in self.campaigns(connection)
+
+    def _has_chosen(self, reader: int, item: int) -> bool:
+        if reader == NOBODY:
+            return False
+        keep_time(self.database, VOTE)
+        with self.database.read() as connection:
+            return bool(connection.scalar(_HAS_CHOSEN, {"reader": reader, "item": item}))
