@@ -16,6 +16,7 @@ from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
+from scoring.jobs.trials import Trials
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadable
 from scoring.judges.rate_limit import RateLimiter, RateLimits
@@ -76,6 +77,7 @@ class JobWorker:
         `finished` gets the job once its report can be read.
         """
         self.name = secrets.token_hex(8)
+        self.trials = Trials(fetcher)
         self._jobs = jobs
         self._cache = cache
         self._budget = budget
@@ -121,6 +123,7 @@ class JobWorker:
 
     async def _run(self) -> None:
         self._meter = RateLimiter(self._pace)
+        self.trials.run_in(asyncio.get_running_loop())
         while not self._ending.is_set():
             self._wakeup.clear()
             try:

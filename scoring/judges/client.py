@@ -257,14 +257,19 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
     return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)
 
 
-async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -> JudgeSpec:
+async def probe(
+    address: Endpoint,
+    model: str,
+    pace: RateLimits | None = None,
+    fetcher: Fetcher | None = None,
+) -> JudgeSpec:
     """Find out by five or six short calls what a model accepts, and whether its replies can be read.
 
     Raises JudgeStopped, which is JudgeUnreadable if none of them can, and JudgeFailed.
     """
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
-    async with Judge(bare, address, pace) as judge:
+    async with Judge(bare, address, pace, fetcher=fetcher) as judge:
         first = await _tried(judge, tokens)
         if first is None:
             tokens = "max_completion_tokens"
