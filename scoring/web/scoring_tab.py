@@ -44,6 +44,7 @@ class ScoringTab:
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
+        self.watch = TrialWatch()
         # clicked by upload.js; hidden by CSS
         self.arrived = gr.Button("Read the file", elem_id="arrived")
         with gr.Column(elem_id="scoring"):
@@ -72,7 +73,6 @@ class ScoringTab:
         self.mine = gr.HTML(elem_id="mine", padding=False)
         gr.HTML(SCORING.more(), padding=False)
         self.clock = gr.Timer(1.5, active=False)
-        self.watch = TrialWatch()
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
