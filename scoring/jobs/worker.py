@@ -53,8 +53,18 @@ class _Running:
     own: Endpoint | None
     """Owner's endpoint and key; None for the operator's judge."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    judge: Judge | None = None
     progress: Progress | None = None
-    ratio: float = 1.0
+
+    def told(self) -> Progress:
+        """How far it is, and for what it waits."""
+        progress = self.progress or Progress(0, self.claim.job.total, 0)
+        waits = progress.waits or (self.judge.waits if self.judge else "")
+        return progress._replace(waits=waits)
+
+    @property
+    def ratio(self) -> float:
+        return self.judge.cost_per_estimate if self.judge else 1.0
 
 
 class JobWorker:
@@ -96,7 +106,8 @@ class JobWorker:
         self._wakeup = threading.Event()
 
     def start(self) -> None:
-        self._jobs.recover()
+        if self._jobs.recover():
+            self._budget.commit_all()
         self._thread.start()
 
     def stop(self) -> None:
@@ -145,11 +156,10 @@ class JobWorker:
         for running in self._running.values():
             if running.claim.job.link not in held:
                 running.stop.set()
-            elif running.progress:
+            else:
                 link = running.claim.job.link
-                await asyncio.to_thread(
-                    self._jobs.note, self.name, link, running.progress, running.ratio
-                )
+                told = running.told()
+                await asyncio.to_thread(self._jobs.note, self.name, link, told, running.ratio)
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -190,11 +200,13 @@ class JobWorker:
                 await asyncio.to_thread(self._finished, job)
 
     async def _report(self, running: _Running) -> AnyReport:
+        if running.own is None:
+            await asyncio.to_thread(self._budget.commit_of, running.claim.job.link)
         async with self._judge_of(running) as judge:
+            running.judge = judge
 
             def tell(progress: Progress) -> None:
                 running.progress = progress
-                running.ratio = judge.cost_per_estimate
 
             return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 

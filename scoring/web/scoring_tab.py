@@ -24,7 +24,14 @@ from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
 from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
-from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
+from scoring.web.scoring_view import (
+    SCORING,
+    followed,
+    mine_html,
+    progress_html,
+    quote_html,
+    waits_text,
+)
 from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 HIDDEN = gr.update(visible=False)
@@ -548,7 +555,7 @@ class ScoringTab:
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=stopped),
             self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs),
+            self.mine: mine_html(jobs, self._waits(followed(jobs))),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and stopped:
@@ -574,9 +581,16 @@ class ScoringTab:
     def _progress_html(self, job: Job) -> str:
         if job.state == "quoted":
             return quote_html(job, self._service.ceiling)
-        ahead = self._service.jobs.ahead(job.link) if job.state == "waiting" else 0
         first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, ahead, first)
+        return progress_html(job, self._waits(job), first)
+
+    def _waits(self, job: Job | None) -> str:
+        if job is None:
+            return ""
+        if job.state != "waiting":
+            return waits_text(job, 0, ())
+        jobs = self._service.jobs
+        return waits_text(job, jobs.ahead(job.link), jobs.judged(job.own_key))
 
 
 def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:
