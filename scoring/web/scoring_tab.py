@@ -555,7 +555,7 @@ class ScoringTab:
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=stopped),
             self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs, self._waits(followed(jobs))),
+            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and stopped:
@@ -582,15 +582,7 @@ class ScoringTab:
         if job.state == "quoted":
             return quote_html(job, self._service.ceiling)
         first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, self._waits(job), first)
-
-    def _waits(self, job: Job | None) -> str:
-        if job is None:
-            return ""
-        if job.state != "waiting":
-            return waits_text(job, 0, ())
-        jobs = self._service.jobs
-        return waits_text(job, jobs.ahead(job.link), jobs.judged(job.own_key))
+        return progress_html(job, waits_text(job, self._service.jobs), first)
 
 
 def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from arena.database import now
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from scoring.jobs.store import KEPT_FREE, Job
+from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.registry import BENCHMARKS
 
 SCORING = macros("scoring.html")
@@ -43,12 +43,17 @@ def quote_html(job: Job, ceiling: float) -> str:
     )
 
 
-def waits_text(job: Job, ahead: int, judged: Sequence[Job]) -> str:
-    """Return for what a job waits and until when, empty where it goes on; `judged` are the jobs that have the places."""
+def waits_text(job: Job | None, jobs: Jobs) -> str:
+    """Return for what a job waits and until when; empty where it goes on."""
+    if job is None or job.state not in ("waiting", "judging"):
+        return ""
     if job.state == "judging":
         return job.problem
-    if job.state != "waiting":
-        return ""
+    return _turn_text(jobs.ahead(job.link), jobs.judged(job.own_key))
+
+
+def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
+    """Return when a waiting job has its turn; `judged` are the jobs that have the places."""
     turn = f"{ahead} ahead of yours" if ahead else "next"
     if not judged:
         return turn

@@ -5,22 +5,16 @@ import gc
 import itertools
 import json
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from arena.budget import HOLD
 from arena.database import Database, now
 from arena.inference.endpoint import Endpoint
 from scoring.benchmarks.mm_vet import Options
@@ -37,18 +31,16 @@ from tests.support.judging_process import (
     HASTY,
     LEASE,
     OWNER,
-    WIDE,
     Bench,
     Own,
     drafted,
-    job_ceiling,
     scores,
     set_job,
     state,
     tls,
 )
+from tests.support.killed import Killed
 from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
-from tests.support.servers import ROOT
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -413,47 +405,6 @@ def traces(key: str, *texts: bytes) -> list[str]:
 # Kills
 
 
-class Killed:
-    """A server's judging in a process of its own, killed again and again."""
-
-    def __init__(
-        self, folder: Path, database_url: str, judge_url: str, key: str, budget: int = WIDE.job
-    ) -> None:
-        self.log = (folder / "process.log").open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.judging_process", database_url, judge_url, str(budget)],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-        )  # fmt: skip
-        self._say(key)
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> int:
-        assert self._process.stdout
-        return int(self._process.stdout.readline())
-
-    def life(self, until: Callable[[], object]) -> None:
-        """Start a child and kill it as soon as `until` is done."""
-        self._say("go")
-        child = self._hear()
-        try:
-            until()
-        finally:
-            kill(child)
-        assert self._hear() == -signal.SIGKILL
-
-    def end(self) -> None:
-        self._process.communicate(timeout=20)
-        self.log.close()
-
-
-def kill(process: int) -> None:
-    subprocess.run(["kill", "-9", str(process)], check=True)
-
-
 @ON_SQLITE
 @pytest.mark.parametrize(
     ("kills", "outputs"), [(1, 12), pytest.param(20, 218, marks=pytest.mark.soak)]
@@ -496,45 +447,6 @@ def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, o
     database.close()
     files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) >= 3 and not traces(key, *files)
-
-
-BUDGETS = {"three times what it costs": 414_000, "twice": 265_000}
-"""Millionths of a US dollar for a job that costs 138,000; its calls under way hold a tenth of a dollar."""
-
-
-@pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
-def test_a_job_does_not_wait_for_the_money_of_its_dead_runs(
-    tmp_path, database_url, data, kills, budget
-):
-    """It is done, or says at once that what the dead runs may have cost leaves it none."""
-    questions, path = load_mm_vet(data / "mm-vet"), data / "mm-vet" / "llava_llama2_13b_chat.json"
-    kept = questions.questions[:12]
-    questions = replace(questions, questions=kept, outside=questions.questions[12:])
-    luck = random.Random(20)
-    database = Database(database_url)
-    with OpenAIServer(faults=Faults(0.3, seed=11, hang=30), latency=0.05) as server:
-        bench = Bench(database, server.address, ceilings=job_ceiling(budget))
-        job = bench.begun(drafted(server.address, path, questions, Options()))
-        killed = Killed(tmp_path, database_url, server.address, "sk-test", budget)
-        is_over = lambda: state(bench, job.link) not in ("waiting", "judging")  # noqa: E731
-        for _ in range(kills):
-            killed.life(lambda: time.sleep(luck.uniform(0.6, 0.9)))
-        begun = time.monotonic()
-        with suppress(AssertionError):
-            killed.life(lambda: wait_for(is_over, 90))
-        killed.end()
-        found = bench.jobs.find(job.link)
-        with database.read() as connection:
-            held = connection.execute(select(func.count()).select_from(HOLD)).scalar_one()
-        seconds = time.monotonic() - begun
-        print(
-            f"\n{kills} kills, {budget}: {found.state} {seconds:.1f} s, {held} held: {found.problem}"
-        )
-    database.close()
-    assert held == 0
-    assert found.state == "done" or "calls that a restart cut off count" in found.problem
 
 
 def lived(server: OpenAIServer, before: int, luck: random.Random) -> None:
