@@ -135,6 +135,7 @@ class Budget:
         self._ceilings = ceilings
         self._fund = fund
         self._total = f"{fund.prefix}total"
+        self._begun = now()
 
     def for_job(
         self, job: str, user: str, most: int | None = None, network: str | None = None
@@ -177,12 +178,14 @@ class Budget:
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
-        """Commit the reservations of dead servers at their upper bounds; return how many there were."""
-        return self._commit_bounds(and_(HOLD.c.since < now() - LOST, self._of_fund()))
+        """Commit the reservations of dead servers at their upper bounds; return how many there were.
 
-    def commit_all(self) -> int:
-        """The same for all reservations, by a server that has just started and is the only one."""
-        return self._commit_bounds(self._of_fund())
+        On SQLite there is one server: what is older than this process is of a dead one.
+        """
+        before = now() - LOST
+        if self._database.is_sqlite:
+            before = max(before, self._begun)
+        return self._commit_bounds(and_(HOLD.c.since < before, self._of_fund()))
 
     def commit_of(self, job: str) -> int:
         """The same for those of a job, by a server that has taken it over.

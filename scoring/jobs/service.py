@@ -419,6 +419,10 @@ class JobService:
             raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
         return self.question_sets[name]
 
+    def check_judge(self, owner: str, judge: OwnJudge | None, network: str | None) -> None:
+        """Raise what keeps a judge from being asked, before a file is read for it."""
+        self._judge(owner, judge, network)
+
     def _judge(
         self, owner: str, own: OwnJudge | None, network: str | None = None
     ) -> tuple[Endpoint, JudgeSpec]:

@@ -446,15 +446,11 @@ class Jobs:
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.holder == holder)
 
-    def recover(self) -> bool:
-        """Return the jobs of dead servers to the queue at start, and whether there can be no other server.
-
-        SQLite only: elsewhere their leases expire.
-        """
+    def recover(self) -> None:
+        """Return the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
         if self._database.is_sqlite:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
-        return self._database.is_sqlite
 
     def lapse(self) -> None:
         """Return the jobs of servers that died to the queue; those with their owner's key wait for it."""

@@ -106,8 +106,7 @@ class JobWorker:
         self._wakeup = threading.Event()
 
     def start(self) -> None:
-        if self._jobs.recover():
-            self._budget.commit_all()
+        self._jobs.recover()
         self._thread.start()
 
     def stop(self) -> None:

@@ -268,9 +268,11 @@ class ScoringTab:
             options = self.settings.options(benchmark, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
-            draft = self._draft(owner, benchmark, values, label)
             judge = self.settings.own_judge(owner, values)
-            job = self._service.quote(owner, draft, judge, self._networks.of(request))
+            network = self._networks.of(request)
+            self._service.check_judge(owner, judge, network)
+            draft = self._draft(owner, benchmark, values, label)
+            job = self._service.quote(owner, draft, judge, network)
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
 
@@ -317,6 +319,7 @@ class ScoringTab:
         self._service.start(owner, link, own, self._networks.of(request))
         return self._begun(link, request)
 
+    @shows_problems
     def on_tried(self, values: Values, request: gr.Request) -> Updates:
         """Go on with what was pressed, once the judge that it names was tried out."""
         owner = sent_hash(request.headers)

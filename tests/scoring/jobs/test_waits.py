@@ -72,15 +72,6 @@ def test_what_a_dead_run_held_of_a_jobs_money_is_spent_when_it_is_taken_over(dat
         assert found.state == "done" and lost < spent <= job.quote.most
 
 
-@ON_SQLITE
-def test_the_only_server_counts_what_all_dead_runs_held_at_its_start(database):
-    bench = Bench(database, NOWHERE)
-    bench.budget.for_job("cancelled since", "bob").reserve(70)
-    with running(bench):
-        assert held(database) == 0
-    assert spent_by(bench.budget, "cancelled since", "bob") == (70, 70, 70)
-
-
 @pytest.mark.locks_or_dialect
 def test_a_job_says_that_it_waits_for_money_and_until_when(database):
     """Calls of another job hold all that there is; what it waits for is gone as soon as it goes on."""
