@@ -8,20 +8,23 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Integer,
     Table,
     Text,
+    and_,
     delete,
     func,
     insert,
+    or_,
     select,
     update,
 )
@@ -54,11 +57,15 @@ NETWORK_DAYS = 3
 
 
 class BudgetError(RuntimeError):
-    """A budget has no room for a call; `passing` if calls under way may free some when they are committed."""
+    """A budget has no room for a call; `passing` if calls under way may free some when they are committed.
 
-    def __init__(self, text: str, passing: bool) -> None:
+    `until` is when the last of those is committed at the latest.
+    """
+
+    def __init__(self, text: str, passing: bool, until: datetime | None = None) -> None:
         super().__init__(text)
         self.passing = passing
+        self.until = until
 
 
 class Ceilings(NamedTuple):
@@ -128,6 +135,7 @@ class Budget:
         self._ceilings = ceilings
         self._fund = fund
         self._total = f"{fund.prefix}total"
+        self._begun = now()
 
     def for_job(
         self, job: str, user: str, most: int | None = None, network: str | None = None
@@ -170,12 +178,28 @@ class Budget:
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
-        """Commit the reservations of dead servers at their upper bounds; return how many there were."""
-        mine = HOLD.c.job.startswith(f"{self._fund.prefix}job ")
+        """Commit the reservations of dead servers at their upper bounds; return how many there were.
+
+        On SQLite there is one server: what is older than this process is of a dead one.
+        """
+        before = now() - LOST
+        if self._database.is_sqlite:
+            before = max(before, self._begun)
+        return self._commit_bounds(and_(HOLD.c.since < before, self._of_fund()))
+
+    def commit_of(self, job: str) -> int:
+        """The same for those of a job, by a server that has taken it over.
+
+        If the other is alive after all, what its calls cost is counted already, at the upper bounds.
+        """
+        return self._commit_bounds(HOLD.c.job == f"{self._fund.prefix}job {job}")
+
+    def _of_fund(self) -> ColumnElement[bool]:
+        return HOLD.c.job.startswith(f"{self._fund.prefix}job ")
+
+    def _commit_bounds(self, which: ColumnElement[bool]) -> int:
         with self._database.read() as connection:
-            lost = connection.execute(
-                select(HOLD.c.id, HOLD.c.amount).where(HOLD.c.since < now() - LOST, mine)
-            ).all()
+            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(which)).all()
         for number, amount in lost:
             self.commit(number, amount)
         return len(lost)
@@ -235,7 +259,15 @@ class Budget:
                 f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
                 f"spent, and the next call may cost ${amount / 1e6:.4f}; {limit.advice}",
                 passing=spent + amount <= limit.ceiling,
+                until=self._held_until(connection, limit.name),
             )
+
+    def _held_until(self, connection: Connection, name: str) -> datetime | None:
+        """When the last reservation in a budget is committed at the latest."""
+        named = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
+        held = self._of_fund() if name == self._total else named
+        last = connection.scalar(select(func.max(HOLD.c.since)).where(held))
+        return last and last + LOST
 
 
 def spend_reserved(connection: Connection) -> None:

@@ -227,6 +227,36 @@ def test_patterns_are_compiled_where_their_growth_is_measured():
     assert offenders == []
 
 
+WAITERS = {
+    "arena/admin/projects.py": "the pictures that an operator's project names",
+    "arena/inference/offline.py": "a command",
+    "arena/io/fetch.py": "what commands and operators call",
+    "arena/items/importers.py": "a command",
+    "arena/web/built_pages.py": "the app itself, at start",
+    "scoring/cli/progress.py": "a command",
+    "scoring/jobs/service.py": "the operator's judge, at start",
+    "scoring/jobs/worker.py": "the job worker's own thread",
+    "scoring/visit_bench/offline_answers.py": "a command",
+}
+"""Files that keep a thread until a server has answered, and which server."""
+
+
+def test_no_page_waits_for_a_server_that_a_visitor_named():
+    """It may take any time: what is asked of it is asked in the job worker's loop, or awaited."""
+    waiting = {
+        name_of(path)
+        for path in FILES
+        for node in walked(path)
+        if (isinstance(node, ast.Attribute) and ast.unparse(node) == "asyncio.run")
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "arena.io.fetch"
+            and {"fetch", "fetch_all"} & {one.name for one in node.names}
+        )
+    }
+    assert waiting == WAITERS.keys()
+
+
 EXACT_CSV = {
     "arena/formats/registry.py",
     "arena/authoring/exports.py",

@@ -1,8 +1,10 @@
 """Writing: what a seat of a project is given next, and what it gives. `web` shows it.
 
+A link that a writer gives is asked by the event loop: its server may take any time, and holds no thread meanwhile.
 Every `token` is one of a claim that `next` returned. What is refused raises DraftError and leaves the claim as it was.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from threading import BoundedSemaphore
 from typing import NamedTuple
@@ -30,14 +32,14 @@ from arena.authoring.events import (
 from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, Licence, project_of_seat
 from arena.authoring.state import Step
 from arena.authoring.store import BroughtPicture, Claim, Draft, DraftStore
-from arena.io.fetch import Fetcher, FetchError, fetch
+from arena.io.fetch import Fetcher, FetchError
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
 from arena.seats.seats import Seat
 from arena.seats.task import SeatProgress
 from arena.storage import disk_errors, no_room
 
 FETCHES = 2
-"""Links that are asked at once: a slow host holds a thread, of which a small server has six for all that it does."""
+"""Links that are asked at once, each for 25 MB at most."""
 DECODES = 2
 """Pictures that are decoded at one time: one may take 400 MB."""
 
@@ -94,7 +96,7 @@ class Writing:
 
     def upload_picture(self, seat: Seat, token: str, data: bytes, url: str = "") -> BroughtPicture:
         """Keep a picture for the instruction that a seat writes: re-encoded, without what a camera noted in it."""
-        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
+        self._check_brings(seat, token)
         if full := no_room(self.pictures.folder):
             raise DraftError(full)
         try:
@@ -108,19 +110,22 @@ class Writing:
         self.store.bring_picture(seat, token, brought)
         return brought
 
-    def fetch_picture(self, seat: Seat, token: str, url: str) -> BroughtPicture:
-        """Keep the picture at a public https link; few at once. Not for a running event loop."""
-        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
+    async def fetched(self, seat: Seat, token: str, url: str) -> bytes:
+        """The picture at a public https link, for the instruction that a seat writes; few at once."""
+        await asyncio.to_thread(self._check_brings, seat, token)
         if not self._fetches.acquire(blocking=False):
             raise DraftError(
                 "Other links are being asked for their pictures. Try again in half a minute."
             )
         try:
-            return self.upload_picture(seat, token, fetch(url.strip(), self._fetcher), url.strip())
+            return await self._fetcher.fetch(url)
         except FetchError as error:
             raise DraftError("The picture was not fetched: {}.", str(error)) from error
         finally:
             self._fetches.release()
+
+    def _check_brings(self, seat: Seat, token: str) -> None:
+        self.store.check_brings(seat, self._at(seat, token, "instruction").draft.id)
 
     def brought(self, seat: Seat, token: str) -> list[BroughtPicture]:
         """The pictures that a seat has brought for the instruction that it writes."""

@@ -5,6 +5,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +21,9 @@ _IPV4_RELAY = ipaddress.ip_network("192.88.99.0/24")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_ADDRESSES = 3
 _AT_ONCE = 8
+_RESOLVE_SECONDS = 10.0
+_RESOLVERS = ThreadPoolExecutor(16, "resolver")
+"""A name's own server may take half a minute to say nothing, and no other work waits for these threads."""
 
 
 class FetchError(ValueError):
@@ -52,8 +56,14 @@ def is_public(address: str) -> bool:
 
 async def addresses(host: str) -> list[str]:
     """Addresses of a host, best first. Raises FetchError if it has none."""
+    asked = partial(socket.getaddrinfo, host, 443, type=socket.SOCK_STREAM)
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
+        async with asyncio.timeout(_RESOLVE_SECONDS):
+            found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, asked)
+    except TimeoutError as error:
+        raise FetchError(
+            f"the host {host} was not found within {_RESOLVE_SECONDS:g} seconds; try again later"
+        ) from error
     except (OSError, UnicodeError) as error:
         raise FetchError(
             f"the host {host} was not found; check its spelling and the network"

@@ -1,5 +1,6 @@
 """Writing task: the four steps of an item as the pages of its writers show them, and the route of their long forms."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -279,8 +280,10 @@ class _WritingRoutes(CampaignRoutes):
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
+        linked = await self._linked(campaign, seat, typed)
+
         def do(of: Seat, words: Words) -> str | None:
-            is_brought = of.end is None and self._bring(of, typed, files, words)
+            is_brought = of.end is None and self._bring(of, typed, files, linked, words)
             if is_brought and typed.get("act") == "bring":
                 return None
             try:
@@ -291,12 +294,31 @@ class _WritingRoutes(CampaignRoutes):
 
         return await self.done(campaign, seat, request, typed, do)
 
+    async def _linked(
+        self, campaign: str, token: str, typed: Mapping[str, str]
+    ) -> bytes | VoterError | None:
+        """The picture at the link that a form brings, or why it was not fetched."""
+        link = typed.get("link", "").strip()
+        if not link:
+            return None
+        try:
+            seat = await asyncio.to_thread(self.pages.seat, campaign, token)
+            if seat.end is not None:
+                return None
+            return await self._writing.fetched(seat, typed.get("piece", ""), link)
+        except VoterError as error:
+            return error
+
     def _bring(
-        self, seat: Seat, typed: dict[str, str], files: Sequence[tuple[str, bytes]], words: Words
+        self,
+        seat: Seat,
+        typed: dict[str, str],
+        files: Sequence[tuple[str, bytes]],
+        linked: bytes | VoterError | None,
+        words: Words,
     ) -> bool:
         """Keep what a form brings: those that are pictures, even if one is none. Raises DraftError for that one."""
         token = typed.get("piece", "")
-        link = typed.get("link", "").strip()
         refused = []
         for name, data in files:
             try:
@@ -305,10 +327,12 @@ class _WritingRoutes(CampaignRoutes):
                 refused.append(f"{name[:80]}: {said(error, words)}")
         if refused:
             raise DraftError("{}", " ".join(refused))
-        if link:
-            self._writing.fetch_picture(seat, token, link)
+        if isinstance(linked, VoterError):
+            raise linked
+        if linked is not None:
+            self._writing.upload_picture(seat, token, linked, typed["link"].strip())
             typed["link"] = ""
-        return bool(files or link or typed.get("act") == "bring")
+        return bool(files or linked or typed.get("act") == "bring")
 
     def returns(self, campaign: str = "", seat: str = "") -> Response:
         """To the seat's page, for who opens the address of a form that was sent."""

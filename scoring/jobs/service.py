@@ -32,6 +32,7 @@ from scoring.benchmarks.predictions import (
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import STOPPED, Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
+from scoring.jobs.trials import TrialState
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
@@ -97,7 +98,8 @@ class Recognised:
 class JobService:
     """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
 
-    The operator's judge is asked unless a user brings an own one; an unknown one is probed, which raises JudgeError.
+    The operator's judge is asked unless a user brings an own one; an unknown one is tried out first, which raises
+    TrialRuns until it is through, TrialError and JudgeError.
     """
 
     question_sets: Mapping[str, QuestionSet]
@@ -357,7 +359,7 @@ class JobService:
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
         """Keep a draft with its cost as a job that its owner may start."""
-        address, spec = self._judge(owner, judge)
+        address, spec = self._judge(owner, judge, network)
         report = draft(spec, address.shown)
         self._check_judge(report, judge)
         self.upload_store.check_disk()
@@ -405,6 +407,9 @@ class JobService:
 
         return self.quote(owner, stamped, judge, network)
 
+    def trial(self, owner: str, judge: OwnJudge) -> TrialState:
+        return self.worker.trials.state(owner, judge.address, judge.model)
+
     def over(self, cost: Quote) -> bool:
         """Whether a job costs more than the operator pays for one."""
         return (cost.dollars or 0) > self.ceiling
@@ -435,7 +440,13 @@ class JobService:
             raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
         return self.question_sets[name]
 
-    def _judge(self, owner: str, own: OwnJudge | None) -> tuple[Endpoint, JudgeSpec]:
+    def check_judge(self, owner: str, judge: OwnJudge | None, network: str | None) -> None:
+        """Raise what keeps a judge from being asked, before a file is read for it."""
+        self._judge(owner, judge, network)
+
+    def _judge(
+        self, owner: str, own: OwnJudge | None, network: str | None = None
+    ) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
             if not own.model or not own.address.key.reveal():
                 lacks = "key" if own.model else "model, as its server calls it, and its key"
@@ -445,9 +456,8 @@ class JobService:
                 raise JobServiceError(
                     f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again"
                 )
-            return own.address, with_price(
-                spec or asyncio.run(probe(own.address, own.model)), self.prices
-            )
+            spec = spec or self.worker.trials.spec(owner, own.address, own.model, network)
+            return own.address, with_price(spec, self.prices)
         if self.operator is None:
             raise JobServiceError("No judge is lent here; choose your own key")
         self._lent(owner)

@@ -122,6 +122,7 @@ class Job:
     quote: Quote
     state: State
     problem: str
+    """Why it stopped; of a job that is judged, for what it waits."""
     done: int
     total: int
     """In grades."""
@@ -267,7 +268,7 @@ class Jobs:
                 raise JobError(
                     f"{job.title!r} is {job.state}; only a job under way can be cancelled"
                 )
-            return self._change(connection, link, state="cancelled", **_HELD_BY_NOBODY)
+            return self._change(connection, link, state="cancelled", problem="", **_HELD_BY_NOBODY)
 
     def delete(self, owner: str, link: str) -> Job:
         """Delete a job and its report, and return the deleted job; an active one stops. Raises JobError."""
@@ -324,9 +325,15 @@ class Jobs:
             return tuple(map(_job, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
-        mine = select(JOB.c.queued).where(JOB.c.link == link).scalar_subquery()
+        """Return how many jobs of the same kind, with the owner's key or the operator's judge, wait before a job."""
+        mine = JOB.alias()
         with self._database.read() as connection:
-            before = (JOB.c.state == "waiting") & (JOB.c.queued < mine)
+            before = and_(
+                JOB.c.state == "waiting",
+                mine.c.link == link,
+                mine.c.own_key == JOB.c.own_key,
+                mine.c.queued > JOB.c.queued,
+            )
             return connection.execute(select(func.count()).where(before)).scalar_one()
 
     def waiting(self) -> int:
@@ -397,8 +404,9 @@ class Jobs:
             )
             if link is None:
                 return None
+            begun = {"state": "judging", "problem": "", "started": now(), "fresh": 0}
             held = self._held_by(connection, holder)
-            job = self._change(connection, link, state="judging", started=now(), fresh=0, **held)
+            job = self._change(connection, link, **begun, **held)
             person = (
                 select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash == JOB.c.owner).scalar_subquery()
             )
@@ -429,15 +437,13 @@ class Jobs:
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         with self._database.write() as connection:
-            connection.execute(
-                update(JOB)
-                .where(_judged_by(holder, link))
-                .values(**progress._asdict(), ratio=ratio)
-            )
+            values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
+            told = {"ratio": ratio, "problem": progress.waits}
+            connection.execute(update(JOB).where(_judged_by(holder, link)).values(**values, **told))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
-        values = {"state": "done", "done": JOB.c.total, **ended}
+        values = {"state": "done", "done": JOB.c.total, "problem": "", **ended}
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
@@ -455,14 +461,20 @@ class Jobs:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
     def lapse(self) -> None:
-        """Mark jobs whose server died with their owner's key as needing it."""
+        """Return the jobs of servers that died to the queue; those with their owner's key wait for it."""
         with self._database.write() as connection:
-            self._give_back(connection, and_(JOB.c.own_key, JOB.c.until < present(connection)))
+            self._give_back(connection, JOB.c.until < present(connection))
+
+    def judged(self, own_key: bool) -> tuple[Job, ...]:
+        """Return the jobs that are judged now, with their owners' keys or with the operator's judge."""
+        theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
+        with self._database.read() as connection:
+            return tuple(map(_job, connection.execute(_jobs().where(theirs))))
 
     def _give_back(self, connection: Connection, which: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
             held = update(JOB).where(which, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE))
-            connection.execute(held.values(state=state, **_HELD_BY_NOBODY))
+            connection.execute(held.values(state=state, problem="", **_HELD_BY_NOBODY))
 
     def _end(self, holder: str, link: str, values: dict[str, object]) -> bool:
         with self._database.write() as connection:

@@ -16,6 +16,7 @@ from arena.inference.endpoint import Endpoint, place_of
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from scoring.jobs.store import Claim, Job, JobError, Jobs
+from scoring.jobs.trials import Trials
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadable
 from scoring.judges.rate_limit import RateLimiter, RateLimits
@@ -52,8 +53,18 @@ class _Running:
     own: Endpoint | None
     """Owner's endpoint and key; None for the operator's judge."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    judge: Judge | None = None
     progress: Progress | None = None
-    ratio: float = 1.0
+
+    def told(self) -> Progress:
+        """How far it is, and for what it waits."""
+        progress = self.progress or Progress(0, self.claim.job.total, 0)
+        waits = progress.waits or (self.judge.waits if self.judge else "")
+        return progress._replace(waits=waits)
+
+    @property
+    def ratio(self) -> float:
+        return self.judge.cost_per_estimate if self.judge else 1.0
 
 
 class JobWorker:
@@ -78,6 +89,7 @@ class JobWorker:
         repeated to its owner.
         """
         self.name = secrets.token_hex(8)
+        self.trials = Trials(fetcher)
         self._jobs = jobs
         self._cache = cache
         self._budget = budget
@@ -124,6 +136,7 @@ class JobWorker:
 
     async def _run(self) -> None:
         self._meter = RateLimiter(self._pace)
+        self.trials.run_in(asyncio.get_running_loop())
         while not self._ending.is_set():
             self._wakeup.clear()
             try:
@@ -145,11 +158,10 @@ class JobWorker:
         for running in self._running.values():
             if running.claim.job.link not in held:
                 running.stop.set()
-            elif running.progress:
+            else:
                 link = running.claim.job.link
-                await asyncio.to_thread(
-                    self._jobs.note, self.name, link, running.progress, running.ratio
-                )
+                told = running.told()
+                await asyncio.to_thread(self._jobs.note, self.name, link, told, running.ratio)
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
@@ -196,11 +208,13 @@ class JobWorker:
         self._jobs.fail(self.name, running.claim.job.link, told)
 
     async def _report(self, running: _Running) -> AnyReport:
+        if running.own is None:
+            await asyncio.to_thread(self._budget.commit_of, running.claim.job.link)
         async with self._judge_of(running) as judge:
+            running.judge = judge
 
             def tell(progress: Progress) -> None:
                 running.progress = progress
-                running.ratio = judge.cost_per_estimate
 
             return await score(running.claim.draft, judge, self._cache, tell, running.stop)
 

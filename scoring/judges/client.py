@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from arena.budget import JobBudget, RunBudget, reserved
+from arena.database import now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
 from arena.inference.openai_client import (
@@ -49,6 +51,8 @@ _FAILURES = 12
 """Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
 _FAILURES_PER_CALL = 5
 
+_TOLD_PAUSE = 2.0
+"""Seconds of a pause that are worth telling."""
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
 _REASONING_TOKENS = 4096
@@ -133,6 +137,8 @@ class Judge:
         self._cost = 0.0
         self._estimated_cost = 0.0
         self._failures = 0
+        self._most_failures = max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency)
+        self._last_failure = ""
         self._stopped: JudgeStopped | None = None
         """Why the client stopped asking; None while it still asks."""
 
@@ -156,6 +162,20 @@ class Judge:
     def cost_per_estimate(self) -> float:
         """Cost by the server's count of tokens per estimated cost, over all replies so far; 1.0 before any."""
         return self._cost / self._estimated_cost if self._estimated_cost else 1.0
+
+    @property
+    def waits(self) -> str:
+        """For what all calls wait, and until when; empty where they go on."""
+        pause = self._meter.pause_left()
+        if pause >= _TOLD_PAUSE:
+            until = now() + timedelta(seconds=pause)
+            return f"for the judge, whose server asks for a pause, until {until:%H:%M:%S} UTC"
+        if self._failures <= self.pace.concurrency:
+            return ""
+        return (
+            f"for the judge: {self._failures} calls in a row failed, the last: {self._last_failure}; "
+            f"it stops at {self._most_failures}"
+        )
 
     async def ask(self, ask: Ask) -> Reply:
         """Return the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
@@ -225,9 +245,10 @@ class Judge:
             self._stopped = kind(outcome.words)
         elif outcome.kind in PASSING:
             self._failures += outcome.kind != "busy"
+            self._last_failure = outcome.words
         else:
             self._failures = 0
-        if self._failures >= max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency):
+        if self._failures >= self._most_failures:
             self._stopped = JudgeStopped(
                 f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
             )
@@ -261,14 +282,19 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
     return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)
 
 
-async def probe(address: Endpoint, model: str, pace: RateLimits | None = None) -> JudgeSpec:
+async def probe(
+    address: Endpoint,
+    model: str,
+    pace: RateLimits | None = None,
+    fetcher: Fetcher | None = None,
+) -> JudgeSpec:
     """Find out by five or six short calls what a model accepts, and whether its replies can be read.
 
     Raises JudgeStopped, which is JudgeUnreadable if none of them can, and JudgeFailed.
     """
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
-    async with Judge(bare, address, pace) as judge:
+    async with Judge(bare, address, pace, fetcher=fetcher) as judge:
         first = await _tried(judge, tokens)
         if first is None:
             tokens = "max_completion_tokens"

@@ -42,6 +42,10 @@ class RateLimiter:
             )
             await asyncio.sleep(start - loop.time())
 
+    def pause_left(self) -> float:
+        """Seconds until calls may begin again."""
+        return max(0.0, self._paused - asyncio.get_running_loop().time())
+
     def pause(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + min(seconds, self._pace.patience)
         self._paused = max(self._paused, until)

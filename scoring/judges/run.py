@@ -33,6 +33,8 @@ _SHOWN = 100
 """Characters that are shown of a reply."""
 RESERVE_SECONDS = 0.5
 """How long to wait while only the reservations of running calls leave no room in the budget."""
+_TOLD_AFTER = 4
+"""Such waits of one call, after which it is told."""
 
 T = TypeVar("T")
 
@@ -99,6 +101,8 @@ class Progress(NamedTuple):
     total: int
     fresh: int
     """Outcomes that needed a call to the judge in this run."""
+    waits: str = ""
+    """For what it waits, and until when, where nothing goes on; as "it waits" begins."""
 
 
 def quote_tasks(
@@ -230,7 +234,10 @@ class _Run(Generic[T]):
                 return
             self._outcomes[place] = outcome
             self._fresh += fresh
-            self._tell(Progress(len(self._outcomes), len(self._tasks), self._fresh))
+            self._tell(self._progress())
+
+    def _progress(self, waits: str = "") -> Progress:
+        return Progress(len(self._outcomes), len(self._tasks), self._fresh, waits)
 
     async def _done(self, task: Task[T]) -> tuple[T, bool]:
         """Return the outcome, and whether it needed a call to the judge."""
@@ -275,6 +282,7 @@ class _Run(Generic[T]):
 
     async def _asked(self, ask: Ask, key: str) -> Reply:
         """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""
+        waits = 0
         while True:
             if self._ended or self._stop.is_set():
                 raise ScoringStopped("The scoring was stopped; what is judged stays")
@@ -283,9 +291,17 @@ class _Run(Generic[T]):
             except BudgetError as error:
                 if not error.passing:
                     raise
+                waits += 1
+                if waits > _TOLD_AFTER:
+                    self._tell(self._progress(_for_money(error)))
                 await asyncio.sleep(RESERVE_SECONDS)
             else:
                 return await asyncio.to_thread(self._cache.put, key, reply)
+
+
+def _for_money(error: BudgetError) -> str:
+    until = f", until {error.until:%H:%M} UTC at the latest" if error.until else ""
+    return f"for money that other calls hold{until}"
 
 
 def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:

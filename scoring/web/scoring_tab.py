@@ -10,51 +10,36 @@ from typing import Any
 import gradio as gr
 
 from arena.battles.quotas import Networks
-from arena.database import DatabaseError
 from arena.inference.endpoint import EndpointError
-from arena.io.tables import SUFFIXES, RowsError
+from arena.io.tables import SUFFIXES
 from arena.templates import plural
-from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, shows_errors, still_there
-from arena.web.visitor_api import NoVisitorError, sent_hash
-from scoring.benchmarks.base import Benchmark, ChoicesError
+from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
+from arena.web.visitor_api import sent_hash
+from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import OptionsError
-from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.service import Draft, JobService, JobServiceError
-from scoring.jobs.store import STOPPED, Job, JobError
-from scoring.jobs.uploads import UploadStoreError
-from scoring.judges.client import JudgeError
+from scoring.jobs.store import STOPPED, Job
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
+from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
 from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
-from scoring.web.scoring_view import SCORING, followed, mine_html, progress_html, quote_html
+from scoring.web.scoring_view import (
+    SCORING,
+    followed,
+    mine_html,
+    progress_html,
+    quote_html,
+    waits_text,
+)
+from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 HIDDEN = gr.update(visible=False)
 SHOWN = gr.update(visible=True)
-FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError)
-ERRORS = (
-    *FILE_ERRORS,
-    NoVisitorError,
-    DatabaseError,
-    UploadStoreError,
-    JobServiceError,
-    JobError,
-    EndpointError,
-    JudgeError,
-)
-
-
-def problem_html(error: Exception, *_: object) -> str:
-    if isinstance(error, UploadError):
-        return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
-    return REPORT.problems("", "alert", error, ())
-
-
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
-_shows_errors = shows_errors(ERRORS, html=problem_html)
 
 
 class ScoringTab:
@@ -66,6 +51,7 @@ class ScoringTab:
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
         self.link = gr.Textbox(visible="hidden", elem_id="job-link")
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
+        self.watch = TrialWatch()
         # clicked by upload.js; hidden by CSS
         self.arrived = gr.Button("Read the file", elem_id="arrived")
         with gr.Column(elem_id="scoring"):
@@ -135,6 +121,7 @@ class ScoringTab:
             settings.key,
             settings.details,
             *settings.file_fields,
+            *self.watch.parts,
         ]
         self._listen_to_buttons(form, job, started)
         self._listen_to_settings(form, started)
@@ -156,6 +143,7 @@ class ScoringTab:
             self.cancel.click(self.on_cancel, self.link, started, **RAW),
             self.delete.click(self.on_delete, self.link, started, **RAW),
         ]
+        self.watch.clock.tick(self.on_tried, {*form, self.watch.handler}, started, **RAW)
         refused = problem_html(JobServiceError(REFUSED))
         for event in answered:
             event.failure(None, None, self.problem, js=f"() => {json.dumps(refused)}")
@@ -173,7 +161,7 @@ class ScoringTab:
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
         gr.on([*chosen, *left], self.on_change, form, started, **LATEST)
 
-    @_shows_errors
+    @shows_problems
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
         try:
             return self._read(values, request)
@@ -204,11 +192,11 @@ class ScoringTab:
                 self.problem: problem_html(error),
             }
 
-    @_shows_errors
+    @shows_problems
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
         return self._read(values, request, self.settings.chosen_benchmark(values))
 
-    @_shows_errors
+    @shows_problems
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
         names = [str(one) for one in self._service.submissions.stored()]
@@ -226,6 +214,7 @@ class ScoringTab:
         }
         return {
             **self._blank(),
+            **self.watch.over(),
             **self._form(form),
             **self._priced(form.key, defaults, request),
             self.token: "",
@@ -249,7 +238,7 @@ class ScoringTab:
             self.settings.judge: judge,
         }
 
-    @_shows_errors
+    @shows_problems
     def on_change(self, values: Values, request: gr.Request) -> Updates:
         # without either a report is shown, whose rest may be judged
         if not values[self.token] and not values[self.stored]:
@@ -262,7 +251,8 @@ class ScoringTab:
         quoted = self._blank() if values[self.link] else {}
         return {self.problem: gr.skip(), **quoted, **self._priced(benchmark, values, request)}
 
-    @_shows_errors
+    @shows_problems
+    @waits_for_trial
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
         benchmark = self.settings.chosen_benchmark(values)
@@ -278,13 +268,16 @@ class ScoringTab:
             options = self.settings.options(benchmark, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
-            draft = self._draft(owner, benchmark, values, label)
             judge = self.settings.own_judge(owner, values)
-            job = self._service.quote(owner, draft, judge, self._networks.of(request))
+            network = self._networks.of(request)
+            self._service.check_judge(owner, judge, network)
+            draft = self._draft(owner, benchmark, values, label)
+            job = self._service.quote(owner, draft, judge, network)
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
 
-    @_shows_errors
+    @shows_problems
+    @waits_for_trial
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
         owner = sent_hash(request.headers)
         link = str(values[self.link])
@@ -301,7 +294,8 @@ class ScoringTab:
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
         return self._started(job, told, values, request)
 
-    @_shows_errors
+    @shows_problems
+    @waits_for_trial
     def on_start(self, values: Values, request: gr.Request) -> Updates:
         """Start a job, or go on with a stopped one; with another judge, it is quoted anew."""
         owner = sent_hash(request.headers)
@@ -325,17 +319,35 @@ class ScoringTab:
         self._service.start(owner, link, own, self._networks.of(request))
         return self._begun(link, request)
 
-    @_shows_errors
+    @shows_problems
+    def on_tried(self, values: Values, request: gr.Request) -> Updates:
+        """Go on with what was pressed, once the judge that it names was tried out."""
+        owner = sent_hash(request.headers)
+        pressed = self.watch.waiting(
+            {"on_check": self.on_check, "on_rest": self.on_rest, "on_start": self.on_start}, values
+        )
+        try:
+            judge = self.settings.own_judge(owner, values)
+        except EndpointError:  # it is being typed anew
+            judge = None
+        state = self._service.trial(owner, judge) if judge and pressed else "none"
+        if state == "runs":
+            return {self.problem: gr.skip()}
+        if state == "none" or pressed is None:
+            return {**self.watch.over(), self.problem: gr.skip()}
+        return {**self.watch.over(), **pressed(values, request)}
+
+    @shows_problems
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
         self._service.jobs.cancel(sent_hash(request.headers), str(link))
         return self._shown(str(link), request)
 
-    @_shows_errors
+    @shows_problems
     def on_delete(self, link: object, request: gr.Request) -> Updates:
         self._service.delete(sent_hash(request.headers), str(link))
         return self._begun("", request)
 
-    @_shows_errors
+    @shows_problems
     def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
         """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
@@ -444,6 +456,7 @@ class ScoringTab:
             choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
         return {
             **self._blank(),
+            **self.watch.over(),
             **self._form(form),
             **sets,
             self.found: SCORING.found(found, file_problems_html(found.problems)),
@@ -549,7 +562,7 @@ class ScoringTab:
             self.cancel: gr.update(visible=state in ("waiting", "judging")),
             self.resume: gr.update(visible=stopped),
             self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs),
+            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and stopped:
@@ -575,9 +588,8 @@ class ScoringTab:
     def _progress_html(self, job: Job) -> str:
         if job.state == "quoted":
             return quote_html(job, self._service.ceiling)
-        ahead = self._service.jobs.ahead(job.link) if job.state == "waiting" else 0
         first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, ahead, first)
+        return progress_html(job, waits_text(job, self._service.jobs), first)
 
 
 def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from arena.database import now
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from scoring.jobs.store import KEPT_FREE, Job
+from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.registry import BENCHMARKS
 
 SCORING = macros("scoring.html")
@@ -46,15 +46,34 @@ def quote_html(job: Job, ceiling: float) -> str:
     )
 
 
-def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str:
-    """Return how far a job is, with what the judge said to the `first` questions."""
+def waits_text(job: Job | None, jobs: Jobs) -> str:
+    """Return for what a job waits and until when; empty where it goes on."""
+    if job is None or job.state not in ("waiting", "judging"):
+        return ""
+    if job.state == "judging":
+        return job.problem
+    return _turn_text(jobs.ahead(job.link), jobs.judged(job.own_key))
+
+
+def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
+    """Return when a waiting job has its turn; `judged` are the jobs that have the places."""
+    turn = f"{ahead} ahead of yours" if ahead else "next"
+    if not judged:
+        return turn
+    known = [seconds for seconds in map(_seconds_left, judged) if seconds is not None]
+    free = f"in {_duration(min(known))}" if known else "when one of the jobs under way ends"
+    return f"{turn}; a place is free {free}"
+
+
+def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str:
+    """Return how far a job is and for what it `waits`, with what the judge said to the `first` questions."""
     if not job.model:
         kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
         return SCORING.progress(job, "read by rules alone", None, kept, ())
     host = "" if job.own_key else " If it stops again, tell whoever runs this site."
     words = {
-        "waiting": f"Waiting: {ahead} ahead of yours." if ahead else "Waiting: next.",
-        "judging": _pace(job),
+        "waiting": f"Waiting: {waits}.",
+        "judging": f"It waits {waits}." if waits else _pace(job),
         "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
         "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest, "
         f"or begins anew with another judge, whom you choose under Details.{host}",
@@ -73,8 +92,15 @@ def progress_html(job: Job, ahead: int, first: Sequence[tuple[str, str]]) -> str
     )
 
 
-def mine_html(jobs: Sequence[Job]) -> str:
-    """Return the user's reports and jobs, the newest first, less what was never started."""
+def mine_html(jobs: Sequence[Job], waits: str) -> str:
+    """Return the user's reports and jobs, the newest first, less what was never started.
+
+    `waits` is for what the job under way waits, of which there is one at most.
+    """
+    told = {"waiting": f"waiting: {waits}"}
+    if waits:
+        told["judging"] = f"waits {waits}"
+    words = {**STATE_WORDS, **told}
     listed = []
     for job in jobs:
         about = (
@@ -83,7 +109,7 @@ def mine_html(jobs: Sequence[Job]) -> str:
             f"{ago(now() - job.created)} ago",
         )
         if job.state != "quoted":
-            listed.append((job, job.score or STATE_WORDS[job.state], about))
+            listed.append((job, job.score or words[job.state], about))
     return SCORING.mine(listed, followed(jobs) is not None)
 
 
@@ -97,11 +123,21 @@ def followed(jobs: Sequence[Job]) -> Job | None:
 
 
 def _pace(job: Job) -> str:
-    seconds = (now() - job.started).total_seconds() if job.started else 0
-    if seconds < 3 or not job.fresh:
+    left = _seconds_left(job)
+    if left is None:
         return "Judging."
-    rate = job.fresh / seconds
-    return f"{rate * 60:.0f} a minute, {_duration((job.total - job.done) / rate)} left."
+    return f"{_rate(job) * 60:.0f} a minute, {_duration(left)} left."
+
+
+def _rate(job: Job) -> float:
+    """Grades a second since the job was taken up; 0 where it is too early to tell."""
+    seconds = (now() - job.started).total_seconds() if job.started else 0
+    return job.fresh / seconds if seconds >= 3 else 0.0
+
+
+def _seconds_left(job: Job) -> float | None:
+    rate = _rate(job)
+    return (job.total - job.done) / rate if rate else None
 
 
 def _duration(seconds: float) -> str:

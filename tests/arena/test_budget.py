@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, insert, select, update
 
-from arena.budget import BUDGET, HOLD, LIVE, LOST, NETWORK_DAYS, Budget, BudgetError, Ceilings
+from arena.budget import (
+    BUDGET,
+    HOLD,
+    JUDGE,
+    LIVE,
+    LOST,
+    NETWORK_DAYS,
+    Budget,
+    BudgetError,
+    Ceilings,
+)
 from arena.database import Database, now
 from tests.support.budgets import Spent, spent_by
 
@@ -187,6 +197,43 @@ def test_what_was_lost_counts_in_the_fund_that_reserved_it(database):
     grow_old(database, live.for_job("battle", "ada").reserve(60), LOST + timedelta(seconds=1))
     assert (judge.commit_lost(), live.commit_lost()) == (0, 1)
     assert (judge.total().spent, live.total().spent) == (0, 60)
+
+
+@pytest.mark.locks_or_dialect
+@pytest.mark.parametrize("fund", [JUDGE, LIVE], ids=["judge", "live"])
+def test_the_only_server_counts_at_its_start_what_the_one_before_it_held(database, fund):
+    """Of several servers, as PostgreSQL has them, others may live."""
+    Budget(database, WIDE, fund).for_job("job", "ada").reserve(60)
+    budget = Budget(database, WIDE, fund)
+    held = budget.for_job("job", "ada").reserve(10)
+    assert budget.commit_lost() == (1 if database.is_sqlite else 0)
+    assert set(sums(database).values()) == {(60, 10) if database.is_sqlite else (0, 70)}
+    budget.commit(held, 5)
+
+
+@pytest.mark.locks_or_dialect
+def test_who_takes_a_job_over_counts_what_it_held_and_no_other(database):
+    dead, budget = Budget(database, WIDE), Budget(database, WIDE)
+    lost = dead.for_job("job", "ada", network="code").reserve(60)
+    dead.for_job("job 2", "bob").reserve(7)
+    assert (budget.commit_of("job"), budget.commit_of("job")) == (1, 0)
+    dead.commit(lost, 5)  # it is alive after all
+    assert spent_by(budget, "job", "ada") == Spent(60, 60, 60)
+    assert sums(database)["total"] == (60, 7)
+
+
+@pytest.mark.locks_or_dialect
+def test_who_finds_no_money_is_told_when_it_is_free_at_the_latest(database):
+    budget = Budget(database, Ceilings(100, 100, 150))
+    budget.for_job("job", "ada").reserve(90)
+    for job, user in (("job", "bob"), ("other", "ada"), ("other", "bob")):
+        with pytest.raises(BudgetError) as refused:
+            budget.for_job(job, user).reserve(70)
+        assert refused.value.passing
+        assert abs(refused.value.until - now() - LOST) < timedelta(minutes=1)
+    with pytest.raises(BudgetError) as refused:
+        budget.for_job("third", "eve").reserve(101)
+    assert refused.value.until is None and not refused.value.passing
 
 
 @pytest.mark.parametrize("amount", [-1, -(10**12)])

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from arena.inference import openai_client
 from arena.live import queue, sessions
+from tests.support.judging_process import Own
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["app", "openai"])
@@ -60,5 +62,10 @@ def _run(environ: dict[str, str], log: Path) -> None:
     if "LIVE_SOON" in environ:
         sessions.DELAY_SECONDS = 0.0, 0.2
         queue.DISCONNECT_SECONDS = 1.0
+    # the servers of visitors' own judges: all at one port of this machine
+    if "JUDGES_OF_VISITORS" in environ:
+        port, _, certificate = environ["JUDGES_OF_VISITORS"].partition(":")
+        own = Own(int(port), Path(certificate))
+        openai_client.Fetcher = lambda: own.fetcher
 
     sys.exit(app.main())

@@ -1,4 +1,4 @@
-"""Judging in a process that is to be killed: `python -m tests.support.judging_process DATABASE_URL JUDGE_URL`.
+"""Judging in a process that is to be killed: `python -m tests.support.judging_process DATABASE_URL JUDGE_URL [BUDGET]`.
 
 A fork server: it imports everything once and reads the judge's key from the first line of its input, as nothing else
 may hold it. Each further line starts a child, whose number is printed; the child takes up what jobs there are and
@@ -138,13 +138,19 @@ def tls(certificate: Path) -> ssl.SSLContext:
     return context
 
 
-def judge_until_killed(database_url: str, judge_url: str, key: str) -> None:
+def job_ceiling(budget: int) -> Ceilings:
+    """Return ceilings of which that of a job is the one in the way."""
+    return WIDE._replace(job=budget)
+
+
+def judge_until_killed(database_url: str, judge_url: str, key: str, budget: int) -> None:
     """Be a server that judges, for ever, and waits for no hanging call."""
-    Bench(Database(database_url), judge_url, key, replace(HASTY, timeout=1.0)).worker.start()
+    pace = replace(HASTY, timeout=1.0)
+    Bench(Database(database_url), judge_url, key, pace, job_ceiling(budget)).worker.start()
     threading.Event().wait()
 
 
-def main(database_url: str, judge_url: str) -> None:
+def main(database_url: str, judge_url: str, budget: str = str(WIDE.job)) -> None:
     """Fork a child for each line that is read; print its number, and when it is gone its exit status."""
     logging.basicConfig(level=logging.DEBUG)
     importlib.import_module("openai")
@@ -153,7 +159,7 @@ def main(database_url: str, judge_url: str) -> None:
         child = os.fork()
         if child == 0:
             try:
-                judge_until_killed(database_url, judge_url, key)
+                judge_until_killed(database_url, judge_url, key, int(budget))
             except Exception:  # noqa: BLE001 shown, and then this process must not go on as a second fork server
                 traceback.print_exc()
             os._exit(1)

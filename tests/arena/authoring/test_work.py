@@ -136,7 +136,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
         ("ftp://a.b/c", "only https"),
     ):
         with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
-            project.writing.fetch_picture(seat, token, link)
+            asyncio.run(project.writing.fetched(seat, token, link))
 
 
 def test_few_links_are_asked_at_once(project, ann):
@@ -147,18 +147,40 @@ def test_few_links_are_asked_at_once(project, ann):
     class Host:
         async def fetch(self, url: str) -> bytes:
             try:
-                await asyncio.to_thread(project.writing.fetch_picture, seat, token, url)
+                await project.writing.fetched(seat, token, url)
             except DraftError as error:
                 told.append(str(error))
             return photo(len(told))
 
     project.writing._fetcher = Host()
     for _ in range(2):  # what was fetched holds nothing
-        project.writing.fetch_picture(seat, token, "https://slow.example/a.jpg")
+        asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
         assert told == [
             "Other links are being asked for their pictures. Try again in half a minute."
         ]
         told.clear()
+
+
+def test_a_link_whose_server_hangs_holds_no_thread(project, ann):
+    seat, token = ann
+
+    class Host:
+        async def fetch(self, url: str) -> bytes:
+            asked.set()
+            await asyncio.Event().wait()
+            return b""
+
+    async def others_work() -> str:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        waiting = asyncio.create_task(project.writing.fetched(seat, token, "https://a.example/b"))
+        await asyncio.wait_for(asked.wait(), 10)
+        done = await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 10)
+        waiting.cancel()
+        return done
+
+    asked = asyncio.Event()
+    project.writing._fetcher = Host()
+    assert asyncio.run(others_work()) == "done"
 
 
 def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project, ann):
@@ -174,7 +196,7 @@ def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project
     with pytest.raises(DraftError, match="You brought 30 pictures"):
         project.writing.upload_picture(seat, token, b"nothing that costs time is done with it")
     with pytest.raises(DraftError, match="You brought 30 pictures"):
-        project.writing.fetch_picture(seat, token, "https://not-asked.example/a.jpg")
+        asyncio.run(project.writing.fetched(seat, token, "https://not-asked.example/a.jpg"))
 
 
 def files(project: Project) -> list[str]:

@@ -5,13 +5,9 @@ import gc
 import itertools
 import json
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -43,8 +39,8 @@ from tests.support.judging_process import (
     state,
     tls,
 )
+from tests.support.killed import Killed
 from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
-from tests.support.servers import ROOT
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -407,45 +403,6 @@ def traces(key: str, *texts: bytes) -> list[str]:
 
 
 # Kills
-
-
-class Killed:
-    """A server's judging in a process of its own, killed again and again."""
-
-    def __init__(self, folder: Path, database_url: str, judge_url: str, key: str) -> None:
-        self.log = (folder / "process.log").open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.judging_process", database_url, judge_url],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-        )  # fmt: skip
-        self._say(key)
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> int:
-        assert self._process.stdout
-        return int(self._process.stdout.readline())
-
-    def life(self, until: Callable[[], object]) -> None:
-        """Start a child and kill it as soon as `until` is done."""
-        self._say("go")
-        child = self._hear()
-        try:
-            until()
-        finally:
-            kill(child)
-        assert self._hear() == -signal.SIGKILL
-
-    def end(self) -> None:
-        self._process.communicate(timeout=20)
-        self.log.close()
-
-
-def kill(process: int) -> None:
-    subprocess.run(["kill", "-9", str(process)], check=True)
 
 
 @ON_SQLITE

@@ -436,7 +436,8 @@ def test_nothing_in_the_page_is_believed(scoring):
             return voter.client.post("/gradio_api/run/predict", json=body)
 
         values = (*NOTHING, 7, "../../etc/passwd")
-        for event in ("on_check", "on_bank", "on_benchmark", "on_offer", "on_change", "on_rest"):
+        events = ("on_check", "on_bank", "on_benchmark", "on_offer", "on_change", "on_rest")
+        for event in (*events, "on_tried"):
             assert post(event, good(event)).status_code == 200
             for place in range(len(good(event))):
                 for value in values if event == "on_check" else values[-1:]:

@@ -1,0 +1,122 @@
+"""Trials: what a judge that a visitor names accepts is found out in the job worker's loop, while the page asks again.
+
+No event of a page waits for a server that a visitor named: it may take any time.
+"""
+
+import asyncio
+import hashlib
+import threading
+from concurrent.futures import CancelledError, Future
+from typing import Literal, NamedTuple
+
+from arena.inference.endpoint import Endpoint
+from arena.io.fetch import Fetcher
+from scoring.judges.client import JudgeError, JudgeFailed, probe
+from scoring.judges.rate_limit import RateLimits
+from scoring.judges.spec import JudgeSpec
+
+AT_ONCE = 4
+"""Visitors whose judges are tried out at one time; one of each network."""
+SECONDS = 60.0
+"""For all calls of a trial."""
+_PACE = RateLimits(attempts=2, timeout=20.0, patience=10.0)
+TrialState = Literal["none", "runs", "over"]
+_MOST_KEPT = 100
+"""Outcomes that are kept until their pages ask for them; the oldest goes first."""
+
+
+class TrialError(RuntimeError):
+    """A judge is not tried out; the message says why and what to do."""
+
+
+class TrialRuns(TrialError):
+    """A judge is being tried out: ask again."""
+
+
+class _Trial(NamedTuple):
+    judge: str
+    network: str | None
+    outcome: "Future[JudgeSpec]"
+
+
+class Trials:
+    """Trials of one server, by their visitors; each visitor has the last that it asked for."""
+
+    def __init__(self, fetcher: Fetcher | None = None) -> None:
+        self._fetcher = fetcher
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._trials: dict[str, _Trial] = {}
+
+    def run_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Try judges out in a running loop, until it is closed."""
+        self._loop = loop
+
+    def spec(self, owner: str, address: Endpoint, model: str, network: str | None) -> JudgeSpec:
+        """Return what was found out about a visitor's judge; the first call begins the trial.
+
+        Raises TrialRuns until it is over, TrialError where others have all places, and what the trial ended with, once.
+        """
+        judge = _digest(address, model)
+        with self._lock:
+            trial = self._trials.get(owner)
+            if trial is None or trial.judge != judge:
+                self._begin(owner, address, model, network)
+            elif trial.outcome.done():
+                return self._told(owner, trial)
+        raise TrialRuns(f"{model} is being tried out, for {SECONDS:g} seconds at most.")
+
+    def state(self, owner: str, address: Endpoint, model: str) -> TrialState:
+        """Return where the trial of a visitor's judge stands."""
+        with self._lock:
+            trial = self._trials.get(owner)
+        if trial is None or trial.judge != _digest(address, model):
+            return "none"
+        return "over" if trial.outcome.done() else "runs"
+
+    def _begin(self, owner: str, address: Endpoint, model: str, network: str | None) -> None:
+        earlier = self._trials.pop(owner, None)
+        if earlier:
+            earlier.outcome.cancel()
+        running = [trial for trial in self._trials.values() if not trial.outcome.done()]
+        if network is not None and any(trial.network == network for trial in running):
+            raise TrialError(
+                "Another judge is being tried out for your network. Press again in a minute"
+            )
+        if len(running) >= AT_ONCE:
+            raise TrialError(
+                f"The judges of {AT_ONCE} others are being tried out. Press again in a minute"
+            )
+        if self._loop is None or not self._loop.is_running():
+            raise TrialError("The server is starting or ending. Press again in a moment")
+        outcome = asyncio.run_coroutine_threadsafe(self._tried(address, model), self._loop)
+        self._trials[owner] = _Trial(_digest(address, model), network, outcome)
+        over = [one for one, trial in self._trials.items() if trial.outcome.done()]
+        for one in over[: max(0, len(over) - _MOST_KEPT)]:
+            del self._trials[one]
+
+    def _told(self, owner: str, trial: _Trial) -> JudgeSpec:
+        """The outcome of a trial; what went wrong is forgotten, so that it may be tried again."""
+        try:
+            return trial.outcome.result()
+        except CancelledError as error:
+            del self._trials[owner]
+            raise TrialError("The trial was cut off. Press again") from error
+        except JudgeError:
+            del self._trials[owner]
+            raise
+
+    async def _tried(self, address: Endpoint, model: str) -> JudgeSpec:
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await probe(address, model, _PACE, self._fetcher)
+        except TimeoutError as error:
+            raise JudgeFailed(
+                f"the trial of {model} was not over after {SECONDS:g} seconds; choose another judge, or try again later"
+            ) from error
+
+
+def _digest(address: Endpoint, model: str) -> str:
+    """What tells a judge and its key from others, and does not tell the key."""
+    text = "\n".join((address.shown, model, address.key.reveal()))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,52 @@
+"""Trial watch: while a visitor's judge is tried out, the page asks again, and then goes on with what was pressed."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import gradio as gr
+
+from arena.web.events import Updates
+from scoring.jobs.trials import TrialRuns
+from scoring.web.scoring_settings import Values
+from scoring.web.scoring_view import SCORING
+
+ASK_SECONDS = 1.5
+Handler = Callable[..., Updates]
+
+
+class TrialWatch:
+    """Hidden components that know which handler waits for a trial."""
+
+    def __init__(self) -> None:
+        self.handler = gr.Textbox(visible="hidden", elem_id="trial-handler", max_length=40)
+        self.clock = gr.Timer(ASK_SECONDS, active=False)
+
+    @property
+    def parts(self) -> list[Any]:
+        return [self.handler, self.clock]
+
+    def over(self) -> Updates:
+        """Return the updates that end the watch."""
+        return {self.handler: "", self.clock: gr.Timer(active=False)}
+
+    def begun(self, handler: str) -> Updates:
+        """Return the updates that begin the watch for a handler, by its name."""
+        return {self.handler: handler, self.clock: gr.Timer(active=True)}
+
+    def waiting(self, handlers: dict[str, Handler], values: Values) -> Handler | None:
+        """Return which of some handlers waits."""
+        return handlers.get(str(values[self.handler]))
+
+
+def waits_for_trial(handler: Handler) -> Handler:
+    """Decorate a handler of a tab with a `watch` to be called again when the trial that it needs is over."""
+
+    @wraps(handler)
+    def tried(tab: Any, *values: Any) -> Updates:
+        try:
+            return {**tab.watch.over(), **handler(tab, *values)}
+        except TrialRuns as runs:
+            return {**tab.watch.begun(handler.__name__), tab.problem: SCORING.trying(runs)}
+
+    return tried

@@ -1,0 +1,57 @@
+"""What "Score a model" says of jobs: of one that waits, for what and until when, on its page and in its row."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from arena.database import Database, now
+from scoring.jobs.store import Job
+from scoring.web.scoring_view import mine_html, progress_html, waits_text
+from tests.support.judging_process import Bench, set_job
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def judged(database: Database, bench: Bench, owner: str, **values: object) -> Job:
+    job = bench.begun(owner=owner)
+    set_job(database, job.link, state="judging", holder="server", until=now(), **values)
+    return job
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_job_in_the_queue_says_how_many_are_ahead_and_when_a_place_is_free(database):
+    bench = Bench(database, NOWHERE)
+    first = judged(database, bench, "first", started=now())
+    waiting = [bench.begun(owner=owner) for owner in ("second", "third")]
+
+    def told() -> list[str]:
+        return [waits_text(job, bench.jobs) for job in waiting]
+
+    free = "a place is free when one of the jobs under way ends"
+    assert told() == [f"next; {free}", f"1 ahead of yours; {free}"]
+    # a grade a second, and three minutes of them left
+    pace = {"started": now() - timedelta(seconds=20), "fresh": 20, "done": 20, "total": 200}
+    set_job(database, first.link, **pace)
+    assert told()[1] == "1 ahead of yours; a place is free in about 3 minutes"
+    set_job(database, first.link, state="done")
+    assert told() == ["next", "1 ahead of yours"]
+    own = bench.quoted(owner="fourth", own=True)
+    bench.jobs.start("fourth", own.link, "server")
+    assert waits_text(bench.jobs.find(own.link), bench.jobs) == "next", "it has places of its own"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
+    bench = Bench(database, NOWHERE)
+    job = bench.begun()
+    money = "for money that other calls hold, until 14:32 UTC at the latest"
+    for state, problem, page, row in (
+        ("waiting", "", "Waiting: next.", "waiting: next"),
+        ("judging", money, f"It waits {money}.", f"waits {money}"),
+        ("judging", "", "Judging.", "being judged"),
+    ):
+        shown = replace(job, state=state, problem=problem)
+        waits = waits_text(shown, bench.jobs)
+        assert page in progress_html(shown, waits, ())
+        assert f"<span>{row}</span>" in mine_html([shown], waits)

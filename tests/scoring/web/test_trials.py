@@ -1,0 +1,204 @@
+"""Judges that visitors bring: whoever waits for one's server, votes and pages do not."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from tests.support.judging_process import tls
+from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_page import upload
+from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.servers import AppServer
+from tests.support.voter import Voter
+
+PREDICT = "/gradio_api/run/predict"
+HANGS = 3600.0
+NETWORKS = 20
+CALLS_EACH = 4
+"""Calls of one network that are handled at one time."""
+PATIENCE = 15.0
+"""Seconds that an honest visitor waits, for what takes a fraction of one."""
+FORM = {
+    "benchmark": "MM-Vet",
+    "protocol": "Hardened",
+    "missing": "Stop and tell me",
+    "judge": "My own key",
+    "offers": "1 run",
+    "own-url": "https://pictures.example/v1",
+    "own-key": "sk-of-a-stranger",
+}
+
+
+@pytest.fixture
+def hanging(certificate: Path) -> Iterator[OpenAIServer]:
+    """A stranger's server, which takes calls and never answers."""
+    with OpenAIServer(latency=HANGS, tls=tls(certificate)) as server:
+        yield server
+
+
+def strangers_judge(server: OpenAIServer, certificate: Path) -> dict[str, str]:
+    """The setting by which an app finds every visitor's host at this server."""
+    return {"JUDGES_OF_VISITORS": f"{server.port}:{certificate}"}
+
+
+@dataclass
+class Honest:
+    """Seconds that honest visitors waited."""
+
+    votes: list[float] = field(default_factory=list)
+    pages: list[float] = field(default_factory=list)
+    lost: int = 0
+
+    def __str__(self) -> str:
+        vote = max(self.votes, default=0)
+        page = max(self.pages, default=0)
+        return f"a vote and the next battle {vote:.2f} s; newcomers {page:.2f} s at most; {self.lost} lost"
+
+
+class Stranger:
+    """A visitor of a network of its own, with a file at "Score a model"."""
+
+    def __init__(self, address: str, number: int) -> None:
+        with Voter(address, network=f"11.0.{number}.7") as voter:
+            props = {
+                part["id"]: part["props"]
+                for part in voter.client.get("/config").json()["components"]
+            }
+            self.events = voter.events
+            self.props = props
+            self.headers = dict(voter.client.headers)
+            self.cookies = dict(voter.client.cookies)
+            sent = voter.client.post(
+                "/uploads?name=a.json", content=SAMPLE_PREDICTIONS.read_bytes()
+            )
+            self.form = {**FORM, "upload-token": sent.text, "own-model": "test-judge"}
+
+    def body(self, event: str, **values: object) -> dict[str, Any]:
+        """A call of an event with the form as it is filled in."""
+        parts = [self.props[part] for part in self.events[event]["inputs"]]
+        filled = {**self.form, **values}
+        data = [_value(part, filled) for part in parts]
+        return {"data": data, "fn_index": self.events[event]["id"], "session_hash": "s"}
+
+
+def _value(part: dict[str, Any], filled: dict[str, object]) -> object:
+    if part.get("label") == "Try out a judge that we do not know":
+        return True
+    given = filled.get(part.get("elem_id") or "")
+    return given or part.get("value") or ""
+
+
+async def timed(what: Callable[[], Awaitable[object]], seconds: list[float]) -> bool:
+    begun = time.monotonic()
+    try:
+        await what()
+    except (httpx.HTTPError, AssertionError):
+        seconds.append(time.monotonic() - begun)
+        return False
+    seconds.append(time.monotonic() - begun)
+    return True
+
+
+async def honest_beside(
+    server: AppServer, voter: Voter, strangers: list[Stranger], judge: OpenAIServer
+) -> Honest:
+    """Vote and open the page while each stranger has its judge tried out by as many calls as are handled."""
+    seen = Honest()
+    async with (
+        httpx.AsyncClient(base_url=server.address, timeout=None) as attack,
+        httpx.AsyncClient(base_url=server.address, timeout=PATIENCE) as honest,
+    ):
+
+        async def call(stranger: Stranger) -> httpx.Response:
+            return await attack.post(
+                PREDICT,
+                json=stranger.body("on_check"),
+                headers=stranger.headers,
+                cookies=stranger.cookies,
+            )
+
+        async def event(name: str, *data: object) -> str:
+            body = {"data": data, "fn_index": voter.events[name]["id"], "session_hash": "v"}
+            answer = await honest.post(
+                PREDICT, json=body, headers=voter.client.headers, cookies=voter.client.cookies
+            )
+            return answer.text
+
+        async def vote() -> None:
+            assert "You chose A" in await event("on_choose_a", voter.token)
+            await event("on_reveal", voter.token)
+            assert "pictures/" in await event("on_next", "Any family", "")
+
+        async def newcomer() -> None:
+            headers = {"x-forwarded-for": "13.0.0.9"}
+            page = await honest.get("/", headers=headers)
+            body = {
+                "data": ["", ""],
+                "fn_index": voter.events["on_load"]["id"],
+                "session_hash": "n",
+            }
+            shown = await honest.post(
+                PREDICT, json=body, headers=headers, cookies=dict(page.cookies)
+            )
+            assert "pictures/" in shown.text
+
+        calls = [
+            asyncio.create_task(call(stranger)) for stranger in strangers for _ in range(CALLS_EACH)
+        ]
+        deadline = time.monotonic() + 30
+        while not judge.counts.calls and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(2)
+        seen.lost += not await timed(vote, seen.votes)
+        for _ in range(3):
+            seen.lost += not await timed(newcomer, seen.pages)
+        answered = sum(one.done() for one in calls)
+        print(
+            f"\n{len(calls)} calls, {answered} answered, {judge.counts.at_once} at the judge; {seen}"
+        )
+        seen.lost += len(calls) - answered
+        for one in calls:
+            one.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+    return seen
+
+
+@pytest.mark.timeout(300)
+def test_votes_and_newcomers_do_not_wait_for_a_strangers_judge(start_server, hanging, certificate):
+    """Eighty calls from twenty networks would hold all threads of the page's events."""
+    server = start_server(TRUSTED_HOPS="1", **strangers_judge(hanging, certificate))
+    strangers = [Stranger(server.address, number) for number in range(NETWORKS)]
+    with Voter(server.address, network="12.0.0.1") as voter:
+        voter.load()
+        seen = asyncio.run(honest_beside(server, voter, strangers, hanging))
+    assert seen.lost == 0, seen
+
+
+def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, certificate):
+    with OpenAIServer(latency=0.2, tls=tls(certificate)) as judge:
+        server = start_server(DEMO_BANK="off", **strangers_judge(judge, certificate))
+        with fresh_page(browser, DESK) as page:
+            page.goto(f"{server.address}/score")
+            upload(page, SAMPLE_PREDICTIONS)
+            page.get_by_label("Judge model").fill("test-judge")
+            page.get_by_label("Key", exact=True).fill("sk-of-a-stranger")
+            page.get_by_label("Address").fill("https://pictures.example/v1")
+            page.locator("#check").click()
+            expect(page.locator("#scoring-problem")).to_contain_text("allow it, then press again")
+            page.get_by_label("Try out").check()
+            page.locator("#check").click()
+            expect(page.locator("#scoring-problem .trying")).to_contain_text("is being tried out")
+            shoot(page, "scoring-trial", whole=True)
+            expect(page.locator(".quote")).to_contain_text("the cost is unknown", timeout=30_000)
+            expect(page.locator("#scoring-problem")).to_have_text("")
+            page.locator("#confirm").click()
+            expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+        assert "sk-of-a-stranger" not in server.log.read_text("utf-8")
