@@ -63,6 +63,12 @@ class Honest:
         return f"a vote and the next battle {vote:.2f} s; newcomers {page:.2f} s at most; {self.lost} lost"
 
 
+def sent_by(client: httpx.Client) -> dict[str, str]:
+    """The headers of a visitor's requests, with its cookies."""
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    return {**client.headers, "cookie": cookies}
+
+
 class Stranger:
     """A visitor of a network of its own, with a file at "Score a model"."""
 
@@ -74,8 +80,7 @@ class Stranger:
             }
             self.events = voter.events
             self.props = props
-            self.headers = dict(voter.client.headers)
-            self.cookies = dict(voter.client.cookies)
+            self.headers = sent_by(voter.client)
             sent = voter.client.post(
                 "/uploads?name=a.json", content=SAMPLE_PREDICTIONS.read_bytes()
             )
@@ -122,14 +127,11 @@ async def honest_beside(
                 PREDICT,
                 json=stranger.body("on_check"),
                 headers=stranger.headers,
-                cookies=stranger.cookies,
             )
 
         async def event(name: str, *data: object) -> str:
             body = {"data": data, "fn_index": voter.events[name]["id"], "session_hash": "v"}
-            answer = await honest.post(
-                PREDICT, json=body, headers=voter.client.headers, cookies=voter.client.cookies
-            )
+            answer = await honest.post(PREDICT, json=body, headers=sent_by(voter.client))
             return answer.text
 
         async def vote() -> None:
@@ -139,16 +141,13 @@ async def honest_beside(
 
         async def newcomer() -> None:
             headers = {"x-forwarded-for": "13.0.0.9"}
-            page = await honest.get("/", headers=headers)
-            body = {
-                "data": ["", ""],
-                "fn_index": voter.events["on_load"]["id"],
-                "session_hash": "n",
-            }
-            shown = await honest.post(
-                PREDICT, json=body, headers=headers, cookies=dict(page.cookies)
-            )
-            assert "pictures/" in shown.text
+            event = voter.events["on_load"]["id"]
+            body = {"data": ["", ""], "fn_index": event, "session_hash": "n"}
+            async with httpx.AsyncClient(
+                base_url=server.address, timeout=PATIENCE, headers=headers
+            ) as fresh:
+                await fresh.get("/")
+                assert "pictures/" in (await fresh.post(PREDICT, json=body)).text
 
         calls = [
             asyncio.create_task(call(stranger)) for stranger in strangers for _ in range(CALLS_EACH)
