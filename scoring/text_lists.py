@@ -12,7 +12,7 @@ _BETWEEN = r"(?:\s*+,\s*+|\s++)"
 _LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:{_BETWEEN}{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
 _PAIR = rf"{_TEXT}\s*+:\s*+{_MEMBER}"
 _KEYED = re.compile(rf"\s*\{{\s*{_PAIR}(?:\s*+,\s*+{_PAIR})*+\s*+,?\s*+\}}\s*", re.DOTALL)
-_PAIRS = re.compile(rf"(?<=[\s,{{])({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
+_PAIRS = re.compile(rf"({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
 _EMPTY = re.compile(r"\s*\[\s*\]\s*")
 
