@@ -60,13 +60,13 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "vqa own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as many benchmarks have. If it is one of GQA, OK-VQA, "
-            "TextVQA, say which with --dataset; others of short answers cannot be scored yet. Multiple choice needs",
+            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
+            "--dataset GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as many benchmarks have. If it is one of GQA, OK-VQA, "
-            "TextVQA, say which with --benchmark; others of short answers cannot be scored yet. Multiple choice needs",
+            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
+            "--benchmark GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",
