@@ -110,9 +110,8 @@ def unrecognised(path: Path, option: str) -> ChoicesError:
         told = f"found a table of MM-Vet; score it with python -m scoring {edition}"
     elif VQA[0].fits(first):
         told = (
-            "found question, answer and prediction, as many benchmarks have. If it is one of "
-            f"{', '.join(one.key for one in VQA)}, say which with {option}; others of short answers cannot be scored "
-            "yet. Multiple choice needs a column for each option: A, B, ..."
+            "found question, answer and prediction, as several benchmarks have; say which: "
+            f"{option} {' or '.join(one.key for one in VQA)}. Multiple choice needs a column for each option: A, B, ..."
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"

@@ -1,18 +1,13 @@
-"""Lists of texts in one cell of a table, as JSON, Python and numpy write them: ["a", "b"], ['a' "b's"], {"A": "a"}."""
+"""Lists of texts in one cell of a table, as JSON or Python writes them: ["a", "b"], ['a', "b's"], [1, 2.5]."""
 
 import ast
 import json
 import re
-from collections.abc import Mapping
 
-_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
+_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
-_BETWEEN = r"(?:\s*+,\s*+|\s++)"
-_LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:{_BETWEEN}{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
-_PAIR = rf"{_TEXT}\s*+:\s*+{_MEMBER}"
-_KEYED = re.compile(rf"\s*\{{\s*{_PAIR}(?:\s*+,\s*+{_PAIR})*+\s*+,?\s*+\}}\s*", re.DOTALL)
-_PAIRS = re.compile(rf"({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
+_LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
 _EMPTY = re.compile(r"\s*\[\s*\]\s*")
 
@@ -24,13 +19,6 @@ def listed_texts(cell: str) -> tuple[str, ...] | None:
     if not _LIST.fullmatch(cell):
         return None
     return tuple(_unquoted(found[0]) for found in _MEMBERS.finditer(cell))
-
-
-def keyed_texts(cell: str) -> Mapping[str, str] | None:
-    """The members of a mapping of texts that is written as text; None if the cell holds no such mapping."""
-    if not _KEYED.fullmatch(cell):
-        return None
-    return {_unquoted(found[1]): _unquoted(found[2]) for found in _PAIRS.finditer(cell)}
 
 
 def _unquoted(literal: str) -> str:

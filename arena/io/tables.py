@@ -11,7 +11,6 @@ import csv
 import hashlib
 import itertools
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -258,8 +257,6 @@ def _records(
 
 # Text: UTF-8 that a database stores.
 _GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
-_WESTERN = " (Latin-1 or Windows-1252?)"
-_HIGH = re.compile(rb"[\x80-\xff]+")
 _SAMPLE = 100_000
 """Bytes that an encoding is recognised from."""
 
@@ -274,18 +271,12 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         place = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
-        found = _GB18030 if _is_gb18030(raw) else f"{place}{_WESTERN if _is_western(raw) else ''}"
+        found = _GB18030 if _is_gb18030(raw) else f"{place} (Latin-1 or Windows-1252?)"
         row += raw.count(b"\n", 0, error.start)
         raise RowsError(
             f"expected UTF-8 text, found {found}; save the file with the encoding UTF-8", row=row
         ) from error
     return text.removeprefix("\ufeff") if row == 1 else text
-
-
-def _is_western(raw: bytes) -> bool:
-    """Whether nearly all bytes above ASCII stand alone, as accented letters do; others are written in runs."""
-    runs = _HIGH.findall(raw[:_SAMPLE])
-    return 10 * sum(len(run) == 1 for run in runs) > 9 * len(runs)
 
 
 def _is_gb18030(raw: bytes) -> bool:

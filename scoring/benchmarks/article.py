@@ -98,7 +98,7 @@ def sentence(
         if head.low is None or head.high is None
         else f", 95% interval {head.low:.1f} to {head.high:.1f}"
     )
-    place = _place(head.mean, board) if board and not head.unscored else ""
+    place = _place(head.mean, board) if board else ""
     return f"{before}{title} reaches {head.mean:.1f} on {edition} ({head.name}{sure}){place}{_ends(groups)}."
 
 

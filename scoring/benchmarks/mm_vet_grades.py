@@ -30,7 +30,7 @@ from scoring.benchmarks.predictions import (
     joined_records,
     read_predictions,
 )
-from scoring.benchmarks.result_files import LMMS_SCORE, Toolkit, lmms_score, toolkit_of_records
+from scoring.benchmarks.result_files import LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import (
     EMPTY_CELLS,
@@ -113,7 +113,8 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
     """The toolkit that wrote its judge's grades beside the answers; None for another file."""
-    return toolkit_of_records(read_records(path, limits, IMAGE_COLUMNS, name, members=True))
+    first = next(read_records(path, limits, IMAGE_COLUMNS, name, members=True), None)
+    return grades_toolkit(first) if first else None
 
 
 def grades_for(
@@ -136,12 +137,9 @@ def grades_for(
 
 
 def _named_judge(file: str, title: str) -> tuple[str, str]:
-    """The model and the judge in a name as <model>_MMVet_<judge>.xlsx; else the title, and a judge unnamed.
-
-    Anybody may have renamed the file, so that its word is not taken for the judge's own.
-    """
+    """The model and the judge in a name as <model>_MMVet_<judge>.xlsx; else the title, and a judge unnamed."""
     named = _JUDGED.fullmatch(Path(file).stem)
-    return (named[1], f"{named[2]} (by the file's name)") if named else (title, UNNAMED)
+    return (named[1], named[2]) if named else (title, UNNAMED)
 
 
 def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:

@@ -1,6 +1,6 @@
 """MM-Vet's tables: the paper's two, its published rows, and what an article on a report says."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -33,8 +33,6 @@ TOOLKITS: Mapping[str, str] = {
     for name in ("VLMEvalKit", "lmms-eval")
 }
 """Notes on reports of grades that toolkits gave, by the report's parser."""
-_SHOWN = 10
-"""Ids that a sentence names."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
@@ -111,26 +109,10 @@ def ungraded(report: Report) -> str:
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
 
 
-def unread_zeros(grades: Iterable[Grade]) -> str:
-    """A sentence on the grades that are 0 because no reply of the judge could be read; "" without any."""
-    every = list(grades)
-    zeros = [one.question for one in every if UNREADABLE in one.flags and one.score == 0]
-    if not zeros:
-        return ""
-    ids = ", ".join(list(dict.fromkeys(zeros))[:_SHOWN])
-    are = "is" if len(zeros) == 1 else "are"
-    return (
-        f"{len(zeros):,} of {len(every):,} grades {are} 0 because the judge's reply held no score, as in the paper's "
-        f"script: id {ids}{', ...' if len(set(zeros)) > _SHOWN else '.'}"
-    )
-
-
 def told_no_answers(report: Report) -> tuple[str, ...]:
-    """Sentences on predictions that are no answer of a model, and what was done with them."""
+    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
-    graded = report.judge.parser in TOOLKITS
-    then = "Their grades in the file stand." if graded else fate(report.protocol)
-    return named(reasons, len(report.rows), then)
+    return named(reasons, len(report.rows), fate(report.protocol))
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -182,16 +164,16 @@ class MMVetArticle(Benchmark[Report]):
             found.append(
                 Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}")
             )
-        grades = [grade for row in report.rows for grade in row.grades]
-        zeros = unread_zeros(grades)
-        if report.protocol == "paper" and zeros and not nothing:
+        unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
+        if report.protocol == "paper" and unread and not nothing:
             scored = self.headline(scored_only(report)).mean
-            found.append(Caveat("", f"{zeros} Over the others the mean is {scored:.1f}"))
+            told = f"{unread} grades could not be read and count 0.0 as in the paper's script"
+            found.append(Caveat("", f"{told}; over those that were read the mean is {scored:.1f}"))
         return found
 
     def published(self, report: Report) -> PublishedBoard | None:
-        """Table 2, which is of the first edition's 218 questions."""
-        if self.key != "mm-vet" or not report.questions.official:
+        """Table 2, which is of the first edition."""
+        if self.key != "mm-vet":
             return None
         names = {"total": "Total", **CAPABILITY_NAMES}
         own = {names[line.name]: line.mean for line in tabulate(report)[0].lines}
@@ -205,6 +187,8 @@ class MMVetArticle(Benchmark[Report]):
             reasons.append(
                 f"{' and '.join(judges)} judged the table, {report.judge.model} this report"
             )
+        if not report.questions.official:
+            reasons.append(f"these questions are {report.questions.name}")
         failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
         if report.missing or failed:
             reasons.append("this report is partial")

@@ -5,7 +5,6 @@ Columns: VLMEvalKit's `*_result.xlsx` have `hit` and `log`, its judged MM-Vet fi
 """
 
 import re
-from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Literal
 
@@ -23,15 +22,6 @@ def grades_toolkit(first: Record) -> Toolkit | None:
         return "lmms-eval"
     if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
         return "VLMEvalKit"
-    return None
-
-
-def toolkit_of_records(records: Iterable[Record]) -> Toolkit | None:
-    """The toolkit whose grades a file holds; lmms-eval leaves the score of any question out whose judge failed."""
-    for record in records:
-        toolkit = grades_toolkit(record)
-        if toolkit or LMMS_SCORE not in {name.strip().lower() for name in record.values}:
-            return toolkit
     return None
 
 

@@ -1,4 +1,4 @@
-"""Short answers without what models wrap around them: reasoning, special tokens, tags, boxes, bold, "The answer is"."""
+"""Short answers without what models wrap around them: reasoning, special tokens, tags, boxes, bold, "Answer:"."""
 
 import re
 from typing import NamedTuple
@@ -8,9 +8,7 @@ from scoring.reasoning import answer_of, wrapped
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([%$&#_ ])")
 _ANSWER_LINE = re.compile(
-    r"[*_#\s]*+(?:(?:so|thus|therefore|hence),? )?(?:the )?(?:final |short |correct )?answer[*_]*+\s?"
-    r"(?:is\b\s?[:：]?|[:：])[*_]*+\s*+(\S.*)",
-    re.IGNORECASE,
+    r"[*_#\s]*+(?:final |short )?answer[*_]*+\s?[:：][*_]*+\s*+(\S.*)", re.IGNORECASE
 )
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})([^*`]{1,400})\1(\.?)")
 _FORMULA = re.compile(r"\$([^$]{1,400})\$")
@@ -26,8 +24,7 @@ class Unwrapped(NamedTuple):
 def unwrapped(prediction: str) -> Unwrapped:
     """The short answer that a prediction gives, for a comparison with references.
 
-    Of several boxes or tags the last one with text is the answer; else what follows "Answer:" or "The answer is" on
-    the last line.
+    Of several boxes or tags the last one with text is the answer; else what follows "Answer:" on the last line.
     """
     answer = answer_of(prediction)
     text = answer.text

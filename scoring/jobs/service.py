@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
-from scoring.benchmarks.mm_vet_tables import unread_zeros
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import (
     Layout,
@@ -143,9 +142,7 @@ class JobService:
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        zeros = unread_zeros(chain.from_iterable(file.grades.values()))
-        lines = (told, zeros) if zeros else (told,)
-        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
+        return Recognised(benchmark, file.upload.title, (told,), (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self._questions(name)

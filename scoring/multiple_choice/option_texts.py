@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from arena.io.tables import JSON
 from scoring.multiple_choice.types import LETTERS
-from scoring.text_lists import keyed_texts, listed_texts
+from scoring.text_lists import listed_texts
 
 LIST_COLUMNS = ("options", "choices")
 _LABEL = r"(?:\(([A-Z])\)|([A-Z])[.):：、])"
@@ -16,15 +16,7 @@ _IN_LINE = re.compile(rf"(?:(?<=^)|(?<=[\s,;，；]))(?:{_LABEL})(?=\s|$)")
 
 
 def listed_options(cell: JSON) -> Sequence[str] | None:
-    """The options in a list column, without their labels, from a list, a mapping of letters, or the text of either.
-
-    None for anything else.
-    """
-    keyed = keyed_texts(cell) if isinstance(cell, str) else cell
-    if isinstance(keyed, Mapping):
-        if "".join(keyed) != LETTERS[: len(keyed)]:
-            return None
-        cell = [*keyed.values()]
+    """The options in a list column, a list or its text in JSON or Python, without their labels; None for no list."""
     if isinstance(cell, list):
         members = cell
         if not all(isinstance(one, str | int | float) for one in members):

@@ -176,11 +176,8 @@ class _Reader:
             self.rows[place].question.answer is None for place in places
         )
         if truths.ambiguous and needed:
-            row = 0 if truths.misfit is None else self.rows[places[truths.misfit]].question.row
-            self._tell(truths.ambiguous, row)
+            self._tell(truths.ambiguous)
             return
-        if truths.told and needed:
-            self._tell(truths.told, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:

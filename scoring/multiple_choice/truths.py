@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arena.templates import plural
-
 _LETTER = re.compile(r"[(\[（【]?([A-Za-z])[)\]）】]?[.:：、]?")
 _LABELLED = re.compile(
     r"(?:[(\[（【]([A-Za-z])[)\]）】]|([A-Za-z])[).:：、])[.:：、]?\s*(\S.*)", re.DOTALL
@@ -35,10 +33,6 @@ class Truths:
     """What the whole column can be meant as, and what to write instead; "" if it is clear."""
     doubtful: frozenset[int] = frozenset()
     """Positions of cells that are the letter of one option and the text of another."""
-    misfit: int | None = None
-    """Position of the first number that stands for no option, in a column of numbers."""
-    told: str = ""
-    """How the column was read where it holds no letters; "" for letters."""
 
 
 def plain_option(text: str) -> str:
@@ -70,9 +64,7 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
             found.append(None)
         else:
             found.append(letter or text)
-    worded = sum(letter is None and text is not None for letter, text in pairs) if has_texts else 0
-    told = f"{plural(worded, 'right answer')} read by the option's text" if worded else ""
-    return Truths(tuple(found), doubtful=frozenset(doubtful), told=told)
+    return Truths(tuple(found), doubtful=frozenset(doubtful))
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
@@ -89,16 +81,9 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
             fitting[name] = read
     nothing = (None,) * len(cells)
     if len({*fitting.values()}) == 1:
-        way, letters = next(iter(fitting.items()))
-        return Truths(letters, told=f"the right answers are numbers, read as {way}")
+        return Truths(next(iter(fitting.values())))
     if not fitting:
-        nearest = max(ways.values(), key=lambda way: sum(map(bool, map(way, cells, places))))
-        misfit = next(at for at, of in enumerate(map(nearest, cells, places)) if of is None)
-        text = (
-            f"the right answers are numbers, and {cells[misfit].written.strip()[:40]!r} stands for none of the "
-            f"{len(cells[misfit].options)} options of its row; correct it, or write letters in the column answer"
-        )
-        return Truths(nothing, text, misfit=misfit)
+        return Truths(nothing)
     shown = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
     text = (
         f"the right answers are numbers ({shown[:40]}), which may be {' or '.join(fitting)}; "

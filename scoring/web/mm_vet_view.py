@@ -71,8 +71,7 @@ def _total_html(table: ScoreTable) -> str:
     if line.mean is None:
         return REPORT.total("nothing scored")
     spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
-    graded = f"{line.n - line.unscored:,} of {line.n:,}" if line.unscored else f"{line.n:,}"
-    told = f"Total over {graded} questions; {interval(line.low, line.high) or 'no interval'}"
+    told = f"Total over {line.n:,} questions; {interval(line.low, line.high) or 'no interval'}"
     runs = PARTS.note(f"{told}. Runs: {', '.join(map(number, table.run_totals))}.")
     return REPORT.together([REPORT.total(number(line.mean), spread), runs])
 

@@ -469,14 +469,10 @@ class ScoringTab:
         owner = sent_hash(request.headers)
         form = BENCHMARKS[benchmark]
         operator = self._service.operator
-        protocol = str(values[self.settings.protocol] or "")
-        named = [form.name, protocol]
+        named = [form.name, str(values[self.settings.protocol] or "")]
         try:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
-                check = form.check
-                if form.way != "rules first":  # the file's grades have a protocol of their own
-                    check = forms.GRADED
-                    named.remove(protocol)
+                check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {

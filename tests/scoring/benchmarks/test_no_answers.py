@@ -123,8 +123,6 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
         ("<|begin_of_box|>Dakota<|end_of_box|>", "Dakota", "<|begin_of_box|>"),
         ("The brand is on top.\n**Answer:** Dakota", "Dakota", "Answer:"),
         ("Final answer: Dakota", "Dakota", "Answer:"),
-        ("The answer is Dakota", "Dakota", "Answer:"),
-        ("So, the final answer is: **Dakota**", "Dakota", "Answer:"),
         ("**Dakota**", "Dakota", "bold"),
         ("Dakota<|im_end|>", "Dakota", "special tokens"),
         ("\\boxed{5\\%}", "5%", r"\boxed"),
@@ -136,10 +134,7 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected, cut):
     assert found.text == expected and cut in found.cuts
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Dakota", " the answer to life ", "The answer isn't clear", "5 < 6", "[dakota]", "a*b*c"],
-)
+@pytest.mark.parametrize("text", ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c"])
 def test_an_answer_without_wrappers_stays_as_it_is(text):
     assert unwrapped(text) == (text, ())
 
