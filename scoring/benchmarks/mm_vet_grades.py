@@ -49,7 +49,9 @@ from scoring.report import (
 PARSER = "grades of a file 1"
 UNNAMED = "a judge that the file does not name"
 _JUDGED = re.compile(r"(.{1,200})_MM-?Vet(?:_Hard)?_(.{1,200})", re.IGNORECASE | re.DOTALL)
-_NO_SCORE = re.compile(r"all \d{1,3} retries failed", re.IGNORECASE)
+_SUCCESS = "succeed"
+_FAILURE = re.compile(r"fail|invalid|error")
+"""VLMEvalKit's log of an answer that its judge could score ends in "Succeed"; else it has failed tries alone."""
 _COLUMNS = ("model", "content", "score")
 
 
@@ -160,8 +162,12 @@ def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:
     if not 0 <= score <= 1:
         problem = f"expected a score from 0.0 to 1.0, found {str(cell)[:40]!r}; correct it"
         raise RowsError(problem, column=column)
-    if score == 0 and _NO_SCORE.search(log):
-        reason = f"none of the judge's replies holds a score ({' '.join(log.split())!r:.80})"
+    tries = log.lower()
+    failed = _SUCCESS not in tries and bool(_FAILURE.search(tries))
+    nobody = isinstance(outcome, dict) and outcome.get("eval_model") == ""  # lmms-eval's, no reply
+    if score == 0 and (failed or nobody):
+        why = f" ({' '.join(log[:200].split())!r:.80})" if failed else ""
+        reason = f"none of the judge's replies holds a score{why}"
         return Grade(id, 0, score, reason, (UNREADABLE,), (), judge)
     flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
     return Grade(id, 0, score, "", flags, (), judge)

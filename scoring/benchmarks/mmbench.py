@@ -481,9 +481,9 @@ class MMBench(MultipleChoice):
         ]
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
-        """Table 5 (dev) or 6 (test)."""
+        """Table 5 (dev) or 6 (test); none for a part of the questions."""
         found = self.tabulated(report)
-        if found.edition in _OF_OTHERS or not found.splits:
+        if found.edition in _OF_OTHERS or not found.splits or found.partial:
             return None
         scores = found.splits[-1]
         columns = ("Overall", *L2_WORDS)
@@ -503,8 +503,6 @@ class MMBench(MultipleChoice):
             reasons.append(
                 f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
             )
-        if found.partial:
-            reasons.append("this report is partial")
         if report.protocol != "mmbench-paper":
             reasons.append("the table's letters were read by the paper's protocol")
         shown = tuple(PublishedRow(row.model, row.scores) for row in rows)

@@ -19,6 +19,7 @@ from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
+from scoring.benchmarks.mm_vet_tables import told_zeros
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import (
     Layout,
@@ -140,7 +141,9 @@ class JobService:
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        return Recognised(benchmark, file.upload.title, (told,), (), True, questions=name)
+        zeros = told_zeros(grade for given in file.grades.values() for grade in given)
+        lines = (told, f"{zeros}.") if zeros else (told,)
+        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self._questions(name)

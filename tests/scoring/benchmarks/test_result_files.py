@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_grades import (
     read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_tables import UNREADABLE
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, told_zeros
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.registry import open_upload
 from tests.support.commands import Command
@@ -80,6 +80,18 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
     assert first.grades[0].flags == (UNREADABLE,) and first.grades[0].score == 0.0
     assert second.grades[0].score is None and third.grades[0].flags == ()
     assert first.grades[0].model == UNNAMED
+    report = graded_report(grades_for(path, SAMPLE), SAMPLE)
+    zeros = "1 of 16 grades is 0 because the judge's reply held no score: id own_0"
+    assert zeros in " ".join(one.text for one in MM_VET.caveats(report))
+    done = Command(tmp_path)("mm-vet", path, "--sample")
+    assert f"{zeros}." in done.out
+    for row in rows:
+        row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
+    rows[3] |= {"score": "0.5", "log": "Succeed"}
+    most = graded_report(grades_for(put(tmp_path / "m.tsv", rows), SAMPLE), SAMPLE)
+    assert MM_VET.ungraded(most).startswith(
+        "No score: the judge's replies could not be read for 15"
+    )
     rows[2] |= {"score": "7"}
     with pytest.raises(RowsError, match=r"expected a score from 0.0 to 1.0, found '7'"):
         grades_for(put(tmp_path / "m.tsv", rows), SAMPLE)
@@ -105,6 +117,14 @@ def test_lmms_evals_scores_of_mm_vet_give_a_report(tmp_path):
     report = graded_report(grades_for(path, SAMPLE), SAMPLE)
     assert [row.grades[0].score for row in report.rows] == scores
     assert report.judge.versions == ("gpt-4.1",) and report.rows[1].prediction == "answer 1"
+    assert told_zeros(grade for row in report.rows for grade in row.grades) == ""
+    rows = lmms(SAMPLE, scores)
+    rows[2]["gpt_eval_score"] = {"score": 0.0, "eval_model": ""}  # no reply came
+    path.write_text("\n".join(map(json.dumps, rows)))
+    graded = grades_for(path, SAMPLE).grades.values()
+    assert told_zeros(grade for given in graded for grade in given).startswith(
+        "1 of 16 grades is 0"
+    )
 
 
 def test_lmms_evals_file_name_names_no_judge(tmp_path):
