@@ -289,8 +289,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
     )
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
-            "strict": "Strict protocol (ours): answers are compared without reasoning, tags or boxes, and sent on one "
-            "line, so that they cannot write their own marks",
+            "strict": "Strict protocol (ours): answers are compared without reasoning, tags, boxes or "
+            '"The answer is", and sent on one line, so that they cannot write their own marks',
             "mmbench-paper": "MMBench's protocol: answers are compared, and sent in the paper's prompt, as they are",
         }
     )
