@@ -9,7 +9,7 @@ _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\
 _SIGN = re.compile(r"\\([%$&#_ ])")
 _INTRODUCED = re.compile(
     r"(?:^|(?<=[.!?]\s))[*_#\s]*+(?:(?:so|thus|therefore|hence),?\s)?(?:(?:the|my)\s)?"
-    r"(?:(?:final|short|correct)\s)?answer[*_]*+(?:\s?[:：]|\sis\b\s?[:：]?)[*_]*+(?=\s*+\S)",
+    r"(?:(?:final|short|correct)\s)?answer[*_]*+(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?)(?=\s*+\S)",
     re.IGNORECASE,
 )
 """Before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
