@@ -76,7 +76,9 @@ def open_upload(
     start = next(written, None)
     if start is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    if told := result_told(start, label) if benchmark else _results_told(start, label):
+    toolkit = grades_toolkit(chain([start], found()))
+    told = result_told(start, label, toolkit)
+    if told and (benchmark or not toolkit or not edition_of(sample(start))):
         raise RowsError(told, label)
     first = _flat(start)
     records = chain([first], map(_flat, written))
@@ -95,12 +97,6 @@ def open_upload(
         if benchmark or one.recognises(read[way].rows, label):
             return OpenedFile(one, read[way], label, wanted, questions)
     return None
-
-
-def _results_told(first: Record, label: str) -> str:
-    """Why a file of verdicts cannot be scored; "" for predictions, and for MM-Vet's grades, which are read."""
-    told = result_told(first, label)
-    return "" if told and grades_toolkit(first) and edition_of(sample(first)) else told
 
 
 def unrecognised(path: Path, option: str) -> ChoicesError:

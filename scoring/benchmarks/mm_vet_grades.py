@@ -48,7 +48,12 @@ from scoring.report import (
 
 PARSER = "grades of a file 1"
 UNNAMED = "a judge that the file does not name"
-_JUDGED = re.compile(r"(.{1,200})_MM-?Vet(?:_Hard)?_(.{1,200})", re.IGNORECASE | re.DOTALL)
+_JUDGED = re.compile(
+    r"(.{1,200})_MM-?Vet(?:_Hard)?_"
+    r"((?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100})(?:_score)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""<model>_MMVet_<judge>, where the judge begins as judges are called: `_final` names none."""
 _SUCCESS = "succeed"
 _FAILURE = re.compile(r"fail|invalid|error")
 """VLMEvalKit's log of an answer that its judge could score ends in "Succeed"; else it has failed tries alone."""
@@ -115,8 +120,7 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
     """The toolkit that wrote its judge's grades beside the answers; None for another file."""
-    first = next(read_records(path, limits, IMAGE_COLUMNS, name, members=True), None)
-    return grades_toolkit(first) if first else None
+    return grades_toolkit(read_records(path, limits, IMAGE_COLUMNS, name, members=True))
 
 
 def grades_for(
@@ -139,7 +143,7 @@ def grades_for(
 
 
 def _named_judge(file: str, title: str) -> tuple[str, str]:
-    """The model and the judge in a name as <model>_MMVet_<judge>.xlsx; else the title, and a judge unnamed."""
+    """The model and the judge in a file's name, if it has them; else the title, and a judge unnamed."""
     named = _JUDGED.fullmatch(Path(file).stem)
     return (named[1], named[2]) if named else (title, UNNAMED)
 

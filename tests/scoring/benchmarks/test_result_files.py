@@ -127,6 +127,49 @@ def test_lmms_evals_scores_of_mm_vet_give_a_report(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("stem", "title", "judge"),
+    [
+        ("qwen_MMVet_gpt-4-turbo", "qwen", "gpt-4-turbo"),
+        ("qwen_MMVet_chatgpt-0125_score", "qwen", "chatgpt-0125"),
+        ("qwen_MMVet_final", "qwen_MMVet_final", UNNAMED),
+        ("qwen_MMVet_score", "qwen_MMVet_score", UNNAMED),
+        ("qwen_MMVet_run2", "qwen_MMVet_run2", UNNAMED),
+    ],
+)
+def test_a_judge_is_taken_from_a_files_name_only_if_it_is_called_like_one(
+    tmp_path, stem, title, judge
+):
+    path = put(tmp_path / f"{stem}.tsv", judged(SAMPLE, [0.5] * len(SAMPLE.questions)))
+    report = graded_report(grades_for(path, SAMPLE), SAMPLE)
+    assert (report.title, report.judge.model) == (title, judge)
+
+
+@pytest.mark.parametrize("empty", [None, "", "nan", {}, {"score": None}, []])
+def test_any_of_lmms_evals_rows_may_hold_the_score(tmp_path, empty):
+    rows = lmms(SAMPLE, [0.5] * len(SAMPLE.questions))
+    for row in rows[:3]:
+        row["gpt_eval_score"] = empty
+    path = tmp_path / "samples_mmvet.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert holds_grades(path) and open_upload(path) is None
+    first, *_, last = graded_report(grades_for(path, SAMPLE), SAMPLE).rows
+    assert (first.grades[0].score, last.grades[0].score) == (None, 0.5)
+    for row in rows:
+        row["gpt_eval_score"] = empty
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert not holds_grades(path)
+
+
+@pytest.mark.parametrize("empty", [None, "", "nan", {}, {"prediction": "A"}])
+def test_lmms_evals_samples_without_a_score_are_predictions(tmp_path, empty):
+    doc = {"index": 0, "question": "Which?", "A": "cat", "B": "dog", "answer": "B"}
+    path = tmp_path / "samples.jsonl"
+    row = {"doc_id": 0, "doc": doc, "filtered_resps": ["B"], "gpt_eval_score": empty}
+    path.write_text(json.dumps(row))
+    assert open_upload(path).file.rows[0].prediction == "B"
+
+
 def test_lmms_evals_file_name_names_no_judge(tmp_path):
     rows = lmms(SAMPLE, [0.5] * len(SAMPLE.questions))
     for row in rows:
