@@ -172,7 +172,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
         return (
             f"{answers}; {known:,} with the right letter beside them",
-            *((f"splits: {counted}",) if counted else ()),
+            *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
             *named(_no_answers(file.rows), len(file.rows), BEFORE),
         )
 

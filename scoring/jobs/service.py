@@ -39,7 +39,14 @@ from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
-from scoring.registry import BENCHMARKS, file_benchmark, open_upload, quote
+from scoring.registry import (
+    BENCHMARKS,
+    asks_unknown,
+    file_benchmark,
+    open_upload,
+    quote,
+    unrecognised,
+)
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
@@ -231,6 +238,9 @@ class JobService:
                 wanted=lambda: arrived.path.exists() and waits(),
             )
         if found is None:
+            sets = [one for one in self.question_sets.values() if one.benchmark in FREE_ANSWERS]
+            if benchmark is None and asks_unknown(arrived.path, arrived.name, sets):
+                raise unrecognised(arrived.path, "below, under Details,", arrived.name)
             return Recognised(
                 benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
             )
