@@ -306,6 +306,8 @@ def _circular_problems(
                 f"none of the file's {turned:,} rotated passes has a right answer that can be used; "
                 "correct the column answer. Until then it is scored as vanilla"
             )
+        elif edition(questions) == "Multiple choice":  # nobody expects passes of it
+            return ()
         return (Problem(0, None, text, "circular"),)
     return (
         *gaps(found, unscored),

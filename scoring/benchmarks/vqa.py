@@ -491,7 +491,7 @@ def told_wrappers(report: MarksReport) -> tuple[str, ...]:
     around = "has reasoning, tags or boxes around it"
     if len(found) != 1:
         around = "have reasoning, tags or boxes around them"
-    compared = "without it" if report.protocol == "strict" else "as they are"
+    compared = "without these" if report.protocol == "strict" else "as they are"
     counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
     return (f"{counted}. They are compared {compared}.",)
 

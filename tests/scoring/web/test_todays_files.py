@@ -74,6 +74,9 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     told = visitor.locator("#report")
     expect(told).to_contain_text("are no answers of a model (an error of the server)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
+    expect(told).to_contain_text("(total over 118 of 218 questions, 95% interval")
+    expect(told).to_contain_text("Total over 118 of 218 questions;")
+    expect(told).not_to_contain_text("the paper's Table 2")
     shoot(visitor, "todays-failures-report", whole=True)
     visitor.locator("#audit-show input").click()
     visitor.get_by_role("option", name="no answer of a model").click()
@@ -103,7 +106,8 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     opened(visitor, scoring)
     told = visitor.locator("#report")
     expect(told).to_contain_text("2 of 4 answers have reasoning, tags or boxes around them")
-    expect(told).to_contain_text("66.7")
+    expect(told).to_contain_text("(exact match over 3 of 4 answers, 95% interval")
+    expect(told).to_contain_text("over all 4: 50.0 to 75.0")
     shoot(visitor, "todays-vqa-report", whole=True)
 
 
@@ -121,7 +125,10 @@ def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_pa
     ]
     upload(visitor, write_csv(tmp_path / "ten-options.csv", rows))
     expect(visitor.locator("#found")).to_contain_text("4 answers", timeout=20_000)
+    expect(visitor.locator("#found")).to_contain_text("This is multiple choice: 4 answers;")
     expect(visitor.locator("#found")).to_contain_text("J. colour 10")
+    expect(visitor.locator("#found")).not_to_contain_text("CircularEval")
+    expect(visitor.locator("#check")).to_have_text("Score by rules (free)")
     shoot(visitor, "todays-ten-found", whole=True)
     visitor.locator("#check").click()
     expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
