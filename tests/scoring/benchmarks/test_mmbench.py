@@ -47,7 +47,9 @@ def test_base_rows_only_are_vanilla_and_say_so():
     assert ["base rows only" in problem.text for problem in report.problems] == [True]
     mine = {"category": "mine", "l2-category": ""}
     other = [{**row, **mine} for row in WHOLE if int(row["index"]) < PASS]
-    assert scored(other)[0].problems == (), "nobody expects passes of other multiple choice"
+    report, vanilla, circular = scored(other)
+    assert report.problems == (), "nobody expects passes of other multiple choice"
+    assert vanilla.mean == 100.0 and circular is None
 
 
 def test_a_missing_pass_is_incomplete_unless_another_is_wrong():
