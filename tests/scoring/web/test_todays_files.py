@@ -135,3 +135,34 @@ def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_pa
     opened(visitor, scoring)
     expect(visitor.locator("#report")).to_contain_text("75.0")
     shoot(visitor, "todays-ten-report", whole=True)
+
+
+def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the_report(
+    visitor, scoring, data, tmp_path
+):
+    rows = [
+        {
+            "index": str(at),
+            "question": one.text,
+            "answer": one.truth,
+            "category": ",".join(one.groups),
+            "prediction": FAILED if at == 9 else f"answer {at}",
+            "log": "Try 0: Failed to parse great.\nAll 5 retries failed." if at < 4 else "Succeed",
+            "score": "0.0" if at < 4 else "0.5",
+        }
+        for at, one in enumerate(load_mm_vet(data / "mm-vet").questions)
+    ]
+    upload(visitor, write_csv(tmp_path / "qwen_MMVet_final.csv", rows))
+    zeros = "4 of 218 grades are 0 because the judge's reply held no score: id v1_0, v1_1, v1_2"
+    found = visitor.locator("#found")
+    expect(found).to_contain_text("grades of a judge that the file does not name", timeout=20_000)
+    expect(found).to_contain_text(zeros)
+    expect(visitor.locator("#details")).not_to_contain_text("Hardened")
+    shoot(visitor, "todays-grades-found", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
+    opened(visitor, scoring)
+    told = visitor.locator("#report")
+    expect(told).to_contain_text(f"{zeros}, v1_3. Without them the mean is 50.0")
+    expect(told).to_contain_text("The file gives grades to them all the same, and these count.")
+    shoot(visitor, "todays-grades-report", whole=True)
