@@ -140,7 +140,7 @@ def told_no_answers(report: Report) -> tuple[str, ...]:
     elif report.judge.prompt:
         then = AS_THEY_ARE
     else:
-        then = "The file gives grades to them all the same, and these count."
+        then = "The file's grades count all the same."
     return named(reasons, len(report.rows), then)
 
 

@@ -164,5 +164,5 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     opened(visitor, scoring)
     told = visitor.locator("#report")
     expect(told).to_contain_text(f"{zeros}, v1_3. Without them the mean is 50.0")
-    expect(told).to_contain_text("The file gives grades to them all the same, and these count.")
+    expect(told).to_contain_text("The file's grades count all the same.")
     shoot(visitor, "todays-grades-report", whole=True)
