@@ -1,7 +1,7 @@
 """Benchmark registry: the list of all benchmarks, whose file an upload is, and what judging a draft costs and gives."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from arena.io.tables import (
     RowsError,
     read_records,
 )
+from arena.types import folded
 from scoring.benchmarks.base import (
     Benchmark,
     ChoicesError,
@@ -39,7 +40,7 @@ from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_questions
 from scoring.multiple_choice.types import ChoiceQuestion
-from scoring.report import AnyReport, NoAnswersError
+from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.visit_bench.benchmark import VISIT_BENCH
 
 R = TypeVar("R", bound=AnyReport)
@@ -76,7 +77,9 @@ def open_upload(
     start = next(written, None)
     if start is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    if told := result_told(start, label) if benchmark else _results_told(start, label):
+    toolkit = grades_toolkit(chain([start], found()))
+    told = result_told(start, label, toolkit)
+    if told and (benchmark or not toolkit or not edition_of(sample(start))):
         raise RowsError(told, label)
     first = _flat(start)
     records = chain([first], map(_flat, written))
@@ -97,21 +100,28 @@ def open_upload(
     return None
 
 
-def _results_told(first: Record, label: str) -> str:
-    """Why a file of verdicts cannot be scored; "" for predictions, and for MM-Vet's grades, which are read."""
-    told = result_told(first, label)
-    return "" if told and grades_toolkit(first) and edition_of(sample(first)) else told
+def asks_unknown(path: Path, name: str, questions: Iterable[QuestionSet]) -> bool:
+    """Whether a file has questions with short answers, as VQA has, none of them in these sets. Raises RowsError."""
+    known = {folded(one.text) for each in questions for one in (*each.questions, *each.outside)}
+    rows = map(_flat, read_records(path, PAGE, IMAGE_COLUMNS, name, members=True))
+    first = next(rows, None)
+    if first is None or not VQA[0].fits(first) or edition_of(first):
+        return False
+    asked = next(column for column in first.values if column.strip().lower() == "question")
+    return all(folded(str(row.values.get(asked))) not in known for row in chain([first], rows))
 
 
-def unrecognised(path: Path, option: str) -> ChoicesError:
+def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
-    first = next(map(_flat, read_records(path, ANSWERS, IMAGE_COLUMNS, members=True)))
+    label = name or path.name
+    first = next(map(_flat, read_records(path, ANSWERS, IMAGE_COLUMNS, label, members=True)))
     if edition := edition_of(first):
         told = f"found a table of MM-Vet; score it with python -m scoring {edition}"
     elif VQA[0].fits(first):
         told = (
-            "found question, answer and prediction, as several benchmarks have; say which: "
-            f"{option} {' or '.join(one.key for one in VQA)}. Multiple choice needs a column for each option: A, B, ..."
+            "found question, answer and prediction, as several benchmarks have. Only if it is one of these, say which: "
+            f"{option} {' or '.join(one.key for one in VQA)}; short answers of other data sets, such as OCR-VQA or "
+            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ..."
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
@@ -120,7 +130,7 @@ def unrecognised(path: Path, option: str) -> ChoicesError:
             f"options, found {found}; add what is missing, or give it with --questions to python -m scoring mmbench, "
             "mmt-bench or vqa"
         )
-    return ChoicesError(f"{path.name}: {told}")
+    return ChoicesError(f"{label}: {told}")
 
 
 def file_benchmark(key: str) -> FileBenchmark[Any]:

@@ -1,14 +1,23 @@
-"""Lists of texts in one cell of a table, as JSON or Python writes them: ["a", "b"], ['a', "b's"], [1, 2.5]."""
+"""Lists of texts in one cell of a table, as JSON, Python or NumPy writes them: ["a", "b"], ['a', "b's"], ['a' 'b'].
+
+And records of texts by name: {"A": "a", "B": "b"}.
+"""
 
 import ast
 import json
 import re
+from collections.abc import Mapping
 
 _TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
 _LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
+_NUMPY = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s++(?:{_TEXT}))++\s*\]\s*", re.DOTALL)
+_TEXTS = re.compile(_TEXT, re.DOTALL)
+_PAIR = rf"(?:{_TEXT})\s*+:\s*+{_MEMBER}"
+_RECORD = re.compile(rf"\s*\{{\s*{_PAIR}(?:\s*+,\s*+{_PAIR})*+\s*+,?\s*+\}}\s*", re.DOTALL)
+_PAIRS = re.compile(rf"({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
 _EMPTY = re.compile(r"\s*\[\s*\]\s*")
 
 
@@ -16,9 +25,18 @@ def listed_texts(cell: str) -> tuple[str, ...] | None:
     """The members of a list that is written as text; None if the cell holds no such list."""
     if _EMPTY.fullmatch(cell):
         return ()
-    if not _LIST.fullmatch(cell):
+    if _LIST.fullmatch(cell):
+        return tuple(_unquoted(found[0]) for found in _MEMBERS.finditer(cell))
+    if _NUMPY.fullmatch(cell):
+        return tuple(_unquoted(found[0]) for found in _TEXTS.finditer(cell))
+    return None
+
+
+def named_texts(cell: str) -> Mapping[str, str] | None:
+    """The texts of a record that is written as text, by name; None if the cell holds no such record."""
+    if not _RECORD.fullmatch(cell):
         return None
-    return tuple(_unquoted(found[0]) for found in _MEMBERS.finditer(cell))
+    return {_unquoted(found[1]): _unquoted(found[2]) for found in _PAIRS.finditer(cell)}
 
 
 def _unquoted(literal: str) -> str:

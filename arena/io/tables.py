@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from io import BufferedReader
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -259,6 +260,8 @@ def _records(
 _GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
 _SAMPLE = 100_000
 """Bytes that an encoding is recognised from."""
+_WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼¾·´\xa0ŒœŠšŽžŸ")
+"""Signs of Windows-1252 in plain texts, beside its letters from 0xC0 on."""
 
 
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
@@ -270,9 +273,18 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        place = f"byte 0x{raw[error.start]:02X} at offset {file.tell() - len(raw) + error.start}"
-        found = _GB18030 if _is_gb18030(raw) else f"{place} (Latin-1 or Windows-1252?)"
+        start = file.tell() - len(raw)
+        place = f"byte 0x{raw[error.start]:02X} at offset {start + error.start}"
         row += raw.count(b"\n", 0, error.start)
+        file.seek(start)
+        text = file.read(_SAMPLE + 1)
+        if len(text) > _SAMPLE:
+            text = text[:_SAMPLE].rsplit(b"\n", 1)[0]
+        found = place
+        if _is_gb18030(text):
+            found = _GB18030
+        elif _is_windows_1252(text):
+            found = f"{place} (Latin-1 or Windows-1252?)"
         raise RowsError(
             f"expected UTF-8 text, found {found}; save the file with the encoding UTF-8", row=row
         ) from error
@@ -285,8 +297,6 @@ def _is_gb18030(raw: bytes) -> bool:
     Its common signs are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of Latin-1
     stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins higher.
     """
-    if len(raw) > _SAMPLE:
-        raw = raw[:_SAMPLE].rsplit(b"\n", 1)[0]
     try:
         text = raw.decode("gb18030")
     except UnicodeDecodeError:
@@ -299,6 +309,21 @@ def _is_gb18030(raw: bytes) -> bool:
     kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
     chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
     return chinese and not kana and 4 * len(common) >= 3 * len(signs)
+
+
+def _is_windows_1252(raw: bytes) -> bool:
+    """Whether text that is no UTF-8 reads as a Western language: letters with accents, each alone between others.
+
+    In other encodings signs follow one another, or are none of its letters.
+    """
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    letters = [place for place, sign in enumerate(text) if "\xc0" <= sign <= "\xff"]
+    others = {sign for sign in text if not sign.isascii() and not "\xc0" <= sign <= "\xff"}
+    pairs = sum(first + 1 == second for first, second in pairwise(letters))
+    return others <= _WESTERN and 10 * pairs <= len(letters)
 
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.templates import plural
 from scoring.report import ScoreLine, line
 
 WRONG = 5
@@ -87,8 +88,9 @@ def sentence(
     groups: Iterable[ScoreLine],
     board: PublishedBoard | None,
     caveats: Iterable[Caveat],
+    covered: str = "",
 ) -> str:
-    """The report in one sentence, which begins with what limits it."""
+    """The report in one sentence, which begins with what limits it; `covered` as `part_of` says it."""
     kinds = dict.fromkeys(one.kind for one in caveats if one.kind)
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
@@ -98,8 +100,15 @@ def sentence(
         if head.low is None or head.high is None
         else f", 95% interval {head.low:.1f} to {head.high:.1f}"
     )
-    place = _place(head.mean, board) if board else ""
-    return f"{before}{title} reaches {head.mean:.1f} on {edition} ({head.name}{sure}){place}{_ends(groups)}."
+    what = f"{head.name} {covered}".strip()
+    places = {_place(mean, board) for mean in (head.worst, head.mean, head.best)} if board else {""}
+    place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
+    return f"{before}{title} reaches {head.mean:.1f} on {edition} ({what}{sure}){place}{_ends(groups)}."
+
+
+def part_of(scored: int, of: int, unit: str) -> str:
+    """How many of the questions a number is over, in words; "" where it is over all."""
+    return f"over {scored:,} of {plural(of, unit)}" if scored < of else ""
 
 
 def _place(mean: float, board: PublishedBoard) -> str:

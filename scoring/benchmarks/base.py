@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from arena.database import now
 from arena.io.tables import Record, read_records
 from arena.types import grouped
-from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, sentence
+from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, part_of, sentence
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
@@ -117,6 +117,10 @@ class Benchmark(ABC, Generic[R]):
         """Scores of what the questions test, by written-out names."""
         return next((lines[1:] for _, lines in self.tables(report)), ())
 
+    def covered(self, report: R) -> str:
+        """How many of the questions the headline is over, in words; "" where it is over all."""
+        return ""
+
     def caveats(self, report: R) -> Sequence[Caveat]:
         """What limits the numbers, the gravest first."""
         nothing = self.ungraded(report)
@@ -152,6 +156,7 @@ class Benchmark(ABC, Generic[R]):
             self.groups(report),
             self.published(report),
             self.caveats(report),
+            self.covered(report),
         )
 
 
@@ -162,6 +167,10 @@ class FileBenchmark(Benchmark[R]):
     unpictured: str = (
         "the scored file held none, in a column image, or was gone before its answers were judged"
     )
+
+    def covered(self, report: R) -> str:
+        head = self.headline(report)
+        return part_of(head.n - head.unscored, head.n, "answer") if head else ""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:

@@ -172,7 +172,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
         return (
             f"{answers}; {known:,} with the right letter beside them",
-            *((f"splits: {counted}",) if counted else ()),
+            *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
         )
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:

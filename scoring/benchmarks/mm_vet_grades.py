@@ -48,8 +48,15 @@ from scoring.report import (
 
 PARSER = "grades of a file 1"
 UNNAMED = "a judge that the file does not name"
-_JUDGED = re.compile(r"(.{1,200})_MM-?Vet(?:_Hard)?_(.{1,200})", re.IGNORECASE | re.DOTALL)
-_NO_SCORE = re.compile(r"all \d{1,3} retries failed", re.IGNORECASE)
+_JUDGED = re.compile(
+    r"(.{1,200})_MM-?Vet(?:_Hard)?_"
+    r"((?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100})(?:_score)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""<model>_MMVet_<judge>, where the judge begins as judges are called: `_final` names none."""
+_SUCCESS = "succeed"
+_FAILURE = re.compile(r"fail|invalid|error")
+"""VLMEvalKit's log of an answer that its judge could score ends in "Succeed"; else it has failed tries alone."""
 _COLUMNS = ("model", "content", "score")
 
 
@@ -113,8 +120,7 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
     """The toolkit that wrote its judge's grades beside the answers; None for another file."""
-    first = next(read_records(path, limits, IMAGE_COLUMNS, name, members=True), None)
-    return grades_toolkit(first) if first else None
+    return grades_toolkit(read_records(path, limits, IMAGE_COLUMNS, name, members=True))
 
 
 def grades_for(
@@ -137,7 +143,7 @@ def grades_for(
 
 
 def _named_judge(file: str, title: str) -> tuple[str, str]:
-    """The model and the judge in a name as <model>_MMVet_<judge>.xlsx; else the title, and a judge unnamed."""
+    """The model and the judge in a file's name, if it has them; else the title, and a judge unnamed."""
     named = _JUDGED.fullmatch(Path(file).stem)
     return (named[1], named[2]) if named else (title, UNNAMED)
 
@@ -160,8 +166,12 @@ def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:
     if not 0 <= score <= 1:
         problem = f"expected a score from 0.0 to 1.0, found {str(cell)[:40]!r}; correct it"
         raise RowsError(problem, column=column)
-    if score == 0 and _NO_SCORE.search(log):
-        reason = f"none of the judge's replies holds a score ({' '.join(log.split())!r:.80})"
+    tries = log.lower()
+    failed = _SUCCESS not in tries and bool(_FAILURE.search(tries))
+    nobody = isinstance(outcome, dict) and outcome.get("eval_model") == ""  # lmms-eval's, no reply
+    if score == 0 and (failed or nobody):
+        why = f" ({' '.join(log[:200].split())!r:.80})" if failed else ""
+        reason = f"none of the judge's replies holds a score{why}"
         return Grade(id, 0, score, reason, (UNREADABLE,), (), judge)
     flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
     return Grade(id, 0, score, "", flags, (), judge)

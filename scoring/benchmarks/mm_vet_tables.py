@@ -1,11 +1,17 @@
 """MM-Vet's tables: the paper's two, its published rows, and what an article on a report says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from arena.types import grouped
-from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
+from scoring.benchmarks.article import (
+    Caveat,
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    part_of,
+)
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import (
     ALL_CAPABILITIES,
@@ -37,6 +43,7 @@ UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
 """Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,10 @@ def _unscored(report: Report) -> Report:
 
 def unread(report: Report) -> str:
     """A sentence saying that the judge's replies could not be read for most grades; "" if they could."""
-    judged = [grade for row in report.rows for grade in row.grades if grade.replies]
+    grades = [grade for row in report.rows for grade in row.grades]
+    judged = [grade for grade in grades if grade.replies]
+    if not report.judge.prompt and not judged:  # a toolkit's file keeps no replies
+        judged = [grade for grade in grades if grade.score is not None]
     missed = sum(UNREADABLE in grade.flags for grade in judged)
     return mostly_unread(missed, len(judged), "grade")
 
@@ -109,10 +119,25 @@ def ungraded(report: Report) -> str:
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
 
 
+def told_zeros(grades: Iterable[Grade]) -> str:
+    """A sentence on grades that are 0 since the judge's reply held none, with the first ids; "" without any."""
+    given = [*grades]
+    zeros = [grade for grade in given if UNREADABLE in grade.flags and grade.score == 0]
+    if not zeros:
+        return ""
+    ids = [*dict.fromkeys(grade.question for grade in zeros)]
+    shown = ", ".join(ids[:_SHOWN]) + (", ..." if ids[_SHOWN:] else "")
+    are = "grade is" if len(given) == 1 else "grades is" if len(zeros) == 1 else "grades are"
+    counted = f"{len(zeros):,} of {len(given):,} {are} 0"
+    return f"{counted} because the judge's reply held no score: id {shown}"
+
+
 def told_no_answers(report: Report) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
-    return named(reasons, len(report.rows), fate(report.protocol))
+    graded = report.protocol == "paper" and not report.judge.prompt
+    then = "The file's grades count all the same." if graded else fate(report.protocol)
+    return named(reasons, len(report.rows), then)
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -164,16 +189,21 @@ class MMVetArticle(Benchmark[Report]):
             found.append(
                 Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}")
             )
-        unread = sum(UNREADABLE in grade.flags for row in report.rows for grade in row.grades)
-        if report.protocol == "paper" and unread and not nothing:
+        zeros = told_zeros(grade for row in report.rows for grade in row.grades)
+        if zeros and not nothing:
             scored = self.headline(scored_only(report)).mean
-            told = f"{unread} grades could not be read and count 0.0 as in the paper's script"
-            found.append(Caveat("", f"{told}; over those that were read the mean is {scored:.1f}"))
+            found.append(Caveat("", f"{zeros}. Without them the mean is {scored:.1f}"))
         return found
 
+    def covered(self, report: Report) -> str:
+        scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
+        return part_of(scored, len(report.rows), "question")
+
     def published(self, report: Report) -> PublishedBoard | None:
-        """Table 2, which is of the first edition."""
-        if self.key != "mm-vet":
+        """Table 2, which is of the first edition; none for a part of its questions, or for others."""
+        failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
+        whole = report.questions.official and not report.missing and not failed
+        if self.key != "mm-vet" or not whole:
             return None
         names = {"total": "Total", **CAPABILITY_NAMES}
         own = {names[line.name]: line.mean for line in tabulate(report)[0].lines}
@@ -187,11 +217,6 @@ class MMVetArticle(Benchmark[Report]):
             reasons.append(
                 f"{' and '.join(judges)} judged the table, {report.judge.model} this report"
             )
-        if not report.questions.official:
-            reasons.append(f"these questions are {report.questions.name}")
-        failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
-        if report.missing or failed:
-            reasons.append("this report is partial")
         if report.protocol != "paper":
             reasons.append("the table has the paper's protocol, this report the hardened one")
         columns = tuple(names[name] for name in ("total", *CAPABILITIES))

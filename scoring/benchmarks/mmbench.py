@@ -93,6 +93,7 @@ _CCBENCH = frozenset(
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 _OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
 """Editions without the paper's abilities, and so without its tables."""
+_NO_PASSES = "the file holds base rows only, no rotated passes; it is scored as vanilla"
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ def tabulate(
     unscored = [row.question for row in rows if row.question.answer is None]
     problems = _circular_problems(questions, unscored, found, missing is None)
     complete = not any(problem.blocks == "circular" for problem in problems)
+    if edition(questions) == "Multiple choice":  # nobody expects passes of it
+        problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
     gaps = _Gaps(rows, found, missing, file)
     splits = dict.fromkeys(question.split for question in questions)
     names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
@@ -300,7 +303,7 @@ def _circular_problems(
             ),
         )
     if not is_circular(questions):
-        text = "the file holds base rows only, no rotated passes; it is scored as vanilla"
+        text = _NO_PASSES
         if turned := sum(question.index >= PASS for question in unscored):
             text = (
                 f"none of the file's {turned:,} rotated passes has a right answer that can be used; "
@@ -481,9 +484,9 @@ class MMBench(MultipleChoice):
         ]
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
-        """Table 5 (dev) or 6 (test)."""
+        """Table 5 (dev) or 6 (test); none for a part of the questions."""
         found = self.tabulated(report)
-        if found.edition in _OF_OTHERS or not found.splits:
+        if found.edition in _OF_OTHERS or not found.splits or found.partial:
             return None
         scores = found.splits[-1]
         columns = ("Overall", *L2_WORDS)
@@ -503,8 +506,6 @@ class MMBench(MultipleChoice):
             reasons.append(
                 f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
             )
-        if found.partial:
-            reasons.append("this report is partial")
         if report.protocol != "mmbench-paper":
             reasons.append("the table's letters were read by the paper's protocol")
         shown = tuple(PublishedRow(row.model, row.scores) for row in rows)

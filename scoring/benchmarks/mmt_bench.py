@@ -465,7 +465,8 @@ class MMTBench(MultipleChoice):
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 2, whose Overall is a mean over subtasks for some models and over samples for others."""
         found = self.tabulated(report)
-        if not found.splits or not recognises([row.question for row in report.rows]):
+        partial = any(problem.blocks == "whole" for problem in found.problems)
+        if not found.splits or partial or not recognises([row.question for row in report.rows]):
             return None
         scores = found.splits[-1]
         own = dict(

@@ -5,33 +5,47 @@ Columns: VLMEvalKit's `*_result.xlsx` have `hit` and `log`, its judged MM-Vet fi
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Literal
 
 from arena.io.tables import JSON, Record
+from scoring.report import EMPTY_CELLS
 
 Toolkit = Literal["VLMEvalKit", "lmms-eval"]
 LMMS_SCORE = "gpt_eval_score"
+_SAMPLES = {"filtered_resps", "resps", LMMS_SCORE}
+_NO_SCORE = ("", "None", *EMPTY_CELLS)
 _RESULT = re.compile(r"(.+?)_[^_]{1,40}_result")
 
 
-def grades_toolkit(first: Record) -> Toolkit | None:
-    """The toolkit whose grades a file with this first row holds beside its answers; None for another file."""
-    cells = {name.strip().lower(): cell for name, cell in first.values.items()}
-    if LMMS_SCORE in cells and lmms_score(cells[LMMS_SCORE]) is not None:
-        return "lmms-eval"
-    if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
-        return "VLMEvalKit"
+def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:
+    """The toolkit whose grades a file of these rows holds beside its answers; None for another file.
+
+    Of lmms-eval's samples any row may have a score, of tables the first row has all columns.
+    """
+    for row in rows:
+        cells = {name.strip().lower(): cell for name, cell in row.values.items()}
+        if lmms_score(cells.get(LMMS_SCORE)) is not None:
+            return "lmms-eval"
+        if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
+            return "VLMEvalKit"
+        if not cells.keys() & _SAMPLES:
+            return None
     return None
 
 
 def lmms_score(cell: JSON) -> JSON:
     """The score in lmms-eval's outcome of a question, a number or a record; None where there is none."""
-    return cell.get("score") if isinstance(cell, dict) else cell
+    score = cell.get("score") if isinstance(cell, dict) else cell
+    return None if str(score).strip() in _NO_SCORE or isinstance(score, list | dict) else score
 
 
-def result_told(first: Record, file: str) -> str:
-    """What a file of verdicts is, and which file to choose instead; "" for a file of predictions."""
+def result_told(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
+    """What a file of verdicts is, and which file to choose instead; "" for a file of predictions.
+
+    `toolkit` is whose grades it holds.
+    """
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:
         path = PurePath(file)
@@ -41,7 +55,6 @@ def result_told(first: Record, file: str) -> str:
             "is a result file of VLMEvalKit: hit and log are its verdicts, and rotated passes are left out. "
             f"Upload {other}, which the toolkit wrote before it"
         )
-    toolkit = grades_toolkit(first)
     if toolkit == "VLMEvalKit" and "log" in names:
         return (
             "is a judged file of VLMEvalKit: the column score holds its judge's grades, which are read for MM-Vet "

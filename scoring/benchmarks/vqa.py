@@ -73,6 +73,7 @@ _MARK = re.compile(
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"mark\"\s*:\s*([1-5])\s*\}(?:\s*```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
+_PUBLISHED_ANSWERS = 1000
 _SHOWN = 20
 _WRAPPERS = 3
 """Kinds of wrappers that a sentence names."""
@@ -289,8 +290,8 @@ class VQAMarks(FileBenchmark[MarksReport]):
     )
     notes: Mapping[str, str] = field(
         default_factory=lambda: {
-            "strict": "Strict protocol (ours): answers are compared without reasoning, tags or boxes, and sent on one "
-            "line, so that they cannot write their own marks",
+            "strict": "Strict protocol (ours): answers are compared without reasoning, tags, boxes or "
+            '"The answer is", and sent on one line, so that they cannot write their own marks',
             "mmbench-paper": "MMBench's protocol: answers are compared, and sent in the paper's prompt, as they are",
         }
     )
@@ -414,9 +415,12 @@ class VQAMarks(FileBenchmark[MarksReport]):
     def checks(self, report: MarksReport) -> Sequence[str]:
         return told_wrappers(report) if report.protocol == "strict" else ()
 
-    def published(self, report: MarksReport) -> PublishedBoard:
-        """MMBench's Table 3."""
+    def published(self, report: MarksReport) -> PublishedBoard | None:
+        """MMBench's Table 3, of so many answers; none for fewer, or for a part of the questions."""
         found = tabulated(report)
+        partial = any(problem.blocks == "whole" for problem in report.problems)
+        if partial or found.exact.n - found.exact.unscored < _PUBLISHED_ANSWERS:
+            return None
         columns = ("Exact match", "Mean mark")
         rows = [row for row in published() if row.dataset == self.key]
         shown = tuple(
@@ -427,7 +431,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             "Exact match": found.exact.mean,
             "Mean mark": found.marks.mean,
         }
-        reason = "the table is of 1,000 random answers of each data set, marked by GPT-3.5"
+        reason = f"the table is of {_PUBLISHED_ANSWERS:,} random answers of each data set, marked by GPT-3.5"
         return PublishedBoard("MMBench's Table 3", columns, shown, own, (reason,))
 
     def scored_answers(self, report: MarksReport) -> Sequence[ScoredAnswer]:

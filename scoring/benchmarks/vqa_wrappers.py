@@ -7,9 +7,12 @@ from scoring.reasoning import answer_of, wrapped
 
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([%$&#_ ])")
-_ANSWER_LINE = re.compile(
-    r"[*_#\s]*+(?:final |short )?answer[*_]*+\s?[:：][*_]*+\s*+(\S.*)", re.IGNORECASE
+_INTRODUCED = re.compile(
+    r"(?:^|(?<=[.!?]\s))[*_#\s]*+(?:(?:so|thus|therefore|hence),?\s)?(?:(?:the|my)\s)?"
+    r"(?:(?:final|short|correct)\s)?answer[*_]*+(?:\s?[:：][*_]*+|\sis\b(?:\s?[:：])?)(?=\s*+\S)",
+    re.IGNORECASE,
 )
+"""Before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})([^*`]{1,400})\1(\.?)")
 _FORMULA = re.compile(r"\$([^$]{1,400})\$")
 
@@ -24,19 +27,22 @@ class Unwrapped(NamedTuple):
 def unwrapped(prediction: str) -> Unwrapped:
     """The short answer that a prediction gives, for a comparison with references.
 
-    Of several boxes or tags the last one with text is the answer; else what follows "Answer:" on the last line.
+    Of several boxes or tags the last one with text is the answer; else what follows "Answer:" or "The answer is" on the
+    last line.
     """
     answer = answer_of(prediction)
     text = answer.text
     cuts = [*answer.cuts]
     inner = [one for one in wrapped(text) if one.text]
-    last = _ANSWER_LINE.fullmatch((text.splitlines() or [""])[-1])
+    last = (text.splitlines() or [""])[-1]
+    introductions = [*_INTRODUCED.finditer(last)]
     if inner:
         cuts.append(inner[-1].name)
         text = _plain_formula(inner[-1].text)
-    elif last:
+    elif introductions:
         cuts.append("Answer:")
-        text = last[1]
+        said = last[introductions[-1].end() :].strip()
+        text = said.rstrip("*") if "*" in introductions[-1][0] else said
     for name, pattern, group in (("bold", _EMPHASIS, 2), ("$", _FORMULA, 1)):
         found = pattern.fullmatch(text.strip())
         if found:

@@ -19,7 +19,7 @@ from scoring.benchmarks.mm_vet_grades import (
 )
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
-from scoring.benchmarks.mm_vet_tables import tabulate, told_no_answers
+from scoring.benchmarks.mm_vet_tables import tabulate, told_no_answers, told_zeros
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
@@ -199,6 +199,8 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
 def _tables(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
+    if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
+        yield f"{zeros}."
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:

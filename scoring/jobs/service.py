@@ -19,6 +19,7 @@ from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset, truth_words
+from scoring.benchmarks.mm_vet_tables import told_zeros
 from scoring.benchmarks.mm_vet_v2 import edition, load_mm_vet_v2
 from scoring.benchmarks.predictions import (
     Layout,
@@ -39,7 +40,14 @@ from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.multiple_choice.reader import Problem
-from scoring.registry import BENCHMARKS, file_benchmark, open_upload, quote
+from scoring.registry import (
+    BENCHMARKS,
+    asks_unknown,
+    file_benchmark,
+    open_upload,
+    quote,
+    unrecognised,
+)
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
@@ -142,7 +150,9 @@ class JobService:
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        return Recognised(benchmark, file.upload.title, (told,), (), True, questions=name)
+        zeros = told_zeros(grade for given in file.grades.values() for grade in given)
+        lines = (told, f"{zeros}.") if zeros else (told,)
+        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self._questions(name)
@@ -230,6 +240,9 @@ class JobService:
                 wanted=lambda: arrived.path.exists() and waits(),
             )
         if found is None:
+            sets = [one for one in self.question_sets.values() if one.benchmark in FREE_ANSWERS]
+            if benchmark is None and asks_unknown(arrived.path, arrived.name, sets):
+                raise unrecognised(arrived.path, "below, under Details,", arrived.name)
             return Recognised(
                 benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from arena.io.tables import JSON
 from scoring.multiple_choice.types import LETTERS
-from scoring.text_lists import listed_texts
+from scoring.text_lists import listed_texts, named_texts
 
 LIST_COLUMNS = ("options", "choices")
 _LABEL = r"(?:\(([A-Z])\)|([A-Z])[.):：、])"
@@ -16,14 +16,29 @@ _IN_LINE = re.compile(rf"(?:(?<=^)|(?<=[\s,;，；]))(?:{_LABEL})(?=\s|$)")
 
 
 def listed_options(cell: JSON) -> Sequence[str] | None:
-    """The options in a list column, a list or its text in JSON or Python, without their labels; None for no list."""
+    """The options in a list column, a list or a record by letter, or its text, without labels; None for no list."""
+    if isinstance(cell, dict):
+        return _by_letter(cell)
     if isinstance(cell, list):
-        members = cell
-        if not all(isinstance(one, str | int | float) for one in members):
-            return None
-        return _unlabelled([str(one) for one in members])
-    found = listed_texts(cell) if isinstance(cell, str) else None
-    return None if found is None else _unlabelled(found)
+        return _unlabelled([str(one) for one in cell]) if _are_plain(cell) else None
+    if not isinstance(cell, str):
+        return None
+    if (found := listed_texts(cell)) is not None:
+        return _unlabelled(found)
+    named = named_texts(cell)
+    return _by_letter(named) if named else None
+
+
+def _by_letter(options: Mapping[str, object]) -> Sequence[str] | None:
+    """The texts of a record {"A": "cat", "B": "dog"}, in the order of its letters, which begin with A."""
+    letters = sorted(options)
+    if letters != [*LETTERS[: len(letters)]] or not _are_plain(options.values()):
+        return None
+    return [str(options[letter]) for letter in letters]
+
+
+def _are_plain(cells: Iterable[object]) -> bool:
+    return all(isinstance(cell, str | int | float) for cell in cells)
 
 
 def name_letters(options: Iterable[str]) -> bool:

@@ -23,7 +23,7 @@ from scoring.multiple_choice.option_texts import (
     name_letters,
     options_in_text,
 )
-from scoring.multiple_choice.truths import TruthCell, plain_option, read_truths
+from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
 from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
@@ -175,9 +175,10 @@ class _Reader:
         needed = self._questions is None or any(
             self.rows[place].question.answer is None for place in places
         )
-        if truths.ambiguous and needed:
-            self._tell(truths.ambiguous)
+        if needed and self._tell_unclear(truths, places):
             return
+        if truths.way:
+            self._tell(truths.way, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
@@ -190,6 +191,16 @@ class _Reader:
             self._tell(
                 "expected an option's letter in the column answer, found none in any row; write letters there"
             )
+
+    def _tell_unclear(self, truths: Truths, places: Sequence[int]) -> bool:
+        """Tell why a column of numbers is not read, and return whether it is so."""
+        if truths.misfit:
+            number, problem = truths.misfit
+            question = self.rows[places[number]].question
+            self._tell(problem, question.row, question.index)
+        elif truths.ambiguous:
+            self._tell(truths.ambiguous)
+        return bool(truths.misfit or truths.ambiguous)
 
     def _tell_unread(self, question: ChoiceQuestion, written: str, doubtful: bool) -> None:
         """Tell that a cell of the column answer is no option, and what counts instead."""

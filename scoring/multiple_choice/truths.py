@@ -33,6 +33,10 @@ class Truths:
     """What the whole column can be meant as, and what to write instead; "" if it is clear."""
     doubtful: frozenset[int] = frozenset()
     """Positions of cells that are the letter of one option and the text of another."""
+    way: str = ""
+    """How cells other than letters were read, as a notice; "" for letters alone."""
+    misfit: tuple[int, str] | None = None
+    """Position of the first number that no reading of the column fits, and what is wrong with it."""
 
 
 def plain_option(text: str) -> str:
@@ -64,7 +68,12 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
             found.append(None)
         else:
             found.append(letter or text)
-    return Truths(tuple(found), doubtful=frozenset(doubtful))
+    by_text = sum(bool(text) and not letter for letter, text in zip(letters, texts, strict=True))
+    are = "is the text of an option" if by_text == 1 else "are texts of options"
+    way = (
+        f"{by_text:,} of {len(cells):,} right answers {are}, read as its letter" if by_text else ""
+    )
+    return Truths(tuple(found), doubtful=frozenset(doubtful), way=way)
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
@@ -74,16 +83,26 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
         "counted from 0": lambda cell, place: _at(cell, place),
         "counted from 1": lambda cell, place: _at(cell, place - 1),
     }
-    fitting: dict[str, tuple[str | None, ...]] = {}
-    for name, way in ways.items():
-        read = tuple(way(cell, place) for cell, place in zip(cells, places, strict=True))
-        if None not in read:
-            fitting[name] = read
+    readings: dict[str, tuple[str | None, ...]] = {
+        name: tuple(way(cell, place) for cell, place in zip(cells, places, strict=True))
+        for name, way in ways.items()
+    }
+    fitting = {name: read for name, read in readings.items() if None not in read}
     nothing = (None,) * len(cells)
     if len({*fitting.values()}) == 1:
-        return Truths(next(iter(fitting.values())))
+        name, read = next(iter(fitting.items()))
+        return Truths(read, way=f"the right answers are numbers, read as {name}")
     if not fitting:
-        return Truths(nothing)
+        name, read = min(readings.items(), key=lambda reading: reading[1].count(None))
+        place = read.index(None)
+        options = len(cells[place].options)
+        most = 2 * read.count(None) < len(read)
+        others = f", while most of the column fit as {name}" if most else ""
+        problem = (
+            f"the answer {cells[place].written.strip()[:40]!r} is none of {options} options by place or text{others}; "
+            "correct it, or write the letters A, B, C in the column answer"
+        )
+        return Truths(nothing, misfit=(place, problem))
     shown = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
     text = (
         f"the right answers are numbers ({shown[:40]}), which may be {' or '.join(fitting)}; "

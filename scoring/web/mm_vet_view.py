@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 
 import gradio as gr
 
-from arena.templates import macros
+from arena.templates import macros, plural
 from arena.web.events import Updates
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
 from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
 from scoring.jobs.store import Jobs
+from scoring.registry import BENCHMARKS
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
@@ -58,7 +59,7 @@ class MMVetView:
     def opened(self, link: str, report: Report) -> tuple[str, Updates]:
         capabilities, integrations = tabulate(report)
         groups = [(capability_words(line.name), line.name) for line in capabilities.lines[:-1]]
-        return head_html(report, _total_html(capabilities)), {
+        return head_html(report, _total_html(report, capabilities)), {
             self.capabilities: table_html(capabilities),
             self.integrations: REPORT.folded(integrations.name, table_html(integrations)),
             self.group: gr.update(choices=[EVERY, *groups], value=EVERY),
@@ -66,12 +67,13 @@ class MMVetView:
         }
 
 
-def _total_html(table: ScoreTable) -> str:
+def _total_html(report: Report, table: ScoreTable) -> str:
     line = table.lines[-1]
     if line.mean is None:
         return REPORT.total("nothing scored")
     spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
-    told = f"Total over {line.n:,} questions; {interval(line.low, line.high) or 'no interval'}"
+    over = BENCHMARKS[report.benchmark].covered(report) or f"over {plural(line.n, 'question')}"
+    told = f"Total {over}; {interval(line.low, line.high) or 'no interval'}"
     runs = PARTS.note(f"{told}. Runs: {', '.join(map(number, table.run_totals))}.")
     return REPORT.together([REPORT.total(number(line.mean), spread), runs])
 

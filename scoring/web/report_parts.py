@@ -39,10 +39,12 @@ def interval(low: float | None, high: float | None, places: int = 1) -> str:
 
 
 def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
-    count = (
-        f"{line.n - line.unscored:,} of {line.n:,} decided" if line.unscored else f"n {line.n:,}"
-    )
-    return name, number(line.mean), (interval(line.low, line.high), count)
+    reach = interval(line.low, line.high)
+    if not line.unscored:
+        return name, number(line.mean), (reach, f"n {line.n:,}")
+    decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
+    bounds = f"over all {line.n:,}: {line.worst:.1f} to {line.best:.1f}"
+    return name, number(line.mean), (reach, decided, bounds)
 
 
 def judge_text(judge: JudgeStamp) -> str:

@@ -474,6 +474,9 @@ class ScoringTab:
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
+                if check == forms.GRADED:  # they were given by a protocol already
+                    free[self.settings.protocol] = HIDDEN
+                    named = named[:1]
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {
                     **free,

@@ -46,6 +46,11 @@ def test_base_rows_only_are_vanilla_and_say_so():
     report, vanilla, circular = scored([row for row in WHOLE if int(row["index"]) < PASS])
     assert vanilla.mean == 100.0 and circular is None
     assert ["base rows only" in problem.text for problem in report.problems] == [True]
+    mine = {"category": "mine", "l2-category": ""}
+    other = [{**row, **mine} for row in WHOLE if int(row["index"]) < PASS]
+    report, vanilla, circular = scored(other)
+    assert report.problems == (), "nobody expects passes of other multiple choice"
+    assert vanilla.mean == 100.0 and circular is None
 
 
 def test_a_missing_pass_is_incomplete_unless_another_is_wrong():

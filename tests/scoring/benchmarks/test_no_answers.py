@@ -123,6 +123,10 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
         ("<|begin_of_box|>Dakota<|end_of_box|>", "Dakota", "<|begin_of_box|>"),
         ("The brand is on top.\n**Answer:** Dakota", "Dakota", "Answer:"),
         ("Final answer: Dakota", "Dakota", "Answer:"),
+        ("The answer is Dakota", "Dakota", "Answer:"),
+        ("The camera has a logo. So, the final answer is: Dakota", "Dakota", "Answer:"),
+        ("**The correct answer is Dakota**", "Dakota", "Answer:"),
+        ("My answer is **Dakota**.", "Dakota", "bold"),
         ("**Dakota**", "Dakota", "bold"),
         ("Dakota<|im_end|>", "Dakota", "special tokens"),
         ("\\boxed{5\\%}", "5%", r"\boxed"),
@@ -134,7 +138,10 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected, cut):
     assert found.text == expected and cut in found.cuts
 
 
-@pytest.mark.parametrize("text", ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c"])
+@pytest.mark.parametrize(
+    "text",
+    ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c", "answer", "The answer is"],
+)
 def test_an_answer_without_wrappers_stays_as_it_is(text):
     assert unwrapped(text) == (text, ())
 
@@ -167,6 +174,16 @@ def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
     assert audited[1]["reason"] == "no answer of a model: an error of the server"
     (told,) = [caveat.text for caveat in vqa.caveats(report) if "error" in caveat.text]
     assert told.endswith("id 1. Unscored, and not sent to the judge.")
+
+
+def test_a_sentence_around_an_answer_counts_in_strict_alone():
+    values = {"index": "1", "question": "brand?", "answer": ["nikon"] * 10}
+    row = Record(2, {**values, "prediction": "The answer is Nikon."})
+    for protocol, score in (("strict", 100.0), ("mmbench-paper", 0.0)):
+        read = read_answers([row])
+        report = MarksReport("TextVQA", protocol, "m", "m", "", None, read.rows, (), ())
+        assert tabulated(report).exact.mean == tabulated(report).consensus.mean == score
+        assert len(wrapped_rows(report)) == 1
 
 
 def test_mmbenchs_protocol_compares_vqa_answers_as_they_are_and_says_so():

@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_grades import (
     read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_tables import UNREADABLE
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, told_zeros
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.registry import open_upload
 from tests.support.commands import Command
@@ -80,6 +80,18 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
     assert first.grades[0].flags == (UNREADABLE,) and first.grades[0].score == 0.0
     assert second.grades[0].score is None and third.grades[0].flags == ()
     assert first.grades[0].model == UNNAMED
+    report = graded_report(grades_for(path, SAMPLE), SAMPLE)
+    zeros = "1 of 16 grades is 0 because the judge's reply held no score: id own_0"
+    assert zeros in " ".join(one.text for one in MM_VET.caveats(report))
+    done = Command(tmp_path)("mm-vet", path, "--sample")
+    assert f"{zeros}." in done.out
+    for row in rows:
+        row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
+    rows[3] |= {"score": "0.5", "log": "Succeed"}
+    most = graded_report(grades_for(put(tmp_path / "m.tsv", rows), SAMPLE), SAMPLE)
+    assert MM_VET.ungraded(most).startswith(
+        "No score: the judge's replies could not be read for 15"
+    )
     rows[2] |= {"score": "7"}
     with pytest.raises(RowsError, match=r"expected a score from 0.0 to 1.0, found '7'"):
         grades_for(put(tmp_path / "m.tsv", rows), SAMPLE)
@@ -105,6 +117,57 @@ def test_lmms_evals_scores_of_mm_vet_give_a_report(tmp_path):
     report = graded_report(grades_for(path, SAMPLE), SAMPLE)
     assert [row.grades[0].score for row in report.rows] == scores
     assert report.judge.versions == ("gpt-4.1",) and report.rows[1].prediction == "answer 1"
+    assert told_zeros(grade for row in report.rows for grade in row.grades) == ""
+    rows = lmms(SAMPLE, scores)
+    rows[2]["gpt_eval_score"] = {"score": 0.0, "eval_model": ""}  # no reply came
+    path.write_text("\n".join(map(json.dumps, rows)))
+    graded = grades_for(path, SAMPLE).grades.values()
+    assert told_zeros(grade for given in graded for grade in given).startswith(
+        "1 of 16 grades is 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stem", "title", "judge"),
+    [
+        ("qwen_MMVet_gpt-4-turbo", "qwen", "gpt-4-turbo"),
+        ("qwen_MMVet_chatgpt-0125_score", "qwen", "chatgpt-0125"),
+        ("qwen_MMVet_final", "qwen_MMVet_final", UNNAMED),
+        ("qwen_MMVet_score", "qwen_MMVet_score", UNNAMED),
+        ("qwen_MMVet_run2", "qwen_MMVet_run2", UNNAMED),
+    ],
+)
+def test_a_judge_is_taken_from_a_files_name_only_if_it_is_called_like_one(
+    tmp_path, stem, title, judge
+):
+    path = put(tmp_path / f"{stem}.tsv", judged(SAMPLE, [0.5] * len(SAMPLE.questions)))
+    report = graded_report(grades_for(path, SAMPLE), SAMPLE)
+    assert (report.title, report.judge.model) == (title, judge)
+
+
+@pytest.mark.parametrize("empty", [None, "", "nan", {}, {"score": None}, []])
+def test_any_of_lmms_evals_rows_may_hold_the_score(tmp_path, empty):
+    rows = lmms(SAMPLE, [0.5] * len(SAMPLE.questions))
+    for row in rows[:3]:
+        row["gpt_eval_score"] = empty
+    path = tmp_path / "samples_mmvet.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert holds_grades(path) and open_upload(path) is None
+    first, *_, last = graded_report(grades_for(path, SAMPLE), SAMPLE).rows
+    assert (first.grades[0].score, last.grades[0].score) == (None, 0.5)
+    for row in rows:
+        row["gpt_eval_score"] = empty
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert not holds_grades(path)
+
+
+@pytest.mark.parametrize("empty", [None, "", "nan", {}, {"prediction": "A"}])
+def test_lmms_evals_samples_without_a_score_are_predictions(tmp_path, empty):
+    doc = {"index": 0, "question": "Which?", "A": "cat", "B": "dog", "answer": "B"}
+    path = tmp_path / "samples.jsonl"
+    row = {"doc_id": 0, "doc": doc, "filtered_resps": ["B"], "gpt_eval_score": empty}
+    path.write_text(json.dumps(row))
+    assert open_upload(path).file.rows[0].prediction == "B"
 
 
 def test_lmms_evals_file_name_names_no_judge(tmp_path):

@@ -60,13 +60,15 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "vqa own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
-            "--dataset GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
+            "own.csv: found question, answer and prediction, as several benchmarks have. Only if it is one of these, "
+            "say which: --dataset GQA or OK-VQA or TextVQA; short answers of other data sets, such as OCR-VQA or "
+            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as several benchmarks have; say which: "
-            "--benchmark GQA or OK-VQA or TextVQA. Multiple choice needs a column for each option: A, B, ...",
+            "own.csv: found question, answer and prediction, as several benchmarks have. Only if it is one of these, "
+            "say which: --benchmark GQA or OK-VQA or TextVQA; short answers of other data sets, such as OCR-VQA or "
+            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",

@@ -196,6 +196,27 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             visit.service.recognise("somebody else", visit.brings(mmt))
 
 
+@pytest.mark.parametrize("name", ["emo_VQA.tsv", "qwen_OCRVQA_TESTCORE.tsv"])
+def test_short_answers_of_another_data_set_are_not_taken_for_mm_vet(database, tmp_path, name):
+    rows = [
+        {"index": str(at), "question": f"Who is {at}?", "answer": "a man", "prediction": "a man"}
+        for at in range(3)
+    ]
+    with visiting(database, tmp_path) as visit:
+        with pytest.raises(ChoicesError) as refused:
+            visit.service.recognise(
+                visit.owner, visit.brings(table_file(tmp_path / name, rows, list(rows[0])))
+            )
+        told = str(refused.value)
+        assert told.startswith(f"{name}: found question, answer and prediction")
+        assert "Only if it is one of these, say which: below, under Details, GQA or OK-VQA" in told
+        (known,) = [one for one in visit.service.question_sets.values() if not one.official]
+        for row, question in zip(rows, known.questions, strict=False):
+            row |= {"question": question.text, "answer": question.truth}
+        file = table_file(tmp_path / "mine.tsv", rows, list(rows[0]))
+        assert visit.service.recognise(visit.owner, visit.brings(file)).benchmark == "mm-vet"
+
+
 def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
     many = table_file(tmp_path / "many.tsv", [row(number, "Cat or dog?") for number in range(200)])
     with visiting(database, tmp_path) as visit:

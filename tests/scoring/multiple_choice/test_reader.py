@@ -35,7 +35,7 @@ def test_columns_up_to_z_are_options(many):
     ("cell", "told"),
     [
         ("['dog', 'cat'", "expected a list of options in options, found \"['dog', 'cat'\""),
-        ({"A": "dog"}, """expected a list of options in options, found '{"A": "dog"}'"""),
+        ({"x": "dog"}, """expected a list of options in options, found '{"x": "dog"}'"""),
         (
             str([f"o{number}" for number in range(27)]),
             "expected 26 options at most in options, found 27",

@@ -93,8 +93,44 @@ def test_what_counts_for_an_unread_truth_is_told_as_it_is():
 
 
 @pytest.mark.parametrize(
+    ("written", "notice"),
+    [
+        ("0 3", "the right answers are numbers, read as counted from 0"),
+        ("1 4", "the right answers are numbers, read as counted from 1"),
+        ("cat cow", "2 of 2 right answers are texts of options, read as its letter"),
+        ("cat B", "1 of 2 right answers is the text of an option, read as its letter"),
+        ("A B", None),
+    ],
+)
+def test_how_truths_other_than_letters_are_read_is_told_once(written, notice):
+    read = read_choices([row(at, cell) for at, cell in enumerate(written.split())])
+    assert read.scorable
+    told_ways = [one.text for one in read.problems if "right answers" in one.text]
+    assert told_ways == ([notice] if notice else [])
+
+
+@pytest.mark.parametrize(
+    ("written", "found_row", "cell"),
+    [("0 1 2 7", 5, "7"), ("1 2 4 5", 5, "5"), ("0 1 4", 4, "4"), ("40 50", 2, "40")],
+)
+def test_a_number_that_fits_no_way_of_counting_is_named_with_its_row(written, found_row, cell):
+    rows = [row(at, text, at + 2) for at, text in enumerate(written.split())]
+    read = read_choices(rows)
+    (problem,) = [one for one in read.problems if one.blocks == "scoring"]
+    assert problem.row == found_row
+    assert problem.text.startswith(f"the answer '{cell}' is none of 4 options by place or text")
+    assert ("most of the column fit as counted from" in problem.text) == (cell != "40")
+    questions, _ = read_questions([row(at, "A") for at, _ in enumerate(rows)])
+    assert read_choices(rows, questions).scorable, "the question file says what is right"
+
+
+@pytest.mark.parametrize(
     "cell",
     [
+        {"A": "cat", "B": "dog", "C": "bird", "D": "cow"},
+        '{"B": "dog", "A": "cat", "C": "bird", "D": "cow"}',
+        "{'A': 'cat', 'B': 'dog', 'C': 'bird', 'D': 'cow'}",
+        "['cat' 'dog' 'bird'\n 'cow']",
         ["cat", "dog", "bird", "cow"],
         '["cat", "dog", "bird", "cow"]',
         "['cat', 'dog', 'bird', 'cow']",
@@ -116,4 +152,10 @@ def test_numbers_in_a_list_of_options_and_texts_with_signs():
     assert [*read.rows[0].question.options.values()] == ["1", "2.5", "-3"]
     read = read_choices([Record(1, {**values, "options": "['it\\'s', \"a, b\", 'c']"})])
     assert [*read.rows[0].question.options.values()] == ["it's", "a, b", "c"]
-    assert not read_choices([Record(1, {**values, "options": "[cat, dog]"})]).scorable
+    for unread in (
+        "[cat, dog]",
+        '{"A": "cat", "C": "dog"}',
+        '{"x": "cat"}',
+        "['cat' 'dog', 'cow']",
+    ):
+        assert not read_choices([Record(1, {**values, "options": unread})]).scorable

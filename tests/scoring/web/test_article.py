@@ -78,6 +78,7 @@ def test_the_sentence_begins_with_what_limits_it():
         whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=()))
     )
     assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> reaches ")
+    assert "(total over 59 of 60 questions, 95% interval" in MM_VET.sentence(partial)
     untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
     assert MM_VET.sentence(untrusted).startswith(
         "Partial, judge not trusted: A <b>model</b> reaches "
@@ -120,9 +121,11 @@ def test_the_figure_holds_the_published_rows_and_this_model():
         and "A &lt;b&gt;model&lt;/b&gt;" in html
         and "<b>model" not in html
     )
-    assert "this report is partial" in figure_html(
-        replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
-    )
+    partial = replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
+    sample = replace(report, questions=replace(report.questions, official=False))
+    for part in (partial, sample):  # neither has a place among the paper's models
+        assert figure_html(part) == ""
+        assert "Table 2" not in MM_VET.sentence(part)
 
 
 def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():

@@ -295,6 +295,9 @@ def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
     )
     upload(visitor, grades)
     expect(visitor.locator("#found")).to_contain_text("grades of j-1 for 16 questions, runs: 1")
+    details = visitor.locator("#details")
+    expect(details).to_contain_text("Details: MM-Vet")
+    expect(details).not_to_contain_text("Hardened")
     expect(visitor.locator("#judge, #protocol, #runs").filter(visible=True)).to_have_count(0)
     calls = judge.counts.calls
     visitor.get_by_role("button", name="Make the report (free)").click()

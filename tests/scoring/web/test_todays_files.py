@@ -74,6 +74,9 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     told = visitor.locator("#report")
     expect(told).to_contain_text("are no answers of a model (an error of the server)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
+    expect(told).to_contain_text("(total over 118 of 218 questions, 95% interval")
+    expect(told).to_contain_text("Total over 118 of 218 questions;")
+    expect(told).not_to_contain_text("the paper's Table 2")
     shoot(visitor, "todays-failures-report", whole=True)
     visitor.locator("#audit-show input").click()
     visitor.get_by_role("option", name="no answer of a model").click()
@@ -103,7 +106,8 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     opened(visitor, scoring)
     told = visitor.locator("#report")
     expect(told).to_contain_text("2 of 4 answers have reasoning, tags or boxes around them")
-    expect(told).to_contain_text("66.7")
+    expect(told).to_contain_text("(exact match over 3 of 4 answers, 95% interval")
+    expect(told).to_contain_text("over all 4: 50.0 to 75.0")
     shoot(visitor, "todays-vqa-report", whole=True)
 
 
@@ -121,10 +125,44 @@ def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_pa
     ]
     upload(visitor, write_csv(tmp_path / "ten-options.csv", rows))
     expect(visitor.locator("#found")).to_contain_text("4 answers", timeout=20_000)
+    expect(visitor.locator("#found")).to_contain_text("This is multiple choice: 4 answers;")
     expect(visitor.locator("#found")).to_contain_text("J. colour 10")
+    expect(visitor.locator("#found")).not_to_contain_text("CircularEval")
+    expect(visitor.locator("#check")).to_have_text("Score by rules (free)")
     shoot(visitor, "todays-ten-found", whole=True)
     visitor.locator("#check").click()
     expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
     opened(visitor, scoring)
     expect(visitor.locator("#report")).to_contain_text("75.0")
     shoot(visitor, "todays-ten-report", whole=True)
+
+
+def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the_report(
+    visitor, scoring, data, tmp_path
+):
+    rows = [
+        {
+            "index": str(at),
+            "question": one.text,
+            "answer": one.truth,
+            "category": ",".join(one.groups),
+            "prediction": FAILED if at == 9 else f"answer {at}",
+            "log": "Try 0: Failed to parse great.\nAll 5 retries failed." if at < 4 else "Succeed",
+            "score": "0.0" if at < 4 else "0.5",
+        }
+        for at, one in enumerate(load_mm_vet(data / "mm-vet").questions)
+    ]
+    upload(visitor, write_csv(tmp_path / "qwen_MMVet_final.csv", rows))
+    zeros = "4 of 218 grades are 0 because the judge's reply held no score: id v1_0, v1_1, v1_2"
+    found = visitor.locator("#found")
+    expect(found).to_contain_text("grades of a judge that the file does not name", timeout=20_000)
+    expect(found).to_contain_text(zeros)
+    expect(visitor.locator("#details")).not_to_contain_text("Hardened")
+    shoot(visitor, "todays-grades-found", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
+    opened(visitor, scoring)
+    told = visitor.locator("#report")
+    expect(told).to_contain_text(f"{zeros}, v1_3. Without them the mean is 50.0")
+    expect(told).to_contain_text("The file's grades count all the same.")
+    shoot(visitor, "todays-grades-report", whole=True)
