@@ -88,7 +88,7 @@ def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path
     }
     rows = [{"index": str(index), **asked, "prediction": "AB"[index % 2]} for index in range(4)]
     upload(visitor, write_csv(tmp_path / f"{'m' * 150}.csv", rows))
-    visitor.get_by_role("button", name="Score it as vanilla (free)").click()
+    visitor.get_by_role("button", name="Score by rules (free)").click()
     report = visitor.locator(".mine a", has_text="m" * 120).first.get_attribute(
         "href", timeout=20_000
     )
@@ -273,7 +273,8 @@ def test_a_report_is_read_and_its_audit_filtered(visitor, report):
             or visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
         )
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
-    expect(visitor.locator("#report-figure figcaption")).to_contain_text("Not the same conditions")
+    expect(visitor.locator("#report-figure svg")).to_have_count(0)  # the sample has no rank
+    expect(visitor.locator("#report-head")).not_to_contain_text("Table 2")
     expect(visitor.locator("#report-wrong li img").first).to_be_visible()
     shoot(visitor, "scoring-report", whole=True)
     rows = visitor.locator("#audit .audit > li")
@@ -549,7 +550,7 @@ def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scor
     expect(shown).to_have_count(1 + 2 + 4 + 6)
     visitor.locator("#levels button", has_text="Perception").first.click()
     expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
-    expect(visitor.locator("#report-figure svg")).to_contain_text("Kosmos-2")
+    expect(visitor.locator("#report-figure svg")).to_have_count(0)  # a part of MMBench
     shoot(visitor, "scoring-choices", whole=True)
     marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")
     assert marks.all_inner_texts() == ["cat"]
