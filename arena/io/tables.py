@@ -202,7 +202,7 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
         row = rows + 1
         more = bool(next(lines, b"").strip())
     elif suffix in (".csv", ".tsv"):
-        table = _csv_reader((line.decode("latin-1") for line in lines), limits, suffix)
+        table = _CsvReader((line.decode("latin-1") for line in lines), limits, suffix)
         with contextlib.suppress(csv.Error):
             collections.deque(itertools.islice(table, 1 + rows), maxlen=0)
             row = table.line_num + 1
@@ -251,7 +251,7 @@ def _records(
             for row, cells in _bounded_rows(_PARQUET, file, limits, skip)
         )
     return _table_records(
-        _delimited_rows(_csv_reader(_lines(file, limits), limits, suffix)), limits, skip
+        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, skip
     )
 
 
@@ -480,15 +480,47 @@ def _delimiter(first: Sequence[str]) -> str:
     return max(shared or ("," if "," in header else ",;\t"), key=header.count)
 
 
-def _csv_reader(lines: Iterator[str], limits: FileLimits, suffix: str) -> Any:
-    first = [*itertools.islice(lines, 2)]
-    delimiter = "\t" if suffix == ".tsv" else _delimiter(first)
-    # One limit for the whole process: only ever raised, so that no other reader breaks.
-    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
-    return csv.reader(itertools.chain(first, lines), delimiter=delimiter, strict=True)
+class _CsvReader:
+    """Rows of CSV; a cell that goes on over lines is refused as soon as it passes its limit, not at its quote."""
+
+    def __init__(self, lines: Iterator[str], limits: FileLimits, suffix: str) -> None:
+        first = [*itertools.islice(lines, 2)]
+        self.delimiter = "\t" if suffix == ".tsv" else _delimiter(first)
+        self._most = limits.cell
+        self._row = 1
+        self._starts = True
+        # One limit for the whole process: only ever raised, so that no other reader breaks.
+        csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+        counted = self._counted(itertools.chain(first, lines))
+        self._reader = csv.reader(counted, delimiter=self.delimiter, strict=True)
+
+    @property
+    def line_num(self) -> int:
+        return self._reader.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        self._row = self._reader.line_num + 1
+        self._starts = True
+        return next(self._reader)
+
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        """Yield the lines; the reader takes a further one of a row only while a quote is open. Raises RowsError."""
+        inside = 0
+        for line in lines:
+            if not self._starts and '"' not in line.replace('""', ""):
+                inside += len(line)
+                if inside > self._most:
+                    raise RowsError(_CSV_MENDS["field larger"], row=self._row)
+            else:
+                inside = len(line) - line.rfind('"') - 1
+            self._starts = False
+            yield line
 
 
-def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
     """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
     width = blank = 0
     while True:
@@ -509,9 +541,7 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            found = (
-                f"expected {width} cells between {reader.dialect.delimiter!r}, found {len(cells)}"
-            )
+            found = f"expected {width} cells between {reader.delimiter!r}, found {len(cells)}"
             mend = (
                 "put text with it in quotes"
                 if len(cells) > width
