@@ -10,6 +10,7 @@ from arena.budget import Budget, Ceilings
 from arena.context import ArenaContext
 from arena.database import DatabaseError
 from arena.imports.polls import Polls
+from arena.io.aside import Aside
 from scoring.agreement.service import AgreementService
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
@@ -42,7 +43,10 @@ class ScoringContext:
         self.jobs = Jobs(database)
         self.uploads = UploadStore(settings.uploads_dir)
         self.submissions = Submissions(database)
-        self.pictures = ReportPictures(database, self.jobs, self.uploads)
+        self.aside = Aside(
+            ["scoring.jobs.report_pictures", "scoring.jobs.files", "scoring.agreement.service"]
+        )
+        self.pictures = ReportPictures(database, self.jobs, self.uploads, self.aside)
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
             self.jobs,
@@ -66,6 +70,7 @@ class ScoringContext:
             submissions=self.submissions,
             lending=arena.lending,
             pictures=self.pictures,
+            aside=self.aside,
         )
         self.agreement = AgreementService(Polls(database), self.submissions.store, self.uploads)
         self.marking = Marking(database, self.jobs)
@@ -87,6 +92,7 @@ class ScoringContext:
             tidying.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.pictures.stop()
+            self.aside.stop()
 
     async def _tidy(self) -> None:
         while True:

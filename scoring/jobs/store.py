@@ -163,7 +163,7 @@ class Jobs:
     def create(
         self,
         owner: str,
-        draft: AnyReport,
+        draft: "AnyReport | Written",
         spec: JudgeSpec,
         quote: Quote,
         own_key: bool,
@@ -174,6 +174,7 @@ class Jobs:
             raise JobError(
                 f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES"
             )
+        made = draft if isinstance(draft, Written) else written(draft)
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -190,28 +191,25 @@ class Jobs:
             kept = {
                 "state": "quoted",
                 "network": code,
-                "draft": record_json(draft),
+                "draft": made.json,
                 "spec": record_json(spec),
             }
-            return self._insert(connection, owner, draft, quote, own_key=own_key, **kept)
+            return self._insert(connection, owner, made, quote, own_key=own_key, **kept)
 
-    def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
+    def add_done(
+        self, owner: str, report: "AnyReport | Written", network: str | None = None
+    ) -> Job:
         """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
-        digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
-        ended = {
-            "draft": "",
-            "report": record_json(report),
-            "finished": now(),
-            "score": score_text(report),
-        }
+        made = report if isinstance(report, Written) else written(report, is_done=True)
+        ended = {"draft": "", "report": made.json, "finished": now(), "score": made.score}
         free = Quote(
             grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
         )
         mine = and_(JOB.c.owner == owner, _FREE)
-        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
+        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == made.digest, mine)
         with self._database.write() as connection:
             take_turn(connection, JOB)
             if link := connection.scalar(same):
@@ -222,9 +220,9 @@ class Jobs:
                 )
             self._count(connection, network, "reports", "free reports")
             job = self._insert(
-                connection, owner, report, free, state="done", spec="", own_key=False, **ended
+                connection, owner, made, free, state="done", spec="", own_key=False, **ended
             )
-            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
+            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=made.digest))
             return job
 
     def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
@@ -334,6 +332,12 @@ class Jobs:
                 select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)
             ).one_or_none()
         return _parsed(row.benchmark, row.report) if row and row.report else None
+
+    def size(self, link: str) -> int:
+        """Return the letters of the draft or report under a link; 0 without any."""
+        letters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
+        with self._database.read() as connection:
+            return connection.scalar(select(letters).where(JOB.c.link == link)) or 0
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
@@ -475,7 +479,7 @@ class Jobs:
             )
 
     def _insert(
-        self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object
+        self, connection: Connection, owner: str, kept: "Written", quote: Quote, **more: object
     ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
@@ -484,8 +488,8 @@ class Jobs:
             "protocol": kept.protocol,
             "title": kept.title,
             "file": kept.file,
-            "address": kept.judge.address if kept.judge else "",
-            "model": kept.judge.model if kept.judge else "",
+            "address": kept.address,
+            "model": kept.model,
             "quote": record_json(quote),
             "ratio": 1.0,
             "problem": "",
@@ -511,6 +515,38 @@ class Jobs:
             update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)
         ).one()
         return _job(row)
+
+
+class Written(NamedTuple):
+    """A report as it is stored, with what its job tells of it."""
+
+    benchmark: str
+    protocol: str
+    title: str
+    file: str
+    address: str
+    model: str
+    json: str
+    digest: str = ""
+    """Of a free report: sha256 of all but the time."""
+    score: str = ""
+
+
+def written(report: AnyReport, is_done: bool = False) -> Written:
+    judge = report.judge
+    made = Written(
+        report.benchmark,
+        report.protocol,
+        report.title,
+        report.file,
+        judge.address if judge else "",
+        judge.model if judge else "",
+        record_json(report),
+    )
+    if not is_done:
+        return made
+    digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
+    return made._replace(digest=digest, score=score_text(report))
 
 
 def score_text(report: AnyReport) -> str:

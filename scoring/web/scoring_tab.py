@@ -4,7 +4,8 @@ Jobs are in the database; the page keeps only a job's link, and each handler che
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any
 
 import gradio as gr
@@ -12,6 +13,7 @@ import gradio as gr
 from arena.battles.quotas import Networks
 from arena.database import DatabaseError
 from arena.inference.endpoint import EndpointError
+from arena.io.aside import AsideError, while_waited
 from arena.io.tables import SUFFIXES, RowsError
 from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, shows_errors, still_there
@@ -19,7 +21,8 @@ from arena.web.visitor_api import NoVisitorError, sent_hash
 from scoring.benchmarks.base import Benchmark, ChoicesError
 from scoring.benchmarks.mm_vet import OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import Draft, JobService, JobServiceError
+from scoring.jobs.files import Draft, JobServiceError
+from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job, JobError
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
@@ -36,6 +39,7 @@ ERRORS = (
     *FILE_ERRORS,
     NoVisitorError,
     DatabaseError,
+    AsideError,
     UploadStoreError,
     JobServiceError,
     JobError,
@@ -54,7 +58,17 @@ _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
-_shows_errors = shows_errors(ERRORS, html=problem_html)
+
+
+def _shows_errors(handler: Callable[..., Updates]) -> Any:
+    """Decorate a handler to show errors, and to end what it has done aside once its page has left."""
+
+    @wraps(handler)
+    def waited(tab: Any, *values: Any) -> Updates:
+        with while_waited(still_there(values[-1])):
+            return handler(tab, *values)
+
+    return shows_errors(ERRORS, html=problem_html)(waited)
 
 
 class ScoringTab:
