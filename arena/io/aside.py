@@ -49,7 +49,7 @@ class Bounds(NamedTuple):
     """Bytes of address space."""
     seconds: int = 120
     """Of computing."""
-    at_once: int = 2
+    at_once: int = max(1, (os.cpu_count() or 1) // 2)
     waiting: int = 16
     """Callers, those at work among them: each holds a thread."""
     of_network: int = 4
@@ -101,7 +101,9 @@ class Aside:
             held.callback(self._turns.release)
             ours = held.enter_context(self._hired())
             _send(ours, (function, given, self._bounds))
-            while not select.select([ours], [], [], _LOOK_SECONDS)[0]:
+            answered = select.poll()
+            answered.register(ours, select.POLLIN)
+            while not answered.poll(1_000 * _LOOK_SECONDS):
                 if not waits():
                     raise AsideError(_LEFT)
             try:
