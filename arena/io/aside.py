@@ -42,7 +42,7 @@ class AsideError(ValueError):
     """The work was refused, was too large, or nobody waits for it any more; the message says what to do."""
 
 
-class Bounds(NamedTuple):
+class ProcessBounds(NamedTuple):
     """What one process may use, and how many there are."""
 
     memory: int = 2_000_000_000
@@ -55,7 +55,7 @@ class Bounds(NamedTuple):
     of_network: int = 4
 
 
-BOUNDS = Bounds()
+BOUNDS = ProcessBounds()
 
 
 _TOO_LARGE = "This file takes too much time or memory to be read here; split it, or score it on the command line"
@@ -74,9 +74,9 @@ def while_waited(waits: Callable[[], bool]) -> Iterator[None]:
 
 
 class Aside:
-    """The helper of one server, started when it is needed first; it loads these modules."""
+    """The helper of one server, started when it is needed first; it loads these modules, and calls their `warm`."""
 
-    def __init__(self, modules: Sequence[str], bounds: Bounds = BOUNDS) -> None:
+    def __init__(self, modules: Sequence[str], bounds: ProcessBounds = BOUNDS) -> None:
         self._modules = modules
         self._bounds = bounds
         self._turns = threading.BoundedSemaphore(bounds.at_once)
@@ -262,7 +262,9 @@ def _work(line: socket.socket) -> None:
 def main(number: str, *modules: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's own end ends it
     for module in modules:
-        import_module(module)
+        warm = getattr(import_module(module), "warm", None)
+        if warm is not None:
+            warm()
     gc.freeze()
     help_out(socket.socket(fileno=int(number)))
 

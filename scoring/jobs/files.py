@@ -3,17 +3,13 @@
 A server has large files read aside (`arena/io/aside.py`), so a reader can be pickled, and what it returns is small.
 """
 
-import hashlib
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
@@ -40,10 +36,8 @@ from scoring.registry import BENCHMARKS, file_benchmark, open_upload, quote
 from scoring.report import AnyReport, QuestionSet
 from scoring.visit_bench.reader import is_submission, read_submission
 
-T = TypeVar("T")
-
-LARGE = 250_000
-"""Bytes of a file or report above which it is read aside; a process for it takes 20 ms."""
+LARGE = 20_000
+"""Bytes of a file or report above which it is read aside: rules look at a thousand letters for 20 ms."""
 LOOKED_AT = 3
 """Rows of a file that its owner sees before scoring."""
 _PACKED = (".xlsx", ".parquet")
@@ -107,10 +101,10 @@ class Draft:
     """A method of a FileReader with all arguments but the judge's."""
     source: Callable[[], Source] = Source
 
-    def digest(self, *judge: object) -> str:
-        """Of the file, all settings, and the judge."""
-        asked = repr((self.make.func.__name__, self.make.args, judge))
-        return hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """The file and all settings."""
+        return (self.make.func.__name__, *self.make.args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,11 +324,22 @@ class FileReader:
             )
         return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
 
-    def price(
-        self, make: partial[AnyReport], spec: JudgeSpec, address: str, whose: str | None
-    ) -> Quote:
-        """What judging a draft costs; `whose` is who owns the judge, None for the operator."""
-        return quote(make(spec, address), spec, whose, self.cache)
+    def prices(
+        self,
+        makes: Sequence[partial[AnyReport]],
+        spec: JudgeSpec,
+        address: str,
+        whose: str | None,
+    ) -> list[Quote | OptionsError]:
+        """What judging each draft costs, or what its options lack; `whose` is the judge's owner, or None."""
+
+        def price(make: partial[AnyReport]) -> Quote | OptionsError:
+            try:
+                return quote(make(spec, address), spec, whose, self.cache)
+            except OptionsError as error:
+                return error
+
+        return [price(make) for make in makes]
 
     def drafted(
         self, make: partial[AnyReport], spec: JudgeSpec, address: str, whose: str | None
@@ -356,32 +361,3 @@ def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
     if not report.left:
         raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
     return file_benchmark(report.benchmark).stamped(report, spec, address)
-
-
-class Kept:
-    """Prices and other small findings by owner and digest: computed once, until a judge is to reply."""
-
-    def __init__(self, most: int = 2_000, seconds: float = 600) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._lock = Lock()
-        self._found: OrderedDict[tuple[str, str], tuple[float, Any]] = OrderedDict()
-
-    def of(self, owner: str, digest: str, compute: Callable[[], T]) -> T:
-        now = time.monotonic()
-        with self._lock:
-            found = self._found.get((owner, digest))
-        if found is not None and now - found[0] < self._seconds:
-            return found[1]
-        fresh = compute()
-        with self._lock:
-            self._found[owner, digest] = (now, fresh)
-            if len(self._found) > self._most:
-                self._found.popitem(last=False)
-        return fresh
-
-    def forget(self, owner: str) -> None:
-        """Forget an owner's: a judge replies from now on, and replies that are known cost nothing."""
-        with self._lock:
-            for key in [key for key in self._found if key[0] == owner]:
-                del self._found[key]

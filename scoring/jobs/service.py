@@ -4,7 +4,7 @@ For multiple choice, rules alone make a free report at once; a judge reads what 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from arena.battles.lending import Lending, NotLentError
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
+from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import FileBenchmark
-from scoring.benchmarks.mm_vet import Options
+from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
 from scoring.jobs.files import (
@@ -23,7 +24,6 @@ from scoring.jobs.files import (
     Draft,
     FileReader,
     JobServiceError,
-    Kept,
     Recognised,
     Source,
 )
@@ -78,7 +78,7 @@ class JobService:
     pictures: ReportPictures
     aside: Aside | None = None
     """Where large files are read; None: here."""
-    kept: Kept = field(default_factory=Kept)
+    kept: Kept[Any] = field(default_factory=lambda: Kept(2_000))
     """Prices, and what else each look at the page asks again."""
 
     @property
@@ -120,8 +120,7 @@ class JobService:
         """Whether a file holds grades already, whose report is free."""
         arrived = self.upload_store.find(owner, token)
         return self.kept.of(
-            owner,
-            f"graded {token}",
+            ("graded", owner, token),
             lambda: self._read(Source.of(arrived), self.reader.graded, arrived),
         )
 
@@ -181,8 +180,7 @@ class JobService:
         if not ruled:
             return 0
         return self.kept.of(
-            job.owner,
-            f"left {job.link}",
+            ("left", job.link),
             lambda: self._read(self._stored(job.link), self.reader.left, job.link),
         )
 
@@ -204,6 +202,15 @@ class JobService:
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
         """What judging a draft costs; no price where the judge is not known."""
+        cost = self.costs(owner, [draft], judge)[0]
+        if isinstance(cost, OptionsError):
+            raise cost
+        return cost
+
+    def costs(
+        self, owner: str, drafts: Sequence[Draft], judge: OwnJudge | None
+    ) -> Sequence[Quote | OptionsError]:
+        """What judging each draft of one file costs, or what its options lack."""
         spec = _UNNAMED
         shown = ""
         whose = owner
@@ -218,10 +225,10 @@ class JobService:
             shown = self.operator.address.shown
             whose = None
         paying = shown and whose
+        makes = [draft.make for draft in drafts]
         return self.kept.of(
-            owner,
-            draft.digest(spec, shown, paying),
-            lambda: self._read(draft.source(), self.reader.price, draft.make, spec, shown, paying),
+            ([draft.asked for draft in drafts], spec, shown, paying),
+            lambda: self._read(drafts[0].source(), self.reader.prices, makes, spec, shown, paying),
         )
 
     def quote(
@@ -265,7 +272,7 @@ class JobService:
         self, owner: str, link: str, address: Endpoint | None, network: str | None = None
     ) -> None:
         """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
-        self.kept.forget(owner)
+        self.kept.clear()  # replies that are known cost nothing
         self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
 
     def _lent(self, owner: str, network: str | None = None) -> str | None:

@@ -9,7 +9,6 @@ import hashlib
 import secrets
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from sqlalchemy import (
@@ -38,6 +37,7 @@ from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.kept import Kept
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import BENCHMARKS
@@ -159,6 +159,11 @@ class Jobs:
         self._database = database
         self._lease = lease
         self._days = NetworkDays(database)
+        self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
+        """Reports and the letters of their texts, while somebody looks at them."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Jobs, (self._database, self._lease)
 
     def create(
         self,
@@ -328,10 +333,20 @@ class Jobs:
     def report(self, link: str) -> AnyReport | None:
         """Return the report under a link, whoever asks; None if there is none (yet)."""
         with self._database.read() as connection:
-            row = connection.execute(
-                select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)
-            ).one_or_none()
-        return _parsed(row.benchmark, row.report) if row and row.report else None
+            found = connection.scalar(
+                select(JOB.c.benchmark).where(JOB.c.link == link, JOB.c.report.is_not(None))
+            )
+        return self._parsed(found, link, JOB.c.report) if found else None
+
+    def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
+        """Return a report, or the draft of one, which stays as it is as long as its job does."""
+
+        def parsed() -> tuple[AnyReport, int]:
+            with self._database.read() as connection:
+                text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
+            return read_record(BENCHMARKS[benchmark].report, text), len(text)
+
+        return self._kept.of((column.name, link), parsed)[0]
 
     def size(self, link: str) -> int:
         """Return the letters of the draft or report under a link; 0 without any."""
@@ -341,15 +356,13 @@ class Jobs:
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
+        found = select(JOB.c.benchmark, JOB.c.spec).where(JOB.c.link == link, JOB.c.draft != "")
         with self._database.read() as connection:
-            row = connection.execute(
-                select(JOB.c.benchmark, JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)
-            ).first()
-        return (
-            (_parsed(row.benchmark, row.draft), read_record(JudgeSpec, row.spec))
-            if row and row.draft
-            else None
-        )
+            row = connection.execute(found).first()
+        if row is None:
+            return None
+        draft = self._parsed(row.benchmark, link, JOB.c.draft)
+        return draft, read_record(JudgeSpec, row.spec)
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
@@ -568,8 +581,3 @@ def _job(row: Row) -> Job:
         field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"
     }
     return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
-
-
-@lru_cache(maxsize=8)
-def _parsed(benchmark: str, text: str) -> AnyReport:
-    return read_record(BENCHMARKS[benchmark].report, text)

@@ -7,10 +7,11 @@ A number is named by its value, a Chinese option by its characters, and a word f
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from arena.kept import Kept
 from scoring.multiple_choice.numbers import matching, numbers, starting, whole
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content
@@ -211,6 +212,12 @@ class NamedOptions(NamedTuple):
     """Letters of all named options."""
 
 
+_kept_contents: Kept[Contents] = Kept(
+    2_000_000, weigh=lambda contents: 1_000 + sum(map(len, contents.texts.values()))
+)
+"""A question's options, of which many answers and rules ask."""
+
+
 class AnswerText:
     """A plain answer and the options of its question; what rules ask of it is computed once."""
 
@@ -218,7 +225,9 @@ class AnswerText:
         self.text = text
         self.lower = _SPACE.sub(" ", lowered(text))
         self.options = options
-        self.contents = _contents(tuple(options.items()))
+        self.contents = _kept_contents.of(
+            tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
+        )
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -281,8 +290,3 @@ class AnswerText:
         front = self.masked[max(0, mention.start - 24) : mention.start]
         label, in_any_case = _LABELS[mention.letter]
         return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
-
-
-@lru_cache(maxsize=4096)
-def _contents(options: tuple[tuple[str, str], ...]) -> Contents:
-    return Contents(MappingProxyType(dict(options)))
