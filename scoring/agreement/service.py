@@ -77,9 +77,8 @@ class AgreementService:
         arrived = self._upload_store.find(owner, token)
         taken = {one.measure for one in self.of(source).reproductions}
         read = partial(read_scores, arrived.path, taken, PAGE, arrived.name)
-        source = Source.of(arrived)
-        aside = self._aside if source.is_large else None
-        scores = aside.run(read, network=source.network) if aside else read()
+        aside = self._aside if Source.of(arrived).is_large else None
+        scores = aside.run(read, network=arrived.network) if aside else read()
         found = self.of(source, scores)
         return found, [one for one in found.reproductions if one.measure in scores]
 

@@ -1,10 +1,10 @@
 """Task map's routes: the map on its own and under a report's link, a map that a visitor brings, and the files."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias, get_args
 from urllib.parse import quote, urlencode
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
@@ -226,23 +226,42 @@ def _report(link: str) -> str:
     return f"/report/{quote(link, safe='')}"
 
 
+AT_ONCE = 2
+"""Maps that are asked for at the same time; others wait without a thread."""
+
+
 class _MapRoutes:
     """What the routes do."""
 
     def __init__(self, pages: TaskMapPages) -> None:
         self._pages = pages
+        self._turns = CapacityLimiter(AT_ONCE)
 
-    def opens(self, request: Request, link: str = "") -> Response:
-        with while_waited(still_there(request)):
-            found = self._pages.page(request.query_params, link, request.state.network)
+    async def opens(self, request: Request, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._opened(request, link))
+
+    async def downloads(self, request: Request, name: str, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._downloaded(request, name, link))
+
+    async def _in_turn(self, request: Request, answer: Callable[[], Response]) -> Response:
+        def answered() -> Response:
+            waits = still_there(request)
+            if not waits():
+                raise AsideError("Nobody waits for this map any more.")
+            with while_waited(waits):
+                return answer()
+
+        return await to_thread.run_sync(answered, limiter=self._turns)
+
+    def _opened(self, request: Request, link: str) -> Response:
+        found = self._pages.page(request.query_params, link, request.state.network)
         if found is None:  # the report's own address says that there is none
             return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
         return HTMLResponse(found, headers=NO_STORE)
 
-    def downloads(self, request: Request, name: str, link: str = "") -> Response:
+    def _downloaded(self, request: Request, name: str, link: str) -> Response:
         try:
-            with while_waited(still_there(request)):
-                content = self._pages.file(name, request.query_params, link, request.state.network)
+            content = self._pages.file(name, request.query_params, link, request.state.network)
         except TaskMapError as error:
             return PlainTextResponse(
                 f"There is no map: {error}.", status_code=409, headers=NO_STORE
@@ -259,7 +278,8 @@ class _MapRoutes:
         except HTTPException as error:
             told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
-        return await asyncio.to_thread(self._brought, content, name, request.state.network)
+        network = request.state.network
+        return await self._in_turn(request, lambda: self._brought(content, name, network))
 
     def _brought(self, content: bytes, name: str, network: str | None) -> Response:
         try:
