@@ -180,6 +180,7 @@ def _received(line: socket.socket) -> Any:
 # The helper, and the processes that it forks.
 def help_out(control: socket.socket) -> None:
     """Fork a process for each line that comes in, kill those whose caller hung up, and end with the server."""
+    control.setblocking(False)
     lines: dict[int, socket.socket] = {}
     handed: list[int] | None = None
     while handed != []:
@@ -203,7 +204,7 @@ def _awaited(control: socket.socket, lines: Mapping[int, socket.socket]) -> list
         if number in of_line:
             _kill(of_line[number])
     try:
-        return socket.recv_fds(control, 1, 1, socket.MSG_DONTWAIT)[1]
+        return socket.recv_fds(control, 1, 1)[1]
     except BlockingIOError:
         return None
 
