@@ -19,9 +19,9 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.files import LARGE
 from scoring.jobs.service import OwnJudge
 from scoring.jobs.submissions import SubmissionRequest
-from tests.scoring.jobs.test_service import Visit, visiting
 from tests.support.choice_tables import row, table_file
 from tests.support.judging_process import OWNER
+from tests.support.scoring_desk import Visit, visiting
 
 pytestmark = pytest.mark.locks_or_dialect
 ONCE = Options("hardened", 1, False, "stop")
