@@ -30,6 +30,7 @@ from arena.campaign_battles.spec import BattleSpec
 from arena.context import ArenaContext
 from arena.database import DatabaseError
 from arena.inference.catalogue import CatalogueError
+from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
 from arena.live.images import MOST_IMAGES
@@ -183,6 +184,11 @@ class AppContext:
             sys.setswitchinterval(0.0005)
 
 
+async def is_busy(_: Request, error: Exception) -> PlainTextResponse:
+    headers = {**NO_STORE, "retry-after": "10"}
+    return PlainTextResponse(str(error), status_code=503, headers=headers)
+
+
 async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
     return PlainTextResponse(str(error), status_code=503, headers=NO_STORE)
 
@@ -209,6 +215,7 @@ def create_app(context: AppContext) -> FastAPI:
         lifespan=context.running,
     )
     app.add_exception_handler(DatabaseError, database_failed)
+    app.add_exception_handler(AsideError, is_busy)
     for router in routers(context, heads):
         app.include_router(router)
     with without_interim_builds():
@@ -293,7 +300,7 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies)),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
         scoring_api.upload_routes(scoring.uploads),

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -124,10 +125,11 @@ class Database:
     """The engines of one database, and its transactions.
 
     Opening takes the steps that are left and creates the tables of every module imported so far. A database whose
-    digest is not that of its version is refused. `mounts` is the system's mount table.
+    digest is not that of its version is refused. `mounts` is the system's mount table. One that `is_prepared` was
+    opened by the process that this one works for.
     """
 
-    def __init__(self, url: str, mounts: Path = MOUNTS) -> None:
+    def __init__(self, url: str, mounts: Path = MOUNTS, is_prepared: bool = False) -> None:
         self._turn = Lock()
         self._server_lock: FileLock | None = None
         self.url = _parsed(url)
@@ -147,7 +149,8 @@ class Database:
                 _sqlite_engines if self.is_sqlite else _postgresql_engines
             )(url)
             try:
-                _prepare_schema(self._writer)
+                if not is_prepared:
+                    _prepare_schema(self._writer)
             except (SQLAlchemyError, sqlite3.Error, DatabaseError):
                 self.close()
                 raise
@@ -161,6 +164,10 @@ class Database:
             raise DatabaseError(
                 f"The database {shown} cannot be opened: {full or _reason(error)}"
             ) from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Open the same database in a process that works for this one."""
+        return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -21,6 +21,7 @@ BENCHMARKS = (
     "live",
     "voters",
     "attacks",
+    "memory",
     "page",
     "task_map",
 )

@@ -10,6 +10,7 @@ import asyncio
 import csv
 import io
 import itertools
+import json
 import multiprocessing
 import os
 import random
@@ -28,7 +29,8 @@ from datetime import date, timedelta
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+from urllib.parse import urlencode
 
 import httpx
 
@@ -36,7 +38,12 @@ from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
 from arena.web.results_address import FURTHER, board_address
 from perf.board_path import Arena
+from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.mmbench import MMBENCH
+from scoring.benchmarks.mmt_bench import subtasks
+from scoring.registry import BENCHMARKS
+from scoring.task_map.files import FILES
+from scoring.task_map.tree import Linkage
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.servers import AppServer
 
@@ -231,6 +238,12 @@ class Attacker:
         answer = await self.tell(asked)
         return cookie, answer.text if answer is not None and answer.status_code == 200 else ""
 
+    async def read(self, name: str, content: bytes) -> None:
+        """Upload a file and have it read."""
+        cookie, token = await self.upload(name, content)
+        form = {"upload-token": token}
+        await self.tell(self.page.call("on_arrived", self.headers(cookie), **form))
+
     async def score(self, name: str, content: bytes, cookie: str = "") -> str:
         """Upload a file and have rules alone make its report; return the link."""
         cookie, token = await self.upload(name, content, cookie)
@@ -354,6 +367,65 @@ async def large_reports(attacker: Attacker) -> None:
             )
 
 
+async def open_quotes(attacker: Attacker) -> None:
+    """Upload 30 MB of lines in one quote that is never closed, and have them read."""
+    content = OPEN_QUOTE + b"x\n" * 15_000_000
+    while True:
+        await attacker.read("x.csv", content)
+
+
+async def long_cells(attacker: Attacker) -> None:
+    """Upload 28 MB of lines in cells of 900 kB each, and have them read."""
+    content = (
+        OPEN_QUOTE.rpartition(b"\n")[0] + b'\n1,q,a,"' + b'"\n1,q,a,"'.join([b"x\n" * 450_000] * 31)
+    )
+    while True:
+        await attacker.read("x.csv", content + b'"')
+
+
+async def priced_again(attacker: Attacker) -> None:
+    """Upload 16 MB of answers to MM-Vet, and ask for their price again and again with other settings."""
+    cookie, token = await attacker.upload("x.json", answers(15_800_000))
+    for number in attacker.numbers:
+        form = {
+            "upload-token": token,
+            "benchmark": BENCHMARKS["mm-vet"].name,
+            "judge": "My own key",
+            "own-model": f"judge {number}",
+            "own-key": "k",
+            "missing": "Leave them unscored",
+            "protocol": list(BENCHMARKS["mm-vet"].protocols)[number % 2],
+            "questions": own_sample().name,
+        }
+        await attacker.tell(attacker.page.call(PRICED, attacker.headers(cookie), **form))
+
+
+async def task_maps(attacker: Attacker) -> None:
+    """Open maps of tasks with other parameters each time."""
+    tasks = list(subtasks())
+    for number in attacker.numbers:
+        query = {
+            "paper": ("20", "32")[number % 2],
+            "linkage": get_args(Linkage)[number % 3],
+            "clusters": 2 + number % 30,
+            "task": tasks[number % len(tasks)],
+        }
+        name = ("", "/" + FILES[0], "/" + FILES[-1])[number % 3]
+        await attacker.get(f"/task-map{name}?{urlencode(query)}")
+
+
+OPEN_QUOTE = b'index,question,answer,prediction\n1,q,a,"'
+PRICED = "on_change"
+
+
+def answers(size: int, mark: str = "") -> bytes:
+    """Return answers to our own sample of MM-Vet of this many bytes in all."""
+    ids = [question.id for question in own_sample().questions]
+    words = f"It is a dog {mark} or a cat, so 4. "
+    each = size // len(ids)
+    return json.dumps({id: (f"{id} " + words * (each // len(words)))[:each] for id in ids}).encode()
+
+
 def table(answer: str, questions: int) -> bytes:
     """Return a circular MMBench file of this many questions, each answered four times with this text."""
     rows = [row for base in range(questions) for row in passes(base, [*RIGHT[:3], answer])]
@@ -370,6 +442,7 @@ ATTACKS: Mapping[str, Attack] = {
     for attack in (
         *(nobody, page_loads, item_search, dated_boards, dated_files, plot_pages),
         *(slow_heads, half_open_sockets, small_uploads, hostile_cells, large_reports),
+        *(open_quotes, long_cells, priced_again, task_maps),
     )
 }
 

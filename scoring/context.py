@@ -10,6 +10,8 @@ from arena.budget import Budget, Ceilings
 from arena.context import ArenaContext
 from arena.database import DatabaseError
 from arena.imports.polls import Polls
+from arena.io.aside import Aside
+from arena.kept import tidy
 from scoring.agreement.service import AgreementService
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
@@ -24,7 +26,15 @@ from scoring.marking.work import Marking
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
+FORGET_SECONDS = 20.0
 MOST_STOPPED = 5
+
+LOADED_ASIDE = (
+    "scoring.jobs.report_pictures",
+    "scoring.agreement.service",
+    "scoring.web.task_map_view",
+)
+"""The modules whose functions are called aside."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +52,8 @@ class ScoringContext:
         self.submissions = Submissions(database, arena.blindness)
         self.jobs = Jobs(database, shown=self.submissions.shown)
         self.uploads = UploadStore(settings.uploads_dir)
-        self.pictures = ReportPictures(database, self.jobs, self.uploads)
+        self.aside = Aside(LOADED_ASIDE)
+        self.pictures = ReportPictures(database, self.jobs, self.uploads, self.aside)
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
             self.jobs,
@@ -67,8 +78,11 @@ class ScoringContext:
             submissions=self.submissions,
             lending=arena.lending,
             pictures=self.pictures,
+            aside=self.aside,
         )
-        self.agreement = AgreementService(Polls(database), self.submissions.store, self.uploads)
+        self.agreement = AgreementService(
+            Polls(database), self.submissions.store, self.uploads, aside=self.aside
+        )
         self.marking = Marking(database, self.jobs)
         self.accuracies = ReportAccuracies(self.jobs)
 
@@ -82,12 +96,15 @@ class ScoringContext:
         """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
         self.worker.start()
         tidying = asyncio.create_task(self._tidy())
+        forgetting = asyncio.create_task(_forget())
         try:
             yield
         finally:
             tidying.cancel()
+            forgetting.cancel()
             await asyncio.to_thread(self.worker.stop)
             self.pictures.stop()
+            self.aside.stop()
 
     async def _tidy(self) -> None:
         while True:
@@ -97,3 +114,10 @@ class ScoringContext:
             except (DatabaseError, OSError) as error:
                 log.warning("uploads and free reports were not tidied up: %s", error)
             await asyncio.sleep(TIDY_SECONDS)
+
+
+async def _forget() -> None:
+    """Give back the memory of what nobody has looked at for a while."""
+    while True:
+        await asyncio.sleep(FORGET_SECONDS)
+        await asyncio.to_thread(tidy)

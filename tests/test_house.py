@@ -18,7 +18,7 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas < types io markdown network < templates < drawings < drawing_png plots
+ARENA = """validation errors formulas kept < types io markdown network < templates < drawings < drawing_png plots
     < settings formats inference < ratings storage < database < clock < items budget < battles < seats
     < live fraud server < campaign_battles authoring < admin imports < leaderboard < context < web < cli < __main__"""
 SCORING = """serialize reasoning text_lists < failures < no_answers < report < judges < multiple_choice < benchmarks
@@ -369,3 +369,24 @@ def test_ruff_finds_nothing(words):
         [sys.executable, "-m", "ruff", *words, "."], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_caches_take_no_text():
+    """Text of strangers would stay in memory as their key: `arena/kept.py` keeps by digest, in bounds."""
+    offenders = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            kinds = {ast.unparse(one).partition("(")[0] for one in node.decorator_list}
+            taken = [ast.unparse(one.annotation or ast.Name("Any")) for one in node.args.args]
+            texts = [one for one in taken if re.search(r"\b(str|Any|object|self)\b", one)]
+            if kinds & {"cache", "lru_cache"} and texts:
+                offenders.append(f"{name_of(path)}: {node.name}({', '.join(taken)})")
+    assert offenders == []
+
+
+def test_lru_caches_are_of_functions_alone():
+    """One made of a method inside `__init__` tells no reader what its keys are."""
+    called = re.compile(r"\blru_cache\([^)]*\)\(")
+    assert [name_of(path) for path in FILES if called.search(path.read_text("utf-8"))] == []

@@ -25,6 +25,10 @@ _HAS_CHOSEN = select(
 )
 
 
+def _no_campaigns(_: Connection) -> Collection[str]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Blindness:
     """Reader of who may see what; `campaigns` reads the sources that running campaigns draw from."""
@@ -32,7 +36,7 @@ class Blindness:
     database: Database
     items: ItemBank
     demo_bank: DemoBank
-    campaigns: Callable[[Connection], Collection[str]] = lambda _: ()
+    campaigns: Callable[[Connection], Collection[str]] = _no_campaigns
 
     def may_show(self, reader: int, item: int) -> bool:
         """Whether a reader may see an item's answers under their names: nobody draws it, or the reader has chosen.

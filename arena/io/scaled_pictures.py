@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import tempfile
-from functools import lru_cache
 from pathlib import Path
 from threading import BoundedSemaphore
 
@@ -17,6 +16,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
 from arena.io.images import PictureStore
+from arena.kept import Kept
 
 MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
 """Widths in pixels, with the most bytes of each: a battle's pictures are one of 960, two of 640 or four of 480."""
@@ -40,10 +40,13 @@ class ScaledPictures:
         folder.mkdir(parents=True, exist_ok=True)
         self._kept = sum(file.stat().st_size for file in folder.iterdir())
         self._turns = BoundedSemaphore(AT_ONCE)
-        self.size = lru_cache(10_000)(self._size)
+        self._sizes: Kept[tuple[int, int] | None] = Kept(10_000, 86_400)
+
+    def size(self, sha256: str) -> tuple[int, int] | None:
+        """Width and height of a kept picture in pixels; None if it is not here."""
+        return self._sizes.of(sha256, lambda: self._size(sha256))
 
     def _size(self, sha256: str) -> tuple[int, int] | None:
-        """Width and height of a kept picture in pixels; None if it is not here."""
         path = self._original(sha256)
         return None if path is None else _opened(path.read_bytes()).size
 

@@ -21,7 +21,7 @@ class FileLimits:
     bytes: int | None
     rows: int | None
     cell: int = 1_000_000
-    """Characters in one cell or JSON string; columns that the caller skips may be longer."""
+    """Characters in one cell or JSON string; columns that the caller skips may be longer, without line breaks."""
     line: int = 64_000_000
     """Bytes in one line, and characters in one skipped cell."""
     columns: int = 1_000

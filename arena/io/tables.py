@@ -17,10 +17,10 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from io import BufferedReader
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from arena.io.encodings import SAMPLE, read_as
 from arena.io.strict_json import (
     JSON,
     PAGE,
@@ -203,7 +203,7 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
         row = rows + 1
         more = bool(next(lines, b"").strip())
     elif suffix in (".csv", ".tsv"):
-        table = _csv_reader((line.decode("latin-1") for line in lines), limits, suffix)
+        table = _CsvReader((line.decode("latin-1") for line in lines), limits, suffix)
         with contextlib.suppress(csv.Error):
             collections.deque(itertools.islice(table, 1 + rows), maxlen=0)
             row = table.line_num + 1
@@ -252,18 +252,11 @@ def _records(
             for row, cells in _bounded_rows(_PARQUET, file, limits, skip)
         )
     return _table_records(
-        _delimited_rows(_csv_reader(_lines(file, limits), limits, suffix)), limits, skip
+        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, skip
     )
 
 
 # Text: UTF-8 that a database stores.
-_GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
-_SAMPLE = 100_000
-"""Bytes that an encoding is recognised from."""
-_WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼¾·´\xa0ŒœŠšŽžŸ")
-"""Signs of Windows-1252 in plain texts, beside its letters from 0xC0 on."""
-
-
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -277,53 +270,11 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
         place = f"byte 0x{raw[error.start]:02X} at offset {start + error.start}"
         row += raw.count(b"\n", 0, error.start)
         file.seek(start)
-        text = file.read(_SAMPLE + 1)
-        if len(text) > _SAMPLE:
-            text = text[:_SAMPLE].rsplit(b"\n", 1)[0]
-        found = place
-        if _is_gb18030(text):
-            found = _GB18030
-        elif _is_windows_1252(text):
-            found = f"{place} (Latin-1 or Windows-1252?)"
+        found = read_as(file.read(SAMPLE + 1), place)
         raise RowsError(
             f"expected UTF-8 text, found {found}; save the file with the encoding UTF-8", row=row
         ) from error
     return text.removeprefix("\ufeff") if row == 1 else text
-
-
-def _is_gb18030(raw: bytes) -> bool:
-    """Whether text that is no UTF-8 reads as Chinese in GB18030 or GBK.
-
-    Its common signs are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of Latin-1
-    stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins higher.
-    """
-    try:
-        text = raw.decode("gb18030")
-    except UnicodeDecodeError:
-        return False
-    signs = [sign for sign in text if not sign.isascii()]
-    pairs = [pair for pair in (sign.encode("gb18030") for sign in signs) if len(pair) == 2]
-    common = [pair for pair in pairs if min(pair) > 0xA0]
-    firsts = [pair[0] for pair in common if pair[0] >= 0xB0]
-    frequent = [first for first in firsts if first <= 0xD7]
-    kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
-    chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
-    return chinese and not kana and 4 * len(common) >= 3 * len(signs)
-
-
-def _is_windows_1252(raw: bytes) -> bool:
-    """Whether text that is no UTF-8 reads as a Western language: letters with accents, each alone between others.
-
-    In other encodings signs follow one another, or are none of its letters.
-    """
-    try:
-        text = raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    letters = [place for place, sign in enumerate(text) if "\xc0" <= sign <= "\xff"]
-    others = {sign for sign in text if not sign.isascii() and not "\xc0" <= sign <= "\xff"}
-    pairs = sum(first + 1 == second for first, second in pairwise(letters))
-    return others <= _WESTERN and 10 * pairs <= len(letters)
 
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
@@ -505,15 +456,47 @@ def _delimiter(first: Sequence[str]) -> str:
     return max(shared or ("," if "," in header else ",;\t"), key=header.count)
 
 
-def _csv_reader(lines: Iterator[str], limits: FileLimits, suffix: str) -> Any:
-    first = [*itertools.islice(lines, 2)]
-    delimiter = "\t" if suffix == ".tsv" else _delimiter(first)
-    # One limit for the whole process: only ever raised, so that no other reader breaks.
-    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
-    return csv.reader(itertools.chain(first, lines), delimiter=delimiter, strict=True)
+class _CsvReader:
+    """Rows of CSV; a cell that goes on over lines is refused as soon as it passes its limit, not at its quote."""
+
+    def __init__(self, lines: Iterator[str], limits: FileLimits, suffix: str) -> None:
+        first = [*itertools.islice(lines, 2)]
+        self.delimiter = "\t" if suffix == ".tsv" else _delimiter(first)
+        self._most = limits.cell
+        self._row = 1
+        self._starts = True
+        # One limit for the whole process: only ever raised, so that no other reader breaks.
+        csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+        counted = self._counted(itertools.chain(first, lines))
+        self._reader = csv.reader(counted, delimiter=self.delimiter, strict=True)
+
+    @property
+    def line_num(self) -> int:
+        return self._reader.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        self._row = self._reader.line_num + 1
+        self._starts = True
+        return next(self._reader)
+
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        """Yield the lines; the reader takes a further one of a row only while a quote is open. Raises RowsError."""
+        inside = 0
+        for line in lines:
+            if not self._starts and '"' not in line.replace('""', ""):
+                inside += len(line)
+                if inside > self._most:
+                    raise RowsError(_CSV_MENDS["field larger"], row=self._row)
+            else:
+                inside = len(line) - line.rfind('"') - 1
+            self._starts = False
+            yield line
 
 
-def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
+def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
     """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
     width = blank = 0
     while True:
@@ -534,9 +517,7 @@ def _delimited_rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            found = (
-                f"expected {width} cells between {reader.dialect.delimiter!r}, found {len(cells)}"
-            )
+            found = f"expected {width} cells between {reader.delimiter!r}, found {len(cells)}"
             mend = (
                 "put text with it in quotes"
                 if len(cells) > width

@@ -189,6 +189,9 @@ class ItemBank:
         self._bank: Bank | None = None
         self._checked = 0.0
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return ItemBank, (self._database, self._hosts)
+
     def bank(self) -> Bank:
         """The current snapshot; changes by other processes are seen within CHECK_SECONDS."""
         with self._lock:

@@ -6,7 +6,8 @@ topic: a palm tree, a Google logo and a llama in a picture do not identify the s
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+
+from arena.kept import Kept
 
 _MAKERS = (
     r"openai|anthropic|google(?: deepmind)?|deepmind|meta(?: ai)?|mistral(?: ai)?|x\.?ai|alibaba(?: cloud)?|deepseek"
@@ -52,7 +53,8 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
     """
     said = " ".join(text.split())
-    speaks, bare = _patterns(tuple(models))
+    names = tuple(models)
+    speaks, bare = _kept.of(names, lambda: _patterns(names))
     if len(said) <= _SPAN and bare.fullmatch(said):
         return True
     for start in range(0, len(said), _PART):
@@ -62,7 +64,9 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     return False
 
 
-@lru_cache(maxsize=8)
+_kept: Kept[tuple[re.Pattern[str], re.Pattern[str]]] = Kept(8)
+
+
 def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The pattern of a speaker that names itself, and the pattern of a bare name."""
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])

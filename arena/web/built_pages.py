@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -21,6 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.database import DatabaseError
+from arena.kept import Kept
 from arena.templates import macros
 from arena.web.addresses import NAME, Address, nearest, opened, plain
 from arena.web.heads import PAGES, Head
@@ -73,7 +73,7 @@ class BuiltPages:
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in PAGES}
-        self._document = lru_cache(_KEPT)(self._documented)
+        self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = (
@@ -102,6 +102,9 @@ class BuiltPages:
         if address.kind == "page":
             return self._document(address.page, PAGES[address.page])
         return await asyncio.to_thread(lambda: self._document(address.page, self._told(address)))
+
+    def _document(self, page: str, head: Head) -> Mapping[bool, BuiltPage]:
+        return self._documents.of((page, head), lambda: self._documented(page, head))
 
     def _told(self, address: Address) -> Head:
         try:

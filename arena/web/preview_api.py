@@ -1,6 +1,5 @@
 """Preview API: the pictures beside shared links, 1200 x 630 pixels, drawn from what the heads of their pages say."""
 
-from functools import lru_cache
 from pathlib import Path
 from textwrap import wrap
 from urllib.parse import quote, unquote
@@ -12,6 +11,7 @@ from fastapi.responses import PlainTextResponse
 from arena.drawing_png import Photo, is_drawable, png
 from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
+from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.markdown import visible_text
@@ -88,14 +88,19 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     return router
 
 
-@lru_cache(64)
+_kept: Kept[bytes] = Kept(8_000_000, weigh=len)
+
+
 def drawn(drawing: Drawing) -> bytes:
-    return png(drawing, 0)
+    return _kept.of(drawing, lambda: png(drawing, 0))
 
 
-@lru_cache(64)
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Return a picture of a title above a text, left of the picture that they are about."""
+    return _kept.of((title, text, picture), lambda: _card(title, text, picture))
+
+
+def _card(title: str, text: str, picture: Path | None) -> bytes:
     width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
     title, text = (
         shown if is_drawable(shown) else other

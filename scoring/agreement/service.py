@@ -1,13 +1,16 @@
 """Service of the "Judges and people" page: each source's agreement, with the metrics of a visitor's own file."""
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple
 
 from arena.imports.polls import Polls
+from arena.io.aside import Aside
 from arena.io.tables import PAGE
 from arena.ratings.agreement import Poll, Reproduction, by_scores, ranked, reproductions
 from scoring.agreement.people_agreement import (
@@ -19,6 +22,7 @@ from scoring.agreement.people_agreement import (
 )
 from scoring.agreement.reader import read_scores
 from scoring.agreement.text_metrics import Candidate, MetricName, score
+from scoring.jobs.files import Source
 from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SubmissionStore
 
@@ -35,14 +39,17 @@ class AgreementService:
         verdicts: SubmissionStore,
         upload_store: UploadStore,
         every: float = 60.0,
+        aside: Aside | None = None,
     ) -> None:
         self._polls = polls
         self._verdicts = verdicts
         self._upload_store = upload_store
         self._every = every
+        self._aside = aside
         self._lock = Lock()
         self._kept: dict[str, _CachedPoll] = {}
-        self._scores: dict[tuple[MetricName, Candidate], float] = {}
+        self._scores: dict[tuple[str, bytes], float] = {}
+        """By the digest of answer and reference."""
 
     def sources(self) -> Sequence[str]:
         return self._polls.sources()
@@ -69,7 +76,9 @@ class AgreementService:
         """A source's agreement with the metrics of an uploaded file, and these. Raises UploadStoreError, RowsError."""
         arrived = self._upload_store.find(owner, token)
         taken = {one.measure for one in self.of(source).reproductions}
-        scores = read_scores(arrived.path, taken, PAGE, arrived.name)
+        read = partial(read_scores, arrived.path, taken, PAGE, arrived.name)
+        aside = self._aside if Source.of(arrived).is_large else None
+        scores = aside.run(read, network=arrived.network) if aside else read()
         found = self.of(source, scores)
         return found, [one for one in found.reproductions if one.measure in scores]
 
@@ -92,13 +101,18 @@ class AgreementService:
 
     def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
         """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
-        new = [one for one in candidates if (name, one) not in self._scores]
+        keys = {one: (name, _digest(one)) for one in candidates}
+        new = [one for one in candidates if keys[one] not in self._scores]
         fresh = score(name, new)
         self._scores |= {
-            (name, one): fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh
+            keys[one]: fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh
         }
-        known = ((one, self._scores.get((name, one))) for one in candidates)
+        known = ((one, self._scores.get(keys[one])) for one in candidates)
         return {(one.item, one.model): value for one, value in known if value is not None}
+
+
+def _digest(one: Candidate) -> bytes:
+    return hashlib.blake2b(repr(one).encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class _CachedPoll(NamedTuple):

@@ -6,12 +6,13 @@ file holds it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, get_args
 
 from arena.io.images import PictureError, picture_size
+from arena.types import grouped
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.mmt_bench import subtasks_of_several_images
 from scoring.multiple_choice.coordinates import (
@@ -111,9 +112,13 @@ def _subtasks_of(setting: Setting) -> frozenset[str]:
 
 
 @cache
-def _wordings(subtask: str, form: Form) -> tuple[ImagePrompt, ...]:
+def _all_wordings() -> Mapping[tuple[str, Form], Sequence[ImagePrompt]]:
     rows = read_table(ImagePrompt, "mmt_bench_image_prompts.csv")
-    return tuple(row for row in rows if (row.subtask, row.form) == (subtask, form))
+    return grouped(((row.subtask, row.form), row) for row in rows)
+
+
+def _wordings(subtask: str, form: Form) -> Sequence[ImagePrompt]:
+    return _all_wordings().get((subtask, form), ())
 
 
 def _hint(question: ChoiceQuestion) -> list[str]:

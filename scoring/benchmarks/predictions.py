@@ -68,9 +68,12 @@ class UploadError(ValueError):
     """A file cannot be scored; the message lists all reasons at once, and how to fix them."""
 
     def __init__(self, file: str, problems: tuple[str, ...]):
-        super().__init__(f"{file}: " + "; ".join(problems))
+        super().__init__(file, problems)
         self.file = file
         self.problems = problems
+
+    def __str__(self) -> str:
+        return f"{self.file}: " + "; ".join(self.problems)
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLateError
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, func, insert, select
 
 from arena.database import METADATA, Database, DatabaseError
+from arena.io.aside import Aside, AsideError
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
 from arena.io.tables import JSON, PAGE, RowsError, read_records
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
 from scoring.benchmarks.base import FileBenchmark
+from scoring.jobs.files import Source
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -58,10 +61,13 @@ log = logging.getLogger(__name__)
 class ReportPictures:
     """Pictures of reports; files are read one at a time, beside the scoring."""
 
-    def __init__(self, database: Database, jobs: Jobs, uploads: UploadStore) -> None:
+    def __init__(
+        self, database: Database, jobs: Jobs, uploads: UploadStore, aside: Aside | None = None
+    ) -> None:
         self._database = database
         self._jobs = jobs
         self._uploads = uploads
+        self._aside = aside
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
@@ -111,16 +117,11 @@ class ReportPictures:
             return connection.scalar(query)
 
     def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
+        aside = self._aside if Source.of(arrived).is_large else None
         try:
-            report = self._jobs.report(link)
-            if report is not None:
-                answers = BENCHMARKS[report.benchmark].scored_answers(report)
-                shown = wanted or wrong_answers(answers)
-                found = file_pictures(arrived.path, arrived.name, answers, shown)
-                self._insert(
-                    link, [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
-                )
-        except (RowsError, OSError, DatabaseError) as error:
+            asked = partial(report_pictures, self._jobs, link, arrived, wanted)
+            self._insert(link, aside.run(asked) if aside else asked())
+        except (RowsError, OSError, DatabaseError, AsideError) as error:
             log.info("the pictures of a report were not read: %s", error)
 
     def _insert(self, link: str, found: Sequence[tuple[str, bytes]]) -> None:
@@ -135,6 +136,18 @@ class ReportPictures:
                     for number, (question, data) in enumerate(found, first)
                 ]
                 connection.execute(insert(REPORT_PICTURE), rows)
+
+
+def report_pictures(
+    jobs: Jobs, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]
+) -> list[tuple[str, bytes]]:
+    """Questions and pictures, as they are kept, of wanted answers in a report's file. Raises RowsError."""
+    report = jobs.report(link)
+    if report is None:
+        return []
+    answers = BENCHMARKS[report.benchmark].scored_answers(report)
+    found = file_pictures(arrived.path, arrived.name, answers, wanted or wrong_answers(answers))
+    return [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
 
 
 def file_pictures(

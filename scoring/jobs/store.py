@@ -5,12 +5,10 @@ the server that was given it can judge the job, and without it the job waits. Fr
 stored once per owner and expire, as jobs do that ended without a report; judged reports stay.
 """
 
-import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from sqlalchemy import (
@@ -39,6 +37,8 @@ from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.kept import Kept
+from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.registry import BENCHMARKS
@@ -154,6 +154,10 @@ class Claim(NamedTuple):
         return read_record(BENCHMARKS[self.job.benchmark].report, self.draft_json)
 
 
+def _as_it_is(report: AnyReport) -> AnyReport:
+    return report
+
+
 class Jobs:
     """Jobs in the database; `holder` is the name of a server. An owner has at most one active job."""
 
@@ -161,18 +165,23 @@ class Jobs:
         self,
         database: Database,
         lease: timedelta = LEASE,
-        shown: Callable[[AnyReport], AnyReport] = lambda report: report,
+        shown: Callable[[AnyReport], AnyReport] = _as_it_is,
     ) -> None:
         """`shown` returns a report as anybody may read it."""
         self._database = database
         self._shown = shown
         self._lease = lease
         self._days = NetworkDays(database)
+        self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
+        """Reports and the letters of their texts, while somebody looks at them."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Jobs, (self._database, self._lease, self._shown)
 
     def create(
         self,
         owner: str,
-        draft: AnyReport,
+        draft: AnyReport | Written,
         spec: JudgeSpec,
         quote: Quote,
         own_key: bool,
@@ -183,6 +192,7 @@ class Jobs:
             raise JobError(
                 f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES"
             )
+        made = draft if isinstance(draft, Written) else written(draft)
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")
         with self._database.write() as connection:
             take_turn(connection, JOB)
@@ -199,28 +209,23 @@ class Jobs:
             kept = {
                 "state": "quoted",
                 "network": code,
-                "draft": record_json(draft),
+                "draft": made.json,
                 "spec": record_json(spec),
             }
-            return self._insert(connection, owner, draft, quote, own_key=own_key, **kept)
+            return self._insert(connection, owner, made, quote, own_key=own_key, **kept)
 
-    def add_done(self, owner: str, report: AnyReport, network: str | None = None) -> Job:
+    def add_done(self, owner: str, report: AnyReport | Written, network: str | None = None) -> Job:
         """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
-        digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
-        ended = {
-            "draft": "",
-            "report": record_json(report),
-            "finished": now(),
-            "score": score_text(report),
-        }
+        made = report if isinstance(report, Written) else written(report, is_done=True)
+        ended = {"draft": "", "report": made.json, "finished": now(), "score": made.score}
         free = Quote(
             grades=0, calls=0, cached=0, prompt_tokens=0, completion_tokens=0, most=0, price=None
         )
         mine = and_(JOB.c.owner == owner, _FREE)
-        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == digest, mine)
+        same = select(JOB.c.link).join(FREE_REPORT).where(FREE_REPORT.c.digest == made.digest, mine)
         with self._database.write() as connection:
             take_turn(connection, JOB)
             if link := connection.scalar(same):
@@ -231,9 +236,9 @@ class Jobs:
                 )
             self._count(connection, network, "reports", "free reports")
             job = self._insert(
-                connection, owner, report, free, state="done", spec="", own_key=False, **ended
+                connection, owner, made, free, state="done", spec="", own_key=False, **ended
             )
-            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=digest))
+            connection.execute(insert(FREE_REPORT).values(link=job.link, digest=made.digest))
             return job
 
     def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
@@ -345,22 +350,36 @@ class Jobs:
     def report(self, link: str) -> AnyReport | None:
         """Return the report under a link as anybody may read it; None if there is none (yet)."""
         with self._database.read() as connection:
-            row = connection.execute(
-                select(JOB.c.benchmark, JOB.c.report).where(JOB.c.link == link)
-            ).one_or_none()
-        return self._shown(_parsed(row.benchmark, row.report)) if row and row.report else None
+            found = connection.scalar(
+                select(JOB.c.benchmark).where(JOB.c.link == link, JOB.c.report.is_not(None))
+            )
+        return self._shown(self._parsed(found, link, JOB.c.report)) if found else None
+
+    def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
+        """Return a report, or the draft of one, which stays as it is as long as its job does."""
+
+        def parsed() -> tuple[AnyReport, int]:
+            with self._database.read() as connection:
+                text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
+            return read_record(BENCHMARKS[benchmark].report, text), len(text)
+
+        return self._kept.of((column.name, link), parsed)[0]
+
+    def size(self, link: str) -> int:
+        """Return the letters of the draft or report under a link; 0 without any."""
+        letters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
+        with self._database.read() as connection:
+            return connection.scalar(select(letters).where(JOB.c.link == link)) or 0
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
+        found = select(JOB.c.benchmark, JOB.c.spec).where(JOB.c.link == link, JOB.c.draft != "")
         with self._database.read() as connection:
-            row = connection.execute(
-                select(JOB.c.benchmark, JOB.c.draft, JOB.c.spec).where(JOB.c.link == link)
-            ).first()
-        return (
-            (_parsed(row.benchmark, row.draft), read_record(JudgeSpec, row.spec))
-            if row and row.draft
-            else None
-        )
+            row = connection.execute(found).first()
+        if row is None:
+            return None
+        draft = self._parsed(row.benchmark, link, JOB.c.draft)
+        return draft, read_record(JudgeSpec, row.spec)
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
         """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
@@ -495,7 +514,7 @@ class Jobs:
             )
 
     def _insert(
-        self, connection: Connection, owner: str, kept: AnyReport, quote: Quote, **more: object
+        self, connection: Connection, owner: str, kept: Written, quote: Quote, **more: object
     ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
@@ -504,8 +523,8 @@ class Jobs:
             "protocol": kept.protocol,
             "title": kept.title,
             "file": kept.file,
-            "address": kept.judge.address if kept.judge else "",
-            "model": kept.judge.model if kept.judge else "",
+            "address": kept.address,
+            "model": kept.model,
             "quote": record_json(quote),
             "ratio": 1.0,
             "problem": "",
@@ -533,11 +552,6 @@ class Jobs:
         return _job(row)
 
 
-def score_text(report: AnyReport) -> str:
-    head = BENCHMARKS[report.benchmark].headline(report)
-    return "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
-
-
 def _jobs() -> Select:
     """Jobs, with what their owners see of them."""
     return select(*_SHOWN)
@@ -552,8 +566,3 @@ def _job(row: Row) -> Job:
         field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"
     }
     return Job(**values, quote=read_record(Quote, row.quote).corrected(row.ratio))
-
-
-@lru_cache(maxsize=8)
-def _parsed(benchmark: str, text: str) -> AnyReport:
-    return read_record(BENCHMARKS[benchmark].report, text)

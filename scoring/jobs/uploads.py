@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,14 @@ from arena.io.tables import PAGE, SUFFIXES
 from arena.storage import VOTES_ROOM, disk_errors, no_room, size_text
 
 PAGE_BYTES = PAGE.bytes or 0
+
+
+_MOST_A_SECOND = 32_000_000
+"""Bytes that all uploads together bring in a second: each is read and written by the thread that answers everybody."""
+
+
+_BURST_SECONDS = 0.25
+"""What was not used of the last moments may come at once: small files never wait."""
 
 
 class UploadStoreError(ValueError):
@@ -59,6 +67,7 @@ class UploadStore:
     most_files: int = 2_000
     seconds: float = 3600
     votes_room: int = VOTES_ROOM
+    pace: "_Pace" = field(default_factory=lambda: _Pace(_MOST_A_SECOND))
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -92,6 +101,7 @@ class UploadStore:
                         await asyncio.to_thread(self._make_room, size, path)
                         checked = size
                     file.write(chunk)
+                    await self.pace.wait(len(chunk))
             with disk_errors(UploadStoreError):
                 self._metadata(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
         except BaseException:
@@ -193,6 +203,20 @@ class UploadStore:
                 held.remove(oldest)
                 self.discard(oldest)
                 weights[greatest] -= weigh(oldest)
+
+
+class _Pace:
+    """Holds back what brings bytes, so that no more than a number of them come in a second."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._free_at = 0.0
+
+    async def wait(self, size: int) -> None:
+        now = time.monotonic()
+        self._free_at = max(self._free_at, now - _BURST_SECONDS) + size / self._most
+        if self._free_at > now:
+            await asyncio.sleep(self._free_at - now)
 
 
 class _HeldFile(NamedTuple):

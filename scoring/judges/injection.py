@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from arena.io.tables import read_json, read_records
+from arena.kept import Kept
 from scoring.judges.obfuscation import readings
 from scoring.report import DATA, Filled, Question
 
@@ -49,11 +50,18 @@ _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
 
 
-@lru_cache(maxsize=1024)  # each way to judge a file asks again
+_kept_flags: Kept[tuple[str, ...]] = Kept(4_096)
+"""Each way to judge a file asks again."""
+
+
 def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """Return what makes an answer look like an attack on the judge; () for an honest one, as is the truth."""
     if len(prediction) > LONG:
         return ("very long",)
+    return _kept_flags.of((prediction, question.truth), lambda: _flags(prediction, question))
+
+
+def _flags(prediction: str, question: Question) -> tuple[str, ...]:
     said = prediction.strip().casefold()
     truth = question.truth.strip().casefold()
     if said and said in {truth, *(part.strip() for part in _PARTS.split(truth))}:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from arena.database import Database, now
+from arena.kept import Kept
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.seats import Seat
@@ -37,6 +37,10 @@ class Material(NamedTuple):
     plan: tuple[Planned, ...]
 
 
+def _answers_of(material: Material | None) -> int:
+    return 1 + len(material.answers) if material else 1
+
+
 class Marking:
     """Marks and labels under the reports of one database."""
 
@@ -44,11 +48,13 @@ class Marking:
         self.store = MarkStore(database)
         self.jobs = jobs
         self._campaigns = CampaignStore(database, KINDS)
-        self._material = lru_cache(maxsize=8)(self._read)
+        self._kept: Kept[Material | None] = Kept(100_000, 60, weigh=_answers_of)
 
     def material(self, kind: MarkKind, link: str) -> Material | None:
         """What there is to mark or label under a report's link; None without a report."""
-        return self._material(kind, link) if self.jobs.find(link) else None
+        if not self.jobs.find(link):
+            return None
+        return self._kept.of((kind, link), lambda: self._read(kind, link))
 
     def _read(self, kind: MarkKind, link: str) -> Material | None:
         report = self.jobs.report(link)

@@ -7,10 +7,11 @@ A number is named by its value, a Chinese option by its characters, and a word f
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from arena.kept import Kept
 from scoring.multiple_choice.numbers import Number, matching, numbers, starting, whole
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content
@@ -247,12 +248,20 @@ class NamedOptions(NamedTuple):
     """Letters of all named options."""
 
 
+_kept_contents: Kept[Contents] = Kept(
+    2_000_000, weigh=lambda contents: 1_000 + sum(map(len, contents.texts.values()))
+)
+"""A question's options, of which many answers and rules ask."""
+
+
 class AnswerText:
     """A plain answer and the options of its question; what rules ask of it is computed once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.options = options
-        self.contents = _contents(tuple(options.items()))
+        self.contents = _kept_contents.of(
+            tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
+        )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
         self.lower = _SPACE.sub(" ", lowered(self.text))
 
@@ -319,8 +328,3 @@ class AnswerText:
         if mention.letter == "A" and _OWN_ARTICLE.search(front):
             return False
         return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
-
-
-@lru_cache(maxsize=4096)
-def _contents(options: tuple[tuple[str, str], ...]) -> Contents:
-    return Contents(MappingProxyType(dict(options)))

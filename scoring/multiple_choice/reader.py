@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Generic, Literal, TypeVar, get_args
 
 from pydantic import StrictInt
@@ -426,9 +425,13 @@ class _Reader:
         return self._shared.setdefault(text, "" if text == "nan" else text)
 
 
-@lru_cache(maxsize=1024)
+_LONGEST_NAME = 100
+
+
 def _name(column: str) -> str:
-    """A column's name in one spelling; the options' single capitals stay distinct."""
+    """A column's name in one spelling; the options' single capitals stay distinct, and long ones are nobody's."""
+    if len(column) > _LONGEST_NAME:
+        return column
     bare = column.strip()
     return bare if len(bare) == 1 and bare in LETTERS else _GAPS.sub("_", bare.lower())
 

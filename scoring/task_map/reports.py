@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
+from arena.kept import Kept
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.store import Jobs
@@ -38,7 +38,7 @@ class ReportAccuracies:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._read = lru_cache(maxsize=2 * MOST_REPORTS)(self._read_report)
+        self._kept: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
 
     def of(self, link: str) -> PooledReport | None:
         """A report's, for whoever holds its link; None without an MMT-Bench report that scored something."""
@@ -62,6 +62,9 @@ class ReportAccuracies:
         others = self.pools().get(one.pool, ())
         models = [one.accuracies, *(other.accuracies for other in others if other.link != one.link)]
         return Accuracies(tuple(models), tuple(subtasks()))
+
+    def _read(self, link: str) -> PooledReport | None:
+        return self._kept.of(link, lambda: self._read_report(link))
 
     def _read_report(self, link: str) -> PooledReport | None:
         report = self._jobs.report(link)

@@ -96,7 +96,7 @@ def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ..
 
 
 def extraction(said: str) -> tuple[Message, ...]:
-    *before, last = _conversation("visit_bench_extract.txt")
+    *before, last = _extraction()
     return (*before, Message("user", last.text.format(judgement=said)))
 
 
@@ -163,10 +163,7 @@ def marked(text: str) -> str:
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
     """sha256 of all fixed text that is asked; every report names it."""
-    fixed = [
-        message.text
-        for message in (*_prompt(reference, context), *_conversation("visit_bench_extract.txt"))
-    ]
+    fixed = [message.text for message in (*_prompt(reference, context), *_extraction())]
     return hashlib.sha256(
         "\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()
     ).hexdigest()
@@ -187,11 +184,16 @@ def _captions(instance: Instance) -> str:
     )
 
 
+@cache
 def _prompt(reference: ReferenceUse, context: Context) -> tuple[Message, ...]:
     return _conversation(f"visit_bench_{'images_' if context == 'images' else ''}{reference}.txt")
 
 
 @cache
+def _extraction() -> tuple[Message, ...]:
+    return _conversation("visit_bench_extract.txt")
+
+
 def _conversation(name: str) -> tuple[Message, ...]:
     _, *parts = _ROLE.split(prompt_text(name))
     roles = cast(list[Role], parts[::2])

@@ -175,6 +175,9 @@ class SubmissionStore:
         self._turn = Lock()
         self._kept: dict[str, tuple[int, Standings]] = {}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return SubmissionStore, (self._database,)
+
     def enter(self, owner: str, report: MatchReport) -> Entered:
         """Put a complete report on its boards once, as a variant where its name is taken. Raises SubmissionError."""
         if nothing := ungraded(report):

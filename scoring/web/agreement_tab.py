@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import gradio as gr
 
 from arena.database import DatabaseError
+from arena.io.aside import AsideError, while_waited
 from arena.io.tables import RowsError
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.cookies import owner_of
-from arena.web.events import LATEST, Updates, offered
+from arena.web.events import LATEST, Updates, offered, still_there
 from arena.web.results_view import picture_html
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.agreement.service import AgreementService
@@ -76,9 +77,10 @@ class AgreementTab:
         if not isinstance(token, str) or not token:
             return self._shown(self._service.of(source), query)
         try:
-            found, own = self._service.beside(source, owner_of(request.headers), token)
+            with while_waited(still_there(request)):
+                found, own = self._service.beside(source, owner_of(request.headers), token)
             return self._shown(found, query | {"own": token}, own)
-        except (UploadStoreError, RowsError) as error:
+        except (UploadStoreError, RowsError, AsideError) as error:
             return {**self._shown(self._service.of(source), query), self.own: PARTS.alert(error)}
 
     def _shown(

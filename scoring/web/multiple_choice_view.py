@@ -1,11 +1,11 @@
 """Multiple-choice report view: header, levels, bars, worst abilities, model comparison, what-if, and every answer."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+from arena.kept import Kept
 from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.jobs.store import Jobs
@@ -54,8 +54,7 @@ class ChoiceView:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._tabulated = lru_cache(maxsize=4)(self._read)
-        self._under = lru_cache(maxsize=2)(self._reread)
+        self._kept: Kept[_Seen] = Kept(100_000, 60, weigh=lambda seen: 1 + len(seen.report.rows))
         with gr.Column(visible=False) as self.body:
             self.split = gr.Radio([], label="Split", elem_id="choice-split")
             with gr.Row():
@@ -160,6 +159,12 @@ class ChoiceView:
         job = self._jobs.find(link)
         there = job is not None and job.state == "done" and job.benchmark in BENCHMARK_VIEWS
         return self._tabulated(link) if there else None
+
+    def _tabulated(self, link: str) -> _Seen:
+        return self._kept.of(link, lambda: self._read(link))
+
+    def _under(self, link: str, protocol: Protocol) -> _Seen:
+        return self._kept.of((link, protocol), lambda: self._reread(link, protocol))
 
     def _read(self, link: str) -> _Seen:
         report = self._jobs.report(link)

@@ -1,18 +1,19 @@
 """Report: the article under a report's link, its benchmark's view, its publication, and its comparison with another."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import gradio as gr
 
+from arena.kept import Kept
 from arena.web.cookies import owner_of
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
-from scoring.jobs.store import KEPT_FREE, Job, Jobs, score_text
+from scoring.jobs.store import KEPT_FREE, Job, Jobs
+from scoring.jobs.written import score_text
 from scoring.marking.label_results import label_results
 from scoring.marking.results import mark_results
 from scoring.marking.work import Marking
@@ -67,12 +68,14 @@ class PublishedReports:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._kept = lru_cache(maxsize=100)(self._words)
+        self._kept: Kept[ReportHead | None] = Kept(100)
 
     def words(self, link: str) -> ReportHead | None:
         """Return a published report's title, its sentence and its preview; None of any other."""
         job = self._jobs.find(link)
-        return self._kept(link) if job and job.published else None
+        if not job or not job.published:
+            return None
+        return self._kept.of(link, lambda: self._words(link))
 
     def _words(self, link: str) -> ReportHead | None:
         report = self._jobs.report(link)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from scoring.jobs.service import JobServiceError
+from scoring.jobs.files import JobServiceError
 from scoring.jobs.submissions import Opponents
 from scoring.judges.run import Quote
 

@@ -1,14 +1,19 @@
 """What "Score a model" says where something cannot be done: the errors that its visitors read."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from arena.database import DatabaseError
 from arena.inference.endpoint import EndpointError
+from arena.io.aside import AsideError, while_waited
 from arena.io.tables import RowsError
-from arena.web.events import shows_errors
+from arena.web.events import Updates, shows_errors, still_there
 from arena.web.visitor_api import NoVisitorError
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.mm_vet import OptionsError
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.service import JobServiceError
+from scoring.jobs.files import JobServiceError
 from scoring.jobs.store import JobError
 from scoring.jobs.trials import TrialError
 from scoring.jobs.uploads import UploadStoreError
@@ -20,6 +25,7 @@ ERRORS = (
     *FILE_ERRORS,
     NoVisitorError,
     DatabaseError,
+    AsideError,
     UploadStoreError,
     JobServiceError,
     JobError,
@@ -35,4 +41,12 @@ def problem_html(error: Exception, *_: object) -> str:
     return REPORT.problems("", "alert", error, ())
 
 
-shows_problems = shows_errors(ERRORS, html=problem_html)
+def shows_problems(handler: Callable[..., Updates]) -> Any:
+    """Decorate a handler to show errors, and to end what it has done aside once its page has left."""
+
+    @wraps(handler)
+    def waited(tab: Any, *values: Any) -> Updates:
+        with while_waited(still_there(values[-1])):
+            return handler(tab, *values)
+
+    return shows_errors(ERRORS, html=problem_html)(waited)

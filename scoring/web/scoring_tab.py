@@ -17,7 +17,8 @@ from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_the
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import OptionsError
-from scoring.jobs.service import Draft, JobService, JobServiceError
+from scoring.jobs.files import Draft, JobServiceError
+from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
@@ -521,12 +522,12 @@ class ScoringTab:
             "questions first": forms.RUNS,
             "compare": forms.OPPONENTS,
         }
-        for label in ways.get(BENCHMARKS[benchmark].way, [forms.ALL]):
-            draft = self._draft(owner, benchmark, values, label)
-            try:
-                cost = self._service.price(owner, draft, judge)
-            except OptionsError as error:
-                offers.append(forms.Offer(label, None, str(error)))
+        labels = [*ways.get(BENCHMARKS[benchmark].way, [forms.ALL])]
+        drafts = [self._draft(owner, benchmark, values, label) for label in labels]
+        costs = self._service.costs(owner, drafts, judge)
+        for label, cost in zip(labels, costs, strict=True):
+            if isinstance(cost, OptionsError):
+                offers.append(forms.Offer(label, None, str(cost)))
                 continue
             over = judge is None and self._service.over(cost)
             most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"

@@ -1,30 +1,36 @@
 """Task map's routes: the map on its own and under a report's link, a map that a visitor brings, and the files."""
 
-import asyncio
-import base64
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias, get_args
 from urllib.parse import quote, urlencode
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
+from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
-from arena.io.tables import temporary_file
+from arena.kept import Kept
 from arena.templates import plural
 from arena.web.cookies import NO_STORE
+from arena.web.events import still_there
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.task_map.files import FILES, map_files, read_distances
-from scoring.task_map.orders import performance_map
+from scoring.task_map.files import FILES
 from scoring.task_map.published import paper_accuracies
 from scoring.task_map.reports import PooledReport, ReportAccuracies
-from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage, TaskTree, task_tree
-from scoring.task_map.types import Accuracies, TaskMap, TaskMapError
+from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage
+from scoring.task_map.types import Accuracies, TaskMapError
 from scoring.web.scoring_api import attachment, sent_file
-from scoring.web.task_map_view import LINKAGES, MapForm, MapPage, page_html
+from scoring.web.task_map_view import (
+    LINKAGES,
+    MapForm,
+    MapPage,
+    brought_html,
+    map_file,
+    map_html,
+    page_html,
+)
 
 TASK_MAP = "/task-map"
 MOST_MAP = 2_000_000
@@ -63,21 +69,36 @@ class _MapRequest(NamedTuple):
     def accuracies(self) -> Accuracies:
         return _joined(self.chosen.paper, self.reports)
 
+    @property
+    def made_of(self) -> object:
+        """All that shapes the page: its parameters, and the reports, which never change."""
+        pools = [(name, len(reports)) for name, reports in self.pools.items()]
+        return self.chosen, pools, [one.link for one in self.reports]
+
 
 class TaskMapPages:
-    """The maps of one server; published reports alone are among the models, and the report whose link one has."""
+    """The maps of one server, made aside; published reports alone are among the models, and that whose link one has."""
 
-    def __init__(self, reports: ReportAccuracies) -> None:
+    def __init__(self, reports: ReportAccuracies, aside: Aside | None = None) -> None:
         self._reports = reports
-        self._mapped = lru_cache(maxsize=8)(_mapped)
+        self._aside = aside
+        self._kept: Kept[str] = Kept(16_000_000, weigh=len)
 
-    def page(self, query: Mapping[str, str], link: str = "") -> str | None:
-        """The page; None where the link is of no MMT-Bench report with scores. Raises DatabaseError."""
+    def page(
+        self, query: Mapping[str, str], link: str = "", network: str | None = None
+    ) -> str | None:
+        """The page; None where the link is of no MMT-Bench report with scores. Raises DatabaseError, AsideError."""
         asked = self._asked(query, link)
         if asked is None:
             return None
         chosen = asked.chosen
         own = asked.own
+        address = urlencode(
+            {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
+        )
+        files = {
+            name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
+        }
         shown = MapPage(
             asked.accuracies,
             clusters=chosen.clusters,
@@ -89,50 +110,42 @@ class TaskMapPages:
             if own
             else ("/", "Stereoscope"),
             private=own is not None,
+            downloads=files,
         )
-        try:
-            found, tree = self._mapped(chosen.paper, asked.reports, chosen.linkage)
-        except TaskMapError as error:
-            return page_html(replace(shown, problem=f"There is no map: {error}."))
-        address = urlencode(
-            {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
+        return self._kept.of(
+            ("page", link, asked.made_of),
+            lambda: self._done(network, map_html, shown, chosen.linkage),
         )
-        files = {
-            name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
-        }
-        return page_html(replace(shown, found=found, tree=tree, downloads=files))
 
-    def file(self, name: str, query: Mapping[str, str], link: str = "") -> str | None:
-        """A download; None where there is none. Raises DatabaseError and TaskMapError."""
+    def file(
+        self, name: str, query: Mapping[str, str], link: str = "", network: str | None = None
+    ) -> str | None:
+        """A download; None where there is none. Raises DatabaseError, TaskMapError, AsideError."""
         asked = self._asked(query, link) if name in FILES else None
         if asked is None:
             return None
-        found, tree = self._mapped(asked.chosen.paper, asked.reports, asked.chosen.linkage)
-        return map_files(
-            found, tree, min(asked.chosen.clusters, len(tree.tasks)), asked.accuracies
-        )[name]
+        chosen = asked.chosen
+        return self._kept.of(
+            (name, link, asked.made_of),
+            lambda: self._done(
+                network, map_file, name, asked.accuracies, chosen.linkage, chosen.clusters
+            ),
+        )
 
-    def brought(self, content: bytes, name: str) -> str:
-        """The page of a visitor's own distances, beside the paper's accuracies. Raises RowsError, TaskMapError."""
-        with temporary_file(content, "distances.csv") as path:
-            found = read_distances(path, name)
-        tree = task_tree(found)
-        accuracies = paper_accuracies()
-        clusters = min(CLUSTERS, len(tree.tasks))
-        files = map_files(found, tree, clusters, accuracies)
-        inside = {name: base64.b64encode(files[name].encode()).decode() for name in FILES[1:]}
-        shown = MapPage(
-            accuracies,
-            found,
-            tree,
-            clusters,
-            (f"Accuracies: {_PAPER['20']}.",),
-            other=self._mapped("20", (), tree.linkage)[0],
-            downloads={name: f"data:text/plain;base64,{text}" for name, text in inside.items()},
+    def brought(self, content: bytes, name: str, network: str | None = None) -> str:
+        """The page of a visitor's own distances. Raises RowsError, TaskMapError, AsideError."""
+        page = MapPage(
+            paper_accuracies(),
+            sentences=(f"Accuracies: {_PAPER['20']}.",),
             back=(TASK_MAP, "The map of accuracies"),
             private=True,
         )
-        return page_html(shown)
+        return self._done(network, brought_html, content, name, page)
+
+    def _done(self, network: str | None, function: Callable[..., str], *given: object) -> str:
+        if self._aside is None:
+            return function(*given)
+        return self._aside.run(function, *given, network=network)
 
     def _asked(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
         own = self._reports.of(link) if link else None
@@ -142,13 +155,6 @@ class TaskMapPages:
         chosen = _chosen(query, pools)
         others = (one for one in pools.get(chosen.here, ()) if own is None or one.link != own.link)
         return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
-
-
-def _mapped(
-    paper: str, reports: tuple[PooledReport, ...], linkage: Linkage
-) -> tuple[TaskMap, TaskTree]:
-    found = performance_map(_joined(paper, reports))
-    return found, task_tree(found, linkage)
 
 
 def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
@@ -220,21 +226,42 @@ def _report(link: str) -> str:
     return f"/report/{quote(link, safe='')}"
 
 
+AT_ONCE = 2
+"""Maps that are asked for at the same time; others wait without a thread."""
+
+
 class _MapRoutes:
     """What the routes do."""
 
     def __init__(self, pages: TaskMapPages) -> None:
         self._pages = pages
+        self._turns = CapacityLimiter(AT_ONCE)
 
-    def opens(self, request: Request, link: str = "") -> Response:
-        found = self._pages.page(request.query_params, link)
+    async def opens(self, request: Request, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._opened(request, link))
+
+    async def downloads(self, request: Request, name: str, link: str = "") -> Response:
+        return await self._in_turn(request, lambda: self._downloaded(request, name, link))
+
+    async def _in_turn(self, request: Request, answer: Callable[[], Response]) -> Response:
+        def answered() -> Response:
+            waits = still_there(request)
+            if not waits():
+                raise AsideError("Nobody waits for this map any more.")
+            with while_waited(waits):
+                return answer()
+
+        return await to_thread.run_sync(answered, limiter=self._turns)
+
+    def _opened(self, request: Request, link: str) -> Response:
+        found = self._pages.page(request.query_params, link, request.state.network)
         if found is None:  # the report's own address says that there is none
             return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
         return HTMLResponse(found, headers=NO_STORE)
 
-    def downloads(self, request: Request, name: str, link: str = "") -> Response:
+    def _downloaded(self, request: Request, name: str, link: str) -> Response:
         try:
-            content = self._pages.file(name, request.query_params, link)
+            content = self._pages.file(name, request.query_params, link, request.state.network)
         except TaskMapError as error:
             return PlainTextResponse(
                 f"There is no map: {error}.", status_code=409, headers=NO_STORE
@@ -251,14 +278,16 @@ class _MapRoutes:
         except HTTPException as error:
             told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
-        return await asyncio.to_thread(self._brought, content, name)
+        network = request.state.network
+        return await self._in_turn(request, lambda: self._brought(content, name, network))
 
-    def _brought(self, content: bytes, name: str) -> Response:
+    def _brought(self, content: bytes, name: str, network: str | None) -> Response:
         try:
             return HTMLResponse(
-                self._pages.brought(content, name[-80:] or "distances.csv"), headers=NO_STORE
+                self._pages.brought(content, name[-80:] or "distances.csv", network),
+                headers=NO_STORE,
             )
-        except (RowsError, TaskMapError) as error:
+        except (RowsError, TaskMapError, AsideError) as error:
             page = MapPage(
                 paper_accuracies(),
                 problem=str(error),

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from arena.drawing_png import pixels_png
 from arena.drawings import lines_drawing, svg
+from arena.io.tables import temporary_file
 from arena.templates import macros, script
 from scoring.benchmarks.mmt_bench import ClusterScores, MMTBenchScores, meta_task_words, subtasks
+from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.groups import domain_of, group_scores, predicted
-from scoring.task_map.orders import tau_curve
+from scoring.task_map.orders import performance_map, tau_curve
 from scoring.task_map.published import (
     PublishedCluster,
     clusters,
+    paper_accuracies,
     published_clusters,
     published_curve,
 )
@@ -95,6 +98,47 @@ def page_html(page: MapPage) -> str:
     parts.append(MAP.open())
     style, code = (script(_HERE / f"task_map.{suffix}") for suffix in ("css", "js"))
     return MAP.document(title, style, code, page.private, parts)
+
+
+def map_html(page: MapPage, linkage: Linkage) -> str:
+    """The page of the map of its accuracies, or why there is none."""
+    try:
+        found = performance_map(page.accuracies)
+        tree = task_tree(found, linkage)
+    except TaskMapError as error:
+        return page_html(replace(page, problem=f"There is no map: {error}.", downloads={}))
+    return page_html(replace(page, found=found, tree=tree))
+
+
+def map_file(name: str, accuracies: Accuracies, linkage: Linkage, clusters: int) -> str:
+    """A download of the map of accuracies. Raises TaskMapError."""
+    found = performance_map(accuracies)
+    tree = task_tree(found, linkage)
+    return map_files(found, tree, min(clusters, len(tree.tasks)), accuracies)[name]
+
+
+def brought_html(content: bytes, name: str, page: MapPage) -> str:
+    """The page of a visitor's own distances, beside its accuracies. Raises RowsError, TaskMapError."""
+    with temporary_file(content, "distances.csv") as path:
+        found = read_distances(path, name)
+    tree = task_tree(found)
+    cut = min(CLUSTERS, len(tree.tasks))
+    files = map_files(found, tree, cut, page.accuracies)
+    inside = {one: base64.b64encode(files[one].encode()).decode() for one in FILES[1:]}
+    shown = replace(
+        page,
+        found=found,
+        tree=tree,
+        clusters=cut,
+        other=performance_map(page.accuracies),
+        downloads={one: f"data:text/plain;base64,{text}" for one, text in inside.items()},
+    )
+    return page_html(shown)
+
+
+def warm() -> None:
+    """Read the tables that every map needs."""
+    map_html(MapPage(paper_accuracies()), "average")
 
 
 def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) -> str:

@@ -20,6 +20,7 @@ from arena.io.tables import (
     PAGE,
     Record,
     RowsError,
+    _CsvReader,
     parse_json,
     read_json,
     read_lines,
@@ -574,3 +575,33 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):
         with pytest.raises(RowsError) as caught:
             read_lines(folder)
         assert str(caught.value) == f"{folder.name or '.'}: is a folder; choose a file in it"
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("never closed", b"x\n" * 400_000),
+        ("quotes inside", b'say ""x""\n' * 400_000),
+        ("closed at last", b"x\n" * 400_000 + b'"\n'),
+    ],
+)
+def test_a_cell_over_lines_is_refused_as_soon_as_it_passes_its_limit(tmp_path, name, cell):
+    """Its first lines are read, and no others."""
+    began = b'a,b\n1,"one\ntwo"\n2,"'
+    limits = replace(PAGE, cell=1_000)
+    error = refusal(tmp_path, "x.csv", began + cell, limits)
+    assert (error.row, "quote never closed" in error.problem) == (4, True)
+    with pytest.raises(RowsError):
+        list(read_records(tmp_path / "x.csv", replace(limits, rows=None)))
+    lines = iter(map(bytes.decode, io.BytesIO(began + cell)))
+    with pytest.raises(RowsError):
+        list(_CsvReader(lines, limits, ".csv"))
+    assert sum(1 for _ in lines) > 390_000
+
+
+def test_cells_over_lines_within_their_limit_are_read_as_the_standard_library_reads_them(tmp_path):
+    rows = [["a", "b"], *([f'5" {"x" * 30}', 'he said ""\n' * 60 + '"'] for _ in range(50))]
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    found = read(tmp_path, "x.csv", text.getvalue(), replace(PAGE, cell=900))
+    assert [[*one.values.values()] for one in found] == rows[1:]

@@ -1,9 +1,7 @@
 """Multiple choice at the desk: recognised, read by rules at once, the rest quoted and judged, and kept without loss."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +21,10 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.vqa import MarksReport
-from scoring.jobs.report_pictures import ReportPictures
-from scoring.jobs.service import JobService, JobServiceError, OwnJudge
+from scoring.jobs.service import JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
-from scoring.jobs.uploads import UploadStore, UploadStoreError
-from scoring.jobs.worker import Operator
+from scoring.jobs.uploads import UploadStoreError
 from scoring.judges import run as judging
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -41,6 +37,7 @@ from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_desk import Visit, visiting
 from tests.support.servers import drafts
 
 pytestmark = pytest.mark.locks_or_dialect
@@ -60,54 +57,6 @@ MARKED = [
     },
     {"index": "3", "question": "who?", "answer": "", "prediction": "nobody"},
 ]
-
-
-class Visit:
-    """A person at the desk of a server."""
-
-    def __init__(
-        self,
-        bench: Bench,
-        folder: Path,
-        ceiling: float = 1000.0,
-        owner: str = OWNER,
-        login: bool = False,
-    ) -> None:
-        self.bench, self.owner = bench, owner
-        self.upload_store = UploadStore(folder / "uploads")
-        operator = Operator(bench.address, SPEC)
-        self.service = JobService(
-            {"sample": own_sample()},
-            self.upload_store,
-            bench.jobs,
-            bench.worker,
-            bench.cache,
-            operator,
-            {},
-            ceiling,
-            Submissions(bench.database, None),
-            Lending(bench.database, login),
-            ReportPictures(bench.database, bench.jobs, self.upload_store),
-        )
-
-    def brings(self, file: Path) -> str:
-        """Upload a file and return its token."""
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
-
-    def asked_for(
-        self, file: Path, benchmark="mmbench", protocol="strict"
-    ) -> tuple[str, str, str, str]:
-        return self.brings(file), benchmark, protocol, ""
-
-
-@contextmanager
-def visiting(database, folder: Path, reply="A", **more) -> Iterator[Visit]:
-    with OpenAIServer(lambda body, sample: reply) as server:
-        yield Visit(Bench(database, server.address), folder, **more)
 
 
 @pytest.fixture

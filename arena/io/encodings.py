@@ -1,0 +1,53 @@
+"""Encodings of text that is no UTF-8, by what it reads as; one is named only where nearly all of it fits."""
+
+from itertools import pairwise
+
+_GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
+SAMPLE = 100_000
+"""Bytes that an encoding is recognised from."""
+_WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼¾·´\xa0ŒœŠšŽžŸ")
+"""Signs of Windows-1252 in plain texts, beside its letters from 0xC0 on."""
+
+
+def read_as(text: bytes, place: str) -> str:
+    """What text that is no UTF-8 seems to be, from its first bytes; else `place`, which names the first wrong one."""
+    if len(text) > SAMPLE:
+        text = text[:SAMPLE].rsplit(b"\n", 1)[0]
+    if _is_gb18030(text):
+        return _GB18030
+    return f"{place} (Latin-1 or Windows-1252?)" if _is_windows_1252(text) else place
+
+
+def _is_gb18030(raw: bytes) -> bool:
+    """Whether text that is no UTF-8 reads as Chinese in GB18030 or GBK.
+
+    Its common signs are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of Latin-1
+    stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins higher.
+    """
+    try:
+        text = raw.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    signs = [sign for sign in text if not sign.isascii()]
+    pairs = [pair for pair in (sign.encode("gb18030") for sign in signs) if len(pair) == 2]
+    common = [pair for pair in pairs if min(pair) > 0xA0]
+    firsts = [pair[0] for pair in common if pair[0] >= 0xB0]
+    frequent = [first for first in firsts if first <= 0xD7]
+    kana = any("\u3041" <= sign <= "\u30fe" for sign in signs)
+    chinese = any(first > 0xC8 for first in firsts) and 2 * len(frequent) >= len(firsts)
+    return chinese and not kana and 4 * len(common) >= 3 * len(signs)
+
+
+def _is_windows_1252(raw: bytes) -> bool:
+    """Whether text that is no UTF-8 reads as a Western language: letters with accents, each alone between others.
+
+    In other encodings signs follow one another, or are none of its letters.
+    """
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    letters = [place for place, sign in enumerate(text) if "\xc0" <= sign <= "\xff"]
+    others = {sign for sign in text if not sign.isascii() and not "\xc0" <= sign <= "\xff"}
+    pairs = sum(first + 1 == second for first, second in pairwise(letters))
+    return others <= _WESTERN and 10 * pairs <= len(letters)

@@ -1,0 +1,118 @@
+"""Memory that strangers leave behind: `python -m perf.memory [REQUESTS]`.
+
+28 uploads of 16 MB, whose answers, columns or options are long and different each time, are read and priced. A minute
+after the last one the server and what it started have to hold less than 400 MB, and as much after 10,000 ordinary
+requests, give or take a tenth.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import psutil
+
+from perf.attacks import PRICED, Attacker, Page, answers, http_client
+from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.registry import BENCHMARKS
+from tests.support.servers import AppServer
+
+UPLOADS = 28
+REQUESTS = 10_000
+TARGET = 400_000_000
+REST_SECONDS = 60.0
+SIZE = 15_800_000
+ORDINARY = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards/board.csv")
+
+
+def held(pid: int) -> int:
+    """Return the bytes that a server and the processes it started hold, what they share counted once."""
+    process = psutil.Process(pid)
+    found = [one.memory_full_info() for one in process.children(recursive=True)]
+    return process.memory_info().rss + sum(one.uss for one in found)
+
+
+def hostile(number: int) -> tuple[str, bytes]:
+    """Return the name and content of one upload: long answers, long names of columns, or long options."""
+    if number % 4 == 1:
+        names = [f"{number} {column} {'name ' * 190_000}" for column in range(14)]
+        head = ",".join(["index", "question", "A", "answer", "prediction", *names])
+        return "x.csv", f"{head}\n1,q,a,A,A{',' * len(names)}\n".encode()
+    if number % 4 == 3:
+        rows = [f"{row},q,{number} {'cat ' * 200_000},dog {row},A,It is B" for row in range(18)]
+        return "x.csv", "\n".join(["index,question,A,B,answer,prediction", *rows]).encode()
+    return "x.json", answers(SIZE, f"number {number}")
+
+
+async def attack(attacker: Attacker) -> None:
+    form = {
+        "benchmark": BENCHMARKS["mm-vet"].name,
+        "judge": "My own key",
+        "own-model": "judge",
+        "own-key": "k",
+        "missing": "Leave them unscored",
+        "questions": own_sample().name,
+        "protocol": next(iter(BENCHMARKS["mm-vet"].protocols)),
+    }
+    for number in range(UPLOADS):
+        cookie, token = await attacker.upload(*hostile(number))
+        sent = {**form, "upload-token": token}
+        for event in ("on_arrived", PRICED):
+            await attacker.tell(attacker.page.call(event, attacker.headers(cookie), **sent))
+
+
+async def ordinary(client: httpx.AsyncClient, first: int, last: int) -> None:
+    """Send requests of visitors from many networks, eight at a time."""
+
+    async def line(start: int) -> None:
+        for number in range(first + start, last, 8):
+            headers = {"x-forwarded-for": f"12.{number % 200}.{number // 200 % 200}.7"}
+            await client.get(ORDINARY[number % len(ORDINARY)], headers=headers)
+
+    await asyncio.gather(*map(line, range(8)))
+
+
+async def measure(server: AppServer, requests: int) -> list[int]:
+    """Print what is held before, after and at rest, and during ordinary requests; return the last of these."""
+    pid = server.process.pid
+    sent = Counter[int]()
+
+    def told(when: str) -> int:
+        print(f"{when:<40} {held(pid) / 1e6:7,.0f} MB", flush=True)
+        return held(pid)
+
+    async with http_client(server.port) as client:
+        page = Page(client, (await client.get("/config")).json())
+        await ordinary(client, 0, 200)
+        told("after 200 requests")
+        began = time.monotonic()
+        await attack(Attacker(page, server.port, sent))
+        told(f"after {UPLOADS} uploads in {time.monotonic() - began:.0f} s")
+        await asyncio.sleep(REST_SECONDS)
+        rested = [told(f"{REST_SECONDS:.0f} s later")]
+        for part in range(5):
+            end = requests * (part + 1) // 5
+            await ordinary(client, requests * part // 5, end)
+            rested.append(told(f"after {end:,} ordinary requests"))
+    print(f"answers by status: {json.dumps(sent)}; load {os.getloadavg()[0]:.1f}")
+    return rested
+
+
+def main(requests: int = REQUESTS) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        server = AppServer(Path(folder) / "data", TRUSTED_HOPS="1")
+        try:
+            rested = asyncio.run(measure(server, requests))
+        finally:
+            server.stop()
+    is_flat = rested[-1] < 1.1 * max(rested[:3])
+    return int(rested[0] > TARGET or not is_flat)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:2])))

@@ -1,0 +1,397 @@
+"""File reader: what an uploaded file is, its reports and drafts, and what judging it costs.
+
+A server has large files read aside (`arena/io/aside.py`), so a reader can be pickled, and what it returns is small.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from arena.templates import plural
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
+from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
+from scoring.benchmarks.mm_vet_questions import truth_words
+from scoring.benchmarks.mm_vet_tables import told_zeros
+from scoring.benchmarks.mm_vet_v2 import edition
+from scoring.benchmarks.predictions import (
+    Layout,
+    Upload,
+    UploadError,
+    fill,
+    notices,
+    read_predictions,
+)
+from scoring.jobs.store import STOPPED, Jobs
+from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
+from scoring.jobs.uploads import StoredUpload
+from scoring.jobs.written import Written, written
+from scoring.judges.cache import ReplyCache
+from scoring.judges.run import Quote
+from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.reader import Problem
+from scoring.registry import (
+    BENCHMARKS,
+    asks_unknown,
+    file_benchmark,
+    open_upload,
+    quote,
+    unrecognised,
+)
+from scoring.report import AnyReport, QuestionSet
+from scoring.visit_bench.reader import is_submission, read_submission
+
+LARGE = 20_000
+"""Bytes of a file or report above which it is read aside: rules look at a thousand letters for 20 ms."""
+LOOKED_AT = 3
+"""Rows of a file that its owner sees before scoring."""
+_PACKED = (".xlsx", ".parquet")
+LAYOUTS: Mapping[Layout, str] = {
+    "id: text": "the authors' format",
+    "id: record": "a record for each id",
+    "records": "a record for each answer",
+    "LLaVA answers": "LLaVA's format",
+    "lmms-eval samples": "lmms-eval's format",
+    "VLMEvalKit table": "VLMEvalKit's format",
+    "question texts": "joined by the questions' texts",
+}
+FREE_ANSWERS = {key for key, benchmark in BENCHMARKS.items() if benchmark.way == "questions first"}
+
+
+class JobServiceError(ValueError):
+    """Invalid request; the message says what to choose instead."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What an uploaded file is."""
+
+    benchmark: str
+    """Key of `BENCHMARKS`; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
+    title: str
+    lines: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    scorable: bool
+    rows: tuple[AnswerLook, ...] = ()
+    questions: str = ""
+    """Name of the question set that it answers; empty for a file that holds its questions."""
+
+
+class Source(NamedTuple):
+    """Where a draft comes from: the bytes of its file or report, and the network that it came from."""
+
+    size: int = 0
+    network: str | None = None
+
+    @classmethod
+    def of(cls, arrived: StoredUpload) -> "Source":
+        """An upload; one that unpacks to more counts as large."""
+        with suppress(FileNotFoundError):
+            size = arrived.path.stat().st_size
+            return cls(
+                max(size, LARGE + 1) if arrived.path.suffix in _PACKED else size, arrived.network
+            )
+        return cls(0, arrived.network)
+
+    @property
+    def is_large(self) -> bool:
+        return self.size > LARGE
+
+
+class Asking(NamedTuple):
+    """The judge that is asked."""
+
+    spec: JudgeSpec
+    address: str
+    """As it may be shown; empty if it is not known."""
+    whose: str | None
+    """The owner of the judge; None: the operator's."""
+    is_own: bool
+    """Whether it is a user's own."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Makes the report to judge, for a judge at an address as it may be shown. Raises OptionsError and UploadError."""
+
+    make: partial[AnyReport]
+    """A method of a FileReader with all arguments but the judge's."""
+    source: Callable[[], Source] = Source
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """The file and all settings."""
+        return (self.make.func.__name__, *self.make.args)
+
+
+@dataclass(frozen=True, eq=False)
+class FileReader:
+    """Reads uploads, and the reports made of them; raises what the stores and readers that it calls raise."""
+
+    question_sets: Mapping[str, QuestionSet]
+    jobs: Jobs
+    submissions: Submissions
+    cache: ReplyCache
+
+    def look(self, arrived: StoredUpload, benchmark: str, questions: object = None) -> Recognised:
+        """A file of free answers beside the questions of a name, else the first that it answers any of."""
+        names = self.sets_of(benchmark)
+        names = [str(questions)] if questions in names else names
+        if holds_grades(arrived.path, name=arrived.name):
+            return self._grades_of(benchmark, names, arrived)
+        uploads = (
+            (name, read_predictions(arrived.path, self.questions(name), name=arrived.name))
+            for name in names
+        )
+        found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
+        return next((one for one in found if one.scorable), found[0])
+
+    def _grades_of(self, benchmark: str, names: Sequence[str], arrived: StoredUpload) -> Recognised:
+        """A file of grades, beside the first question set that it holds grades of."""
+        for name in names:
+            chosen = self.questions(name)
+            file = grades_for(arrived.path, chosen, name=arrived.name)
+            if file.grades.keys() & {question.id for question in chosen.questions}:
+                break
+        else:
+            name = names[0]
+            file = grades_for(arrived.path, self.questions(name), name=arrived.name)
+        whose = f"{file.toolkit}'s result file: " if file.toolkit else ""
+        judges = ", ".join(file.judges)
+        graded = plural(len(file.grades), "question")
+        told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
+        zeros = told_zeros(grade for given in file.grades.values() for grade in given)
+        lines = (told, f"{zeros}.") if zeros else (told,)
+        return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
+
+    def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
+        chosen = self.questions(name)
+        asked = {question.id: question for question in chosen.questions}
+        known = [one for one in upload.predictions if one.id in asked]
+        count = plural(len(asked if known else upload.predictions), "answer")
+        count = f"{len(known):,} of {count}" if known else count
+        lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
+        looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
+        rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
+        rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
+        others = "; ".join(one.name for one in BENCHMARKS.values() if one.key != benchmark)
+        text = (
+            f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
+            f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
+        )
+        problems = () if known else (Problem(0, None, text, "scoring"),)
+        return Recognised(benchmark, upload.title, lines, problems, bool(known), tuple(rows), name)
+
+    def sets_of(self, benchmark: str) -> list[str]:
+        """The names of a benchmark's question sets. Raises JobServiceError without any."""
+        names = [
+            name
+            for name, questions in self.question_sets.items()
+            if questions.benchmark == benchmark
+        ]
+        if not names:
+            raise JobServiceError(
+                f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server. Ask its "
+                f"host to add them, or score the file on your own machine: python -m scoring {benchmark} FILE "
+                "--questions PATH"
+            )
+        return names
+
+    def questions(self, name: str) -> QuestionSet:
+        if name not in self.question_sets:
+            raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
+        return self.question_sets[name]
+
+    def recognise(
+        self,
+        owner: str,
+        arrived: StoredUpload,
+        benchmark: str | None = None,
+        waits: Callable[[], bool] | None = None,
+    ) -> Recognised:
+        """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
+        if benchmark == "visit-bench" or (
+            benchmark is None and is_submission(arrived.path, arrived.name)
+        ):
+            return self._submission(owner, arrived)
+        found = None
+        if benchmark not in FREE_ANSWERS:
+            found = open_upload(
+                arrived.path,
+                name=arrived.name,
+                benchmark=benchmark,
+                wanted=lambda: arrived.path.exists() and (waits is None or waits()),
+            )
+        if found is None:
+            sets = [one for one in self.question_sets.values() if one.benchmark in FREE_ANSWERS]
+            if benchmark is None and asks_unknown(arrived.path, arrived.name, sets):
+                raise unrecognised(arrived.path, "below, under Details,", arrived.name)
+            return Recognised(
+                benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
+            )
+        problems = found.problems
+        kept = islice(found.file.rows, LOOKED_AT)
+        scorable = not any(problem.blocks == "scoring" for problem in problems)
+        rows = tuple(map(found.benchmark.look, kept))
+        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
+
+    def _submission(self, owner: str, arrived: StoredUpload) -> Recognised:
+        """Describe a submission; its problems are told with its price."""
+        file = read_submission(arrived.path, name=arrived.name)
+        lines: tuple[str, ...] = (f"VisIT-Bench: {len(file.entries):,} answers",)
+        with suppress(UploadError):
+            lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
+        kept = file.entries[:LOOKED_AT]
+        rows = tuple(
+            AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept
+        )
+        return Recognised("visit-bench", file.model, lines, (), True, rows)
+
+    # Reports that need no judge.
+    def graded(self, arrived: StoredUpload) -> bool:
+        """Whether a file holds grades already, whose report is free."""
+        return holds_grades(arrived.path, name=arrived.name)
+
+    def graded_report(
+        self, arrived: StoredUpload, questions: str, options: Options, title: str
+    ) -> Written:
+        chosen = self.questions(questions)
+        file = grades_for(arrived.path, chosen, name=arrived.name)
+        return written(graded_report(file, chosen, options.missing, title), is_done=True)
+
+    def extracted(
+        self, arrived: StoredUpload, benchmark: str, protocol: str, title: str
+    ) -> Written:
+        """The report that rules alone make of a file."""
+        return written(_opened(arrived, benchmark).report(protocol, title), is_done=True)
+
+    def left(self, link: str) -> int:
+        """How many answers the rules left open in a report."""
+        report: Any = self.jobs.report(link)
+        return report.left if report else 0
+
+    # Drafts, for a judge at an address.
+    def answers(
+        self,
+        arrived: StoredUpload,
+        questions: str,
+        options: Options,
+        title: str,
+        spec: JudgeSpec,
+        address: str,
+    ) -> AnyReport:
+        """Of a file of answers to a question set."""
+        chosen = self.questions(questions)
+        upload = read_predictions(arrived.path, chosen, name=arrived.name)
+        filled = fill(chosen, upload, options.missing)
+        mm_vet = BENCHMARKS[chosen.benchmark]
+        shown = title.strip()[:120] or upload.title
+        assert isinstance(mm_vet, MMVet)
+        return mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
+
+    def comparison(
+        self,
+        owner: str,
+        arrived: StoredUpload,
+        request: SubmissionRequest,
+        spec: JudgeSpec,
+        address: str,
+    ) -> AnyReport:
+        """Of a file's matches with the models of the item bank."""
+        file = read_submission(arrived.path, name=arrived.name)
+        return self.submissions.draft(owner, file, request, spec.model, address).report
+
+    def stored_comparison(
+        self, stored: StoredModel, request: SubmissionRequest, spec: JudgeSpec, address: str
+    ) -> AnyReport:
+        return self.submissions.draft_stored(
+            stored.model, stored.source, request, spec.model, address
+        ).report
+
+    def whole_file(
+        self,
+        arrived: StoredUpload,
+        benchmark: str,
+        protocol: str,
+        title: str,
+        spec: JudgeSpec,
+        address: str,
+    ) -> AnyReport:
+        """Of all that the rules leave open in a file."""
+        return _rest(_opened(arrived, benchmark).report(protocol, title), spec, address)
+
+    def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
+        """Of what the rules left open in a report."""
+        job = self.jobs.find(link)
+        report = self.jobs.report(link)
+        ruled = (
+            job is not None
+            and job.owner == owner
+            and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        )
+        if report is None or not ruled:
+            raise JobServiceError("There is no such report of yours; upload the file again")
+        return _rest(report, spec, address)
+
+    def stopped(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
+        """Of what a stopped job judges, for another judge."""
+        job = self.jobs.find(link)
+        drafted = self.jobs.draft(link)
+        if job is None or drafted is None or job.owner != owner or job.state not in STOPPED:
+            raise JobServiceError("There is no such stopped job of yours; upload the file again")
+        draft: Any = drafted[0]
+        if getattr(draft, "sampled", False) and not spec.samples:
+            raise OptionsError(
+                f"{spec.model} gives one reply a call; upload the file again for separate runs"
+            )
+        return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
+
+    def prices(
+        self, makes: Sequence[partial[AnyReport]], asking: Asking
+    ) -> list[Quote | OptionsError]:
+        """What judging each draft costs, or what its options lack. Raises JobServiceError."""
+
+        def price(make: partial[AnyReport]) -> Quote | OptionsError:
+            try:
+                return self._quoted(make(asking.spec, asking.address), asking)
+            except OptionsError as error:
+                return error
+
+        return [price(make) for make in makes]
+
+    def drafted(self, make: partial[AnyReport], asking: Asking) -> tuple[Written, Quote]:
+        """A draft as a job keeps it, and what judging it costs. Raises JobServiceError."""
+        report = make(asking.spec, asking.address)
+        return written(report), self._quoted(report, asking)
+
+    def _quoted(self, report: AnyReport, asking: Asking) -> Quote:
+        """What judging costs; of voters' secrets as if all were new: what is known would tell who said the same.
+
+        Raises JobServiceError where a user's own judge would be sent such a secret.
+        """
+        is_blind = self.submissions.is_blind(report)
+        if is_blind and asking.is_own:
+            raise JobServiceError(
+                "Answers that voters are still asked to choose between are sent to this site's own judge alone: "
+                "whoever runs another one could learn which model gave which. Choose this site's judge under Details; "
+                "where there is none, ask the host for one"
+            )
+        return quote(report, asking.spec, asking.whose, None if is_blind else self.cache)
+
+
+def _opened(arrived: StoredUpload, benchmark: str) -> OpenedFile:
+    found = open_upload(
+        arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists
+    )
+    assert found, "a benchmark that is given takes any file"
+    return found
+
+
+def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
+    if not report.left:
+        raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
+    return file_benchmark(report.benchmark).stamped(report, spec, address)

@@ -1,0 +1,46 @@
+"""Reports as jobs store them, with what a job tells of its report."""
+
+import hashlib
+from dataclasses import replace
+from typing import NamedTuple
+
+from scoring.registry import BENCHMARKS
+from scoring.report import AnyReport
+from scoring.serialize import record_json
+
+
+class Written(NamedTuple):
+    """A report as it is stored, with what its job tells of it."""
+
+    benchmark: str
+    protocol: str
+    title: str
+    file: str
+    address: str
+    model: str
+    json: str
+    digest: str = ""
+    """Of a free report: sha256 of all but the time."""
+    score: str = ""
+
+
+def written(report: AnyReport, is_done: bool = False) -> Written:
+    judge = report.judge
+    made = Written(
+        report.benchmark,
+        report.protocol,
+        report.title,
+        report.file,
+        judge.address if judge else "",
+        judge.model if judge else "",
+        record_json(report),
+    )
+    if not is_done:
+        return made
+    digest = hashlib.sha256(record_json(replace(report, created="")).encode()).hexdigest()
+    return made._replace(digest=digest, score=score_text(report))
+
+
+def score_text(report: AnyReport) -> str:
+    head = BENCHMARKS[report.benchmark].headline(report)
+    return "no score" if head is None or head.mean is None else f"{head.mean:.1f}"

@@ -1,0 +1,64 @@
+"""The desk at which files are scored: a job service on a database, and a person with uploads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from arena.battles.lending import Lending
+from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.report_pictures import ReportPictures
+from scoring.jobs.service import JobService
+from scoring.jobs.submissions import Submissions
+from scoring.jobs.uploads import UploadStore
+from scoring.jobs.worker import Operator
+from tests.support.judging_process import OWNER, SPEC, Bench
+from tests.support.openai_server import OpenAIServer
+
+
+class Visit:
+    """A person at the desk of a server."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        folder: Path,
+        ceiling: float = 1000.0,
+        owner: str = OWNER,
+        login: bool = False,
+    ) -> None:
+        self.bench, self.owner = bench, owner
+        self.upload_store = UploadStore(folder / "uploads")
+        operator = Operator(bench.address, SPEC)
+        self.service = JobService(
+            {"sample": own_sample()},
+            self.upload_store,
+            bench.jobs,
+            bench.worker,
+            bench.cache,
+            operator,
+            {},
+            ceiling,
+            Submissions(bench.database, None),
+            Lending(bench.database, login),
+            ReportPictures(bench.database, bench.jobs, self.upload_store),
+        )
+
+    def brings(self, file: Path) -> str:
+        """Upload a file and return its token."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
+
+    def asked_for(
+        self, file: Path, benchmark="mmbench", protocol="strict"
+    ) -> tuple[str, str, str, str]:
+        return self.brings(file), benchmark, protocol, ""
+
+
+@contextmanager
+def visiting(database, folder: Path, reply="A", **more) -> Iterator[Visit]:
+    with OpenAIServer(lambda body, sample: reply) as server:
+        yield Visit(Bench(database, server.address), folder, **more)
