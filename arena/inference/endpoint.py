@@ -5,7 +5,6 @@ Azure OpenAI has an address for each deployment, `https://NAME.openai.azure.com/
 """
 
 import base64
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from urllib.parse import quote, quote_plus
 
 import httpx2
 
+from arena.network import is_public
 from arena.types import Secret
 
 _FORM = re.compile(
@@ -119,12 +119,12 @@ def place_of(base_url: str) -> str:
         if url and url.scheme == "https" and url.port in (None, 443)
         else ""
     )
-    return host if _is_public(host) else "the operator's own server"
+    return host if _is_open(host) else "the operator's own server"
 
 
-def _is_public(host: str) -> bool:
+def _is_open(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_global
+        return is_public(host)
     except ValueError:
         _, dot, ending = host.rpartition(".")
         return (
