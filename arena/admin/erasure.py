@@ -1,7 +1,7 @@
 """Erasure: a voter's data is deleted on request; the votes stay, but nobody can tell any more whose they were.
 
 A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
-account, so that every server that still knows the visitor finds a newcomer.
+account, and their own voter loses both, so that every server finds a newcomer behind a cookie that comes again.
 """
 
 import re
@@ -147,10 +147,8 @@ def _forget(connection: Connection, voter: int) -> None:
     stranger = connection.execute(fresh).scalar_one()
     for field in HANDED_OVER:
         connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
-    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
-    named = VOTER.c.cookie_hash.startswith("person:") | VOTER.c.cookie_hash.startswith("worker:")
-    account = (VOTER.c.id == voter) & named
-    connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+    nobody = {"cookie_hash": _nobody(), "since": now()}
+    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(nobody))
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:
