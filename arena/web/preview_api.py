@@ -25,9 +25,10 @@ _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
 _TITLE = "Which one helped more?"
 """Stands for a title that the font has no letters for."""
-_MINUTES = 5
 _PATIENCE_SECONDS = 1.5
 """How long a board's picture waits for its ranks."""
+_NO_STORE = {"cache-control": "no-store"}
+"""A preview ends with its page: when a report is made private, an item hidden, a visitor forgotten."""
 
 
 class Previews:
@@ -78,12 +79,10 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     async def preview(path: str) -> Response:
         found = await to_thread.run_sync(previews.picture, path, limiter=turns)
         if found is None:
-            return PlainTextResponse("There is no such picture.", status_code=404)
-        return Response(
-            found,
-            media_type="image/png",
-            headers={"cache-control": f"public, max-age={60 * _MINUTES}"},
-        )
+            return PlainTextResponse(
+                "There is no such picture.", status_code=404, headers=_NO_STORE
+            )
+        return Response(found, media_type="image/png", headers=_NO_STORE)
 
     return router
 

@@ -319,6 +319,7 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
             and "32.5" not in page
         )
         assert private == (preview.status_code == 404)
+        assert "no-store" in preview.headers["cache-control"], "it ends when the report is private"
         return private
 
     assert is_private()
