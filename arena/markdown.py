@@ -60,6 +60,7 @@ _UNSEEN = re.compile(
 _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_HIDDEN = re.compile(f"(?!\r)(?:{_UNSEEN.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff])")
 _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
@@ -163,6 +164,16 @@ def visible_text(text: str) -> str:
     return _LINE_END.sub("", text).strip("\n")
 
 
+def visible_name(text: str) -> str:
+    """Show what cannot be seen in a title or a name, as in `gpt-4<U+200B>`: it would turn letters round or copy a name.
+
+    Joiners stay where `visible_text` leaves them. Idempotent.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _HIDDEN.sub(_named, text)
+
+
 def seen_length(text: str) -> int:
     """Return the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
     return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
@@ -176,6 +187,12 @@ def _few_marks(text: str) -> str:
         if run <= _MOST_MARKS:
             kept.append(character)
     return "".join(kept)
+
+
+def _named(hidden: re.Match[str]) -> str:
+    if _JOINERS.fullmatch(hidden[0]) and _joined(hidden):
+        return hidden[0]
+    return f"<U+{ord(hidden[0]):04X}>"
 
 
 def _joined(joiners: re.Match[str]) -> str:

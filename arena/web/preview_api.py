@@ -14,7 +14,7 @@ from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
-from arena.markdown import visible_text
+from arena.markdown import visible_name
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
 from arena.web.heads import VOTE_WORDS, Head, Heads
 
@@ -50,7 +50,7 @@ class Previews:
             return self._board(address.name)
         if head.drawing:
             return drawn(head.drawing)
-        title = head.title.removesuffix(f" · {NAME}")
+        title = visible_name(head.title).removesuffix(f" · {NAME}")
         if address == Address(VOTE):
             title = title.removeprefix(f"{NAME}: ").capitalize()
         return card(title, head.description, self._file(head))
@@ -127,4 +127,4 @@ def card(title: str, text: str, picture: Path | None) -> bytes:
 
 def _lines(text: str, width: float, size: int) -> list[str]:
     """Return a text in lines of a width, as wide as the letters of Pillow's font are on average."""
-    return wrap(visible_text(text[:1000]), int(width / (0.52 * size)))
+    return wrap(visible_name(text[:1000]), int(width / (0.52 * size)))
