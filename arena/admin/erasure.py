@@ -7,7 +7,7 @@ account, and their own voter loses both, so that every server finds a newcomer b
 import re
 import secrets
 
-from sqlalchemy import Connection, column, delete, insert, inspect, or_, select, table, update
+from sqlalchemy import Connection, column, delete, insert, inspect, select, table, update
 
 from arena.admin.actions import record_action
 from arena.authoring.tables import DRAFT_CLAIM, DRAFT_EVENT
@@ -24,7 +24,7 @@ from arena.battles.tables import (
     VOTER_NETWORK,
 )
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
-from arena.budget import BUDGET
+from arena.budget import BUDGET, HOLD
 from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
@@ -169,7 +169,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's, and delete their daily costs."""
+    """Make the jobs and submissions of a voter's cookies nobody's, delete their daily costs, and unname what is held."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
     cookies = connection.scalars(
         select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)
@@ -180,9 +180,10 @@ def _disown(connection: Connection, voter: int) -> None:
                 update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody())
             )
     payers = (*cookies, str(voter))
-    connection.execute(
-        delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {payer}") for payer in payers)))
-    )
+    for payer in payers:
+        held = HOLD.c.day.endswith(f" {payer}")
+        connection.execute(update(HOLD).where(held).values(day=_nobody()))
+        connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
 
 
 def _nobody() -> str:

@@ -177,10 +177,9 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     for owner, job in jobs.items():
         bench.budget.for_job(job.link, owner).reserve(5)
         with bank.write() as connection:
-            values = {
-                name: owner for name in ("owner", "source", "title", "name", "digest", "file")
-            }
-            connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
+            named = dict.fromkeys(("source", "title", "name", "digest", "file"), owner[::-1])
+            values = {**named, "owner": owner, "number": 1, "created": now()}
+            connection.execute(SUBMISSION.insert().values(values))
     forgetting.forget(person, "ada")
     assert [len(bench.jobs.of_owner(owner)) for owner in jobs] == [0, 0, 1]
     assert all(bench.jobs.find(job.link) for job in jobs.values())
@@ -191,6 +190,8 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
         )
     assert [owner.startswith("forgotten ") for owner in owners] == [True, True, False]
     assert len(days) == 1 and days[0].endswith(OTHER)
+    told = everything(bank)
+    assert COOKIE not in told and login not in told and OTHER in told
 
 
 def test_every_table_that_has_an_owner_is_served_with():
