@@ -169,7 +169,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's, delete their daily costs, and unname what is held."""
+    """Make the jobs and submissions of a voter's cookies nobody's; delete their daily costs and unname what is held."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
     cookies = connection.scalars(
         select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)
