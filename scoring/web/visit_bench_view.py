@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import gradio as gr
 
 from arena.drawings import svg
-from arena.markdown import answer_html, instruction_html, plain_html
+from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
@@ -119,10 +119,10 @@ def matches_html(
     return VISIT.matches(f"{len(fit):,} matches; {place}", items)
 
 
-def _opponents(report: MatchReport) -> list[str]:
-    return sorted(
-        {model for match in report.matches for model in (match.a, match.b)} - {report.title}
-    )
+def _opponents(report: MatchReport) -> list[tuple[str, str]]:
+    """Return the other models as they are shown and as they are named."""
+    models = {model for match in report.matches for model in (match.a, match.b)}
+    return [(visible_name(model), model) for model in sorted(models - {report.title})]
 
 
 def _match(
