@@ -11,7 +11,14 @@ from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from scoring.multiple_choice.numbers import Number, matching, numbers, starting, whole
+from scoring.multiple_choice.numbers import (
+    Number,
+    matching,
+    numbers,
+    numbers_in_words,
+    starting,
+    whole,
+)
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content
 from scoring.multiple_choice.types import LETTERS
@@ -110,10 +117,10 @@ class Contents:
                     return Mention(letter, here, here + len(content))
         return None
 
-    def mentions(self, lower: str) -> list[Mention]:
+    def mentions(self, text: str, lower: str) -> list[Mention]:
         """Every named option, in order, without those inside a longer one; options with the same text all count."""
         found = self._numbers(lower)
-        opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
+        opening = opening_of(lower)
         for letter, content in self.texts.items():
             if (
                 letter in self.values
@@ -125,11 +132,21 @@ class Contents:
             while place >= 0:
                 end = place + len(content)
                 if _stands_alone(lower, place, end) and (
-                    content not in COMMON or (place <= opening and _ends(lower, end))
+                    content not in COMMON
+                    or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
+                    or self._is_complement(lower, content, place)
                 ):
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
+
+    def _is_complement(self, lower: str, content: str, place: int) -> bool:
+        """Whether what is before a common word makes it the thing said: "to the right", "the statement is false"."""
+        before = _BEFORE_COMMON.get(content)
+        if before is None or not before.search(lower, max(0, place - _BEFORE), place):
+            return False
+        others = {*self.texts.values()} & {*_BEFORE_COMMON} - {content}
+        return not any(other in lower for other in others)
 
     def _numbers(self, lower: str) -> list[Mention]:
         """Numbers that are options; none if the text has any other number, since it then counts something else."""
@@ -137,6 +154,8 @@ class Contents:
             return []
         named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
         written = [number for number in numbers(lower) if number.start not in named]
+        if not any(map(str.isdigit, lower)):
+            written = numbers_in_words(lower)
         units = {option.unit for option in self.values.values()}
         if len(units) == 1 and "" not in units:  # other things are counted without this unit
             written = [number for number in written if number.unit in units] or written
@@ -155,7 +174,19 @@ _NAME_OF_NUMBER = re.compile(
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
 _OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
-_BEFORE_ANSWER = " \n\"'(["
+_OPENING = re.compile(
+    r"[ \"'(\[]*+(?:(?:based on|looking at|judging by|according to|from|in)\s[^.,;:!?]{1,60},\s)?"
+)
+_CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)")
+"""What follows a common word that is a whole clause: "No, ...", "No" and a line break, and not "no idea", "No. 5"."""
+_BEFORE = 32
+"""Characters before a common word in which it is made the thing said."""
+_SIDE = re.compile(
+    r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
+    r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
+)
+_CALLED = re.compile(r"\b(?:statement|claim|sentence|assertion|caption|hypothesis)\s(?:is|was)\s\Z")
+_BEFORE_COMMON: Mapping[str, re.Pattern[str]] = {"right": _SIDE, "true": _CALLED, "false": _CALLED}
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
@@ -189,9 +220,10 @@ def _with_sign(found: re.Match[str]) -> str:
     return found[1] + ("+" if found[2] or found[3] else "-")
 
 
-def _ends(lower: str, end: int) -> bool:
-    """Whether a common word at the start of the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
-    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-/"
+def opening_of(lower: str) -> int:
+    """Where an answer begins, behind what only says that it looked."""
+    found = _OPENING.match(lower)
+    return found.end() if found else 0
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -263,7 +295,7 @@ class AnswerText:
 
     @cached_property
     def mentions(self) -> list[Mention]:
-        return self.contents.mentions(self.lower)
+        return self.contents.mentions(self.text, self.lower)
 
     @cached_property
     def masked(self) -> str:
@@ -288,7 +320,8 @@ class AnswerText:
             if mention[1:] in labelled:
                 continue
             every.add(mention.letter)
-            opening = self.contents.texts[mention.letter] in COMMON
+            is_common = self.contents.texts[mention.letter] in COMMON
+            opening = is_common and mention.start <= opening_of(self.lower)
             if opening or not denies(self._sentence_number(mention.start)):
                 affirmed.add(mention.letter)
         return NamedOptions(frozenset(affirmed), frozenset(every))

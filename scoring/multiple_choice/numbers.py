@@ -167,6 +167,13 @@ _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
 _ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half|hundred|thousand|million)\b)")
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
+_COUNT_WORD = re.compile(
+    rf"(?<![\w'’-])(?:{_one_of(dict.fromkeys([*_ONES, *_TENS, *(word for word in _WORDS if '-' in word)]))})(?![\w'’-])"
+)
+_ONE_COUNTS = re.compile(r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are)\s\Z")
+_OPENS = re.compile(r"(?:\A|[.:,]\s?)\Z")
+_OF = re.compile(r"\s(?:of|out)\b")
+_ONE_THAT = re.compile(r"\s(?:of|out|in|on|at|is|was|has|can|could|with|that|which)\b")
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(
     r"(?:(?<![a-z])(?:minus|negative|минус|(?<!au )moins|(?<!al )(?<!lo )(?<! o )menos|meno)[\s-]"
@@ -211,6 +218,30 @@ def numbers(lower: str) -> list[Number]:
     return [
         number for found in _BODY.finditer(lower) if (number := _number(lower, found)) is not None
     ]
+
+
+def numbers_in_words(lower: str) -> list[Number]:
+    """Every number in English words, in order; "one" only where it counts, as in "there is one"."""
+    lower = _TWO_WORDS.sub(r"\1-\2", lower)
+    found = []
+    for word in _COUNT_WORD.finditer(lower):
+        body = _WORD_BODY.match(lower, word.start())
+        number = _number(lower, body) if body else None
+        if number and word[0] == "one":
+            number = _one(lower, number)
+        if number:
+            found.append(number)
+    return found
+
+
+def _one(lower: str, one: Number) -> Number | None:
+    """The number of "there is one"; "one of them" has no value, and "the one" is no number."""
+    front = lower[max(0, one.start - _WINDOW) : one.start]
+    counts = _ONE_COUNTS.search(front)
+    if not counts and not _OPENS.search(front):
+        return None
+    is_part = (_OF if counts else _ONE_THAT).match(lower, one.end)
+    return one._replace(values=frozenset()) if is_part else one
 
 
 def whole(lower: str) -> Number | None:

@@ -28,6 +28,7 @@ from scoring.multiple_choice.phrases import (
     SAME,
     SECOND_THOUGHTS,
     STILL_ANSWERS,
+    words,
 )
 from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content
 from scoring.multiple_choice.statements import (
@@ -78,7 +79,8 @@ _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
 """"A": 0.1 is a score of the option, one of several."""
-_CLAUSES = re.compile(r"[.,;:!?\n。,;:、]+")
+_CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
+_THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
@@ -102,6 +104,16 @@ _NOT = re.compile(r"not\b")
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
+_GENERIC = words(
+    """color colour side weather day sky room hand direction lane arrow light sign area region part section end corner
+    one ones style kind type shape team season time city country state type animal object material level view"""
+)
+"""Words that leave the word before them what it is: "red color", "left side"."""
+_ANOTHER_THING = words(
+    """hot sea guinea prairie teddy toy stuffed fake jelly star non infra ultra less more too half almost nearly barely
+    supposedly allegedly formerly never other another last next"""
+) | {*ORDINALS}
+"""Words that make another thing of the word behind them, or leave it unsure."""
 _TOKEN = re.compile(r"[\w'’]+")
 _WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
@@ -456,23 +468,24 @@ def _named_content(answer: AnswerText) -> Clue | None:
 
 
 def _is_compound(answer: AnswerText, letter: str) -> bool:
-    """Whether one more word makes another thing of an option's only word: "hot dog", "dog food"."""
+    """Whether a word behind an option's only word makes another thing of it: "dog food"; "hot dog" is none either."""
     said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
     content = answer.contents.texts[letter]
     pair = said.split(" ")
-    return (
-        len(pair) == 2
-        and content in pair
-        and content.isalpha()
-        and all(word.isascii() and word.isalpha() for word in pair)
-        and not FILLERS.issuperset({*pair} - {content})
-    )
+    if len(pair) != 2 or content not in pair or not content.isalpha():
+        return False
+    if not all(word.isascii() and word.isalpha() for word in pair):
+        return False
+    if pair[1] == content:
+        return pair[0] in _ANOTHER_THING
+    return pair[1] not in _GENERIC and pair[1] not in FILLERS
 
 
 def _another_word(answer: AnswerText, letter: str) -> bool:
     """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
     others = {text for label, text in answer.contents.texts.items() if label != letter}
-    return any(clause.strip() in others for clause in _CLAUSES.split(answer.lower))
+    clauses = _CLAUSES.split(answer.text.lower())
+    return any(_THEN.sub("", clause).strip() in others for clause in clauses)
 
 
 def _refusal(answer: AnswerText) -> Clue | None:

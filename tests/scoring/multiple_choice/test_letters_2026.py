@@ -367,3 +367,51 @@ def test_more_reasoning_is_taken_off(opening_and_closing):
     opening, closing = opening_and_closing
     assert extract(f"{opening}The answer is A.{closing}B", ANIMALS).letter == "B"
     assert extract(f"{opening}The answer is A. Let me", ANIMALS).rule is Rule.TORN
+
+
+YES_NO = of("Yes", "No")
+TRUE_FALSE = of("True", "False")
+COLOURS = of("Red", "Blue", "Green", "Yellow")
+SIDES = of("left", "right", "in front", "behind")
+WEATHER = of("sunny", "rainy", "cloudy", "snowy")
+NUMBERS = of("1", "2", "3", "4")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("Yes\n\nThe truck is larger.", YES_NO, "A"),
+        ("**No**\n\nThe car is parked.", YES_NO, "B"),
+        ("No — the lane is closed.", YES_NO, "B"),
+        ("Yes (the bus is closer)", YES_NO, "A"),
+        ("Based on the image, yes, there is one.", YES_NO, "A"),
+        ("Yes\nNo", YES_NO, None),
+        ("Yes, but no", YES_NO, None),
+        ("No. 5", YES_NO, None),
+        ("The statement is **false**.", TRUE_FALSE, "B"),
+        ("It's true that the statement is false.", TRUE_FALSE, None),
+        ("It's on the right", SIDES, "B"),
+        ("turning to the right", of("Left", "Right"), "B"),
+        ("Is that right?", SIDES, None),
+        ("A black cat", ANIMALS, "B"),
+        ("dog food", ANIMALS, None),
+        ("hot dog", ANIMALS, None),
+        ("Red color", COLOURS, "A"),
+        ("red herring", COLOURS, None),
+        ("less red", COLOURS, None),
+        ("left side", SIDES, "A"),
+        ("It is a sunny day.", WEATHER, "A"),
+        ("There are four chairs.", NUMBERS, "D"),
+        ("Three people.", NUMBERS, "C"),
+        ("Only one.", NUMBERS, "A"),
+        ("One of them is old.", NUMBERS, None),
+        ("the one on the left", NUMBERS, None),
+        ("two or three", NUMBERS, None),
+        ("two hundred", NUMBERS, None),
+        ("a three-legged dog", NUMBERS, None),
+        ("One cup and two plates", NUMBERS, None),
+    ],
+)
+def test_a_word_in_its_usual_phrase_is_read(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
