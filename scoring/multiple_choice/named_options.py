@@ -8,9 +8,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cache, cached_property, lru_cache
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple
 
+from scoring.multiple_choice.formulas import is_formula, is_operand
 from scoring.multiple_choice.numbers import (
     Number,
     matching,
@@ -20,7 +22,7 @@ from scoring.multiple_choice.numbers import (
     whole,
 )
 from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
-from scoring.multiple_choice.plain_answers import lowered, plain_content
+from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
@@ -42,12 +44,34 @@ class Contents:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
+        bracketed = {letter: with_brackets(text) for letter, text in options.items()}
+        self.differ_in_brackets = len({*self.texts.values()}) < len({*bracketed.values()})
+        """Whether only brackets tell two options apart, as [2, 5) and (2, 5]."""
+        if self.differ_in_brackets:
+            self.texts = bracketed
         self.thing = ""
         self.values = {
             letter: number
             for letter, text in self.texts.items()
             if (number := whole(text)) is not None and number.values
         }
+        symbols = {
+            symbol
+            for letter, text in self.texts.items()
+            if letter not in self.values and is_formula(text)
+            for symbol in _SYMBOL.findall(text)
+        }
+        self.values = {
+            letter: number
+            for letter, number in self.values.items()
+            if number.unit not in symbols  # "2n" beside "n^2" are no newtons
+        }
+        self.formulas = frozenset(
+            letter
+            for letter, text in self.texts.items()
+            if letter not in self.values and text not in _WORDS and is_formula(text)
+        )
+        """Options that are formulas or symbols, which a larger formula does not name."""
         self.counted = self._counted_things()
         """The numbers of options that all count the same thing, as "3 apples" and "4 apples"."""
         self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
@@ -112,7 +136,7 @@ class Contents:
                     not (number and letter in self.values)
                     and content
                     and lower.startswith(content, here)
-                    and _stands_alone(lower, here, here + len(content))
+                    and self._is_whole(letter, lower, here)
                 ):
                     return Mention(letter, here, here + len(content))
         return None
@@ -131,7 +155,7 @@ class Contents:
             place = lower.find(content)
             while place >= 0:
                 end = place + len(content)
-                if _stands_alone(lower, place, end) and (
+                if self._is_whole(letter, lower, place) and (
                     content not in COMMON
                     or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
                     or self._is_complement(lower, content, place)
@@ -139,6 +163,13 @@ class Contents:
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
+
+    def _is_whole(self, letter: str, lower: str, start: int) -> bool:
+        """Whether the option's text here is neither part of a word nor of a formula."""
+        end = start + len(self.texts[letter])
+        if not _stands_alone(lower, start, end):
+            return False
+        return letter not in self.formulas or not is_operand(lower, start, end)
 
     def _is_complement(self, lower: str, content: str, place: int) -> bool:
         """Whether what is before a common word makes it the thing said: "to the right", "the statement is false"."""
@@ -168,6 +199,8 @@ class Contents:
         return mentions
 
 
+_SYMBOL = re.compile(r"(?<![a-z])[a-z](?![a-z])")
+_WORDS = COMMON - {*ascii_lowercase}
 _NAME_OF_NUMBER = re.compile(
     r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame)"
     r"\s*+[#:]?\s*+"

@@ -30,7 +30,7 @@ from scoring.multiple_choice.phrases import (
     STILL_ANSWERS,
     words,
 )
-from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content
+from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content, with_brackets
 from scoring.multiple_choice.statements import (
     Reference,
     hedged,
@@ -267,10 +267,15 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
 
 def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
-    letters = answer.contents.equal(plain_content(answer.text))
+    differ = answer.contents.differ_in_brackets
+    said = with_brackets(answer.text) if differ else plain_content(answer.text)
+    letters = answer.contents.equal(said)
     if not letters:
         return None
-    return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
+    is_factorial = answer.text.endswith("!") and answer.contents.formulas.issuperset(letters)
+    if is_factorial or len(letters) > 1:
+        return _conflict(answer)
+    return Clue(Rule.EXACT, letters[0], answer.text)
 
 
 def _same_in_other_words(answer: AnswerText) -> Clue | None:

@@ -415,3 +415,56 @@ NUMBERS = of("1", "2", "3", "4")
 def test_a_word_in_its_usual_phrase_is_read(prediction, options, letter):
     decision = extract(prediction, options)
     assert decision.letter == letter, decision.trail
+
+
+RESISTORS = of("R", "R/2", "2R", "R/3")
+POWERS = of("x", "2x", "x^2", "1/x")
+SPEEDS = of("4 m/s", "8 m/s", "2 m/s", "16 m/s")
+PLAIN_NUMBERS = of("5", "6", "8", "27")
+ORDERS = of("O(n)", "O(n^2)", "O(log n)", "O(n log n)")
+INTERVALS = of("[2, 5]", "(2, 5)", "[2, 5)", "(2, 5]")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        (r"The resistance is $\frac{R}{2}$.", RESISTORS, "B"),
+        (r"\boxed{\frac{R}{3}}", RESISTORS, "D"),
+        (r"$\frac{2R}{3}$", RESISTORS, None),
+        (r"The speed is $4 \cdot v$.", of("v", "2v", "v/2", "4v"), "D"),
+        (r"\frac{1}{x}", POWERS, "D"),
+        (r"$\sqrt{x}$", POWERS, None),
+        (r"\ln x", POWERS, None),
+        ("x + 1", POWERS, None),
+        ("The answer is x + 1", POWERS, None),
+        ("Answer: x + 1", of("x+1", "x-1", "x", "1"), None),
+        ("|x|", POWERS, None),
+        ("sin(x)", POWERS, None),
+        ("The answer is x.", POWERS, "A"),
+        ("B) 2x", POWERS, "B"),
+        ("n(n-1)/2", of("n", "2n", "n^2", "n/2"), None),
+        ("n!", of("n", "2n", "n^2", "n/2"), None),
+        (r"\boxed{2\sqrt2}", of(r"\sqrt{2}", "2", r"2\sqrt{2}", "4"), "C"),
+        ("1 - P(A)", of("P(A)", "P(B)"), None),
+        ("α", of(r"\alpha", r"\beta"), "A"),
+        (r"\boxed{30^\circ}", of("30°", "45°"), "A"),
+        (r"\frac{16}{t}", SPEEDS, None),
+        ("8 - x", SPEEDS, None),
+        (r"8 \sin\theta", SPEEDS, None),
+        ("8 m/s^2", SPEEDS, None),
+        ("The speed is 8 m/s.", SPEEDS, "B"),
+        ("9.8", of("9.8 kg/m^3", "98 kg/m^3"), "A"),
+        ("log_3 27", PLAIN_NUMBERS, None),
+        ("triple 5", PLAIN_NUMBERS, None),
+        ("a third of 6", PLAIN_NUMBERS, None),
+        ("f(5)", PLAIN_NUMBERS, None),
+        ("8 (eight)", PLAIN_NUMBERS, "C"),
+        (r"\boxed{O(n \log n)}", ORDERS, "D"),
+        ("It runs in O(n) time.", ORDERS, "A"),
+        ("[2,5)", INTERVALS, "C"),
+        ("The interval is $(2, 5]$.", INTERVALS, "D"),
+    ],
+)
+def test_an_operand_is_not_what_a_formula_says(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
