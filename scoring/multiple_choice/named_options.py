@@ -21,7 +21,7 @@ from scoring.multiple_choice.numbers import (
     starting,
     whole,
 )
-from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
+from scoring.multiple_choice.phrases import COMMON, FILLERS, NOT, UNSURE, words, words_of
 from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
@@ -143,7 +143,7 @@ class Contents:
 
     def mentions(self, text: str, lower: str) -> list[Mention]:
         """Every named option, in order, without those inside a longer one; options with the same text all count."""
-        found = self._numbers(lower)
+        found = self._numbers(text, lower)
         opening = opening_of(lower)
         for letter, content in self.texts.items():
             if (
@@ -179,14 +179,11 @@ class Contents:
         others = {*self.texts.values()} & {*_BEFORE_COMMON} - {content}
         return not any(other in lower for other in others)
 
-    def _numbers(self, lower: str) -> list[Mention]:
+    def _numbers(self, text: str, lower: str) -> list[Mention]:
         """Numbers that are options; none if the text has any other number, since it then counts something else."""
         if not self.values:
             return []
-        named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
-        written = [number for number in numbers(lower) if number.start not in named]
-        if not any(map(str.isdigit, lower)):
-            written = numbers_in_words(lower)
+        written = _written_numbers(text, lower)
         units = {option.unit for option in self.values.values()}
         if len(units) == 1 and "" not in units:  # other things are counted without this unit
             written = [number for number in written if number.unit in units] or written
@@ -202,8 +199,17 @@ class Contents:
 _SYMBOL = re.compile(r"(?<![a-z])[a-z](?![a-z])")
 _WORDS = COMMON - {*ascii_lowercase}
 _NAME_OF_NUMBER = re.compile(
-    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame)"
+    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
     r"\s*+[#:]?\s*+"
+)
+_CAPITALISED = re.compile(
+    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[A-Z][a-z]{2,20})\s(?=\d)"
+)
+"""A word that makes a name of the number behind it, "Route 27"; the first of a sentence only may."""
+_BEFORE_NUMBERS = FILLERS | words(
+    """only about exactly approximately around roughly total sum count result value number there are has have just
+    nearly almost all least at answers option choice equals gives shows see got get makes what they you we
+    contains showing counting counted"""
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
 _OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
@@ -214,6 +220,14 @@ _CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)"
 """What follows a common word that is a whole clause: "No, ...", "No" and a line break, and not "no idea", "No. 5"."""
 _BEFORE = 32
 """Characters before a common word in which it is made the thing said."""
+_AWAY = re.compile(
+    r"\b(?:(?:opposite|complement|contrary|lack|absence) (?:of|to)|contrary to|far from|(?:used|ceased|ceases) to be"
+    r"|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
+)
+_BESIDE = re.compile(
+    r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
+)
+_ONE = re.compile(r"\sones?\b")
 _SIDE = re.compile(
     r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
     r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
@@ -257,6 +271,20 @@ def opening_of(lower: str) -> int:
     """Where an answer begins, behind what only says that it looked."""
     found = _OPENING.match(lower)
     return found.end() if found else 0
+
+
+def _written_numbers(text: str, lower: str) -> list[Number]:
+    """Numbers that count something; a name's, as in "Route 27", does not, and a sentence's first word may be one."""
+    if not any(map(str.isdigit, lower)):
+        return numbers_in_words(lower)
+    named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
+    for name in _CAPITALISED.finditer(text):
+        if name["word"].lower() in _BEFORE_NUMBERS:
+            continue
+        if name["first"] is not None:
+            return []
+        named.add(name.end())
+    return [number for number in numbers(lower) if number.start not in named]
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -310,6 +338,8 @@ class NamedOptions(NamedTuple):
     """Letters of the options named in a sentence without denial, comparison or doubt."""
     every: frozenset[str]
     """Letters of all named options."""
+    denied: frozenset[str]
+    """Letters of the options that are denied where they are named last, in another sentence than first."""
 
 
 class AnswerText:
@@ -346,6 +376,8 @@ class AnswerText:
     def named(self) -> NamedOptions:
         """The options that the answer names, without those that follow their own label."""
         affirmed: set[str] = set()
+        denied: set[str] = set()
+        beside: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
         denies = cache(self._denies)
@@ -355,9 +387,16 @@ class AnswerText:
             every.add(mention.letter)
             is_common = self.contents.texts[mention.letter] in COMMON
             opening = is_common and mention.start <= opening_of(self.lower)
-            if opening or not denies(self._sentence_number(mention.start)):
+            number = self._sentence_number(mention.start)
+            if not opening and self._is_beside(mention):
+                beside.add(mention.letter)
+            elif opening or not (denies(number) or self._is_away(mention)):
                 affirmed.add(mention.letter)
-        return NamedOptions(frozenset(affirmed), frozenset(every))
+                denied.discard(mention.letter)
+            elif not opening and NOT.search(self.sentence(mention.start)):
+                denied.add(mention.letter)
+        affirmed |= beside if affirmed else set()
+        return NamedOptions(frozenset(affirmed), frozenset(every), frozenset(denied))
 
     def sentence(self, place: int) -> str:
         number = self._sentence_number(place)
@@ -377,6 +416,18 @@ class AnswerText:
 
     def _denies(self, number: int) -> bool:
         return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
+
+    def _before(self, mention: Mention) -> str:
+        return self.lower[max(0, mention.start - _BEFORE) : mention.start]
+
+    def _is_away(self, mention: Mention) -> bool:
+        """Whether something is not the option, or no longer: "the opposite of red"."""
+        return bool(_AWAY.search(self._before(mention)))
+
+    def _is_beside(self, mention: Mention) -> bool:
+        """Whether it is another thing's, as "red" in "next to the red one"; it says nothing alone."""
+        is_one = _ONE.match(self.lower, mention.end)
+        return is_one is not None and bool(_BESIDE.search(self._before(mention)))
 
     def _labelled(self, mention: Mention) -> bool:
         """Whether an option's own letter precedes it: "(B) cat", "B is a cat"; "a cat" has an article."""

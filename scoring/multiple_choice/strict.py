@@ -11,7 +11,15 @@ from unicodedata import is_normalized
 from scoring.failures import is_error, is_nothing
 from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
+from scoring.multiple_choice.other_things import (
+    is_another_word,
+    is_compound,
+    is_half,
+    is_taken_back_later,
+    loses_sign,
+)
 from scoring.multiple_choice.phrases import (
+    ABBREVIATED,
     ARTICLE,
     COMMON,
     FILLERS,
@@ -28,7 +36,6 @@ from scoring.multiple_choice.phrases import (
     SAME,
     SECOND_THOUGHTS,
     STILL_ANSWERS,
-    words,
 )
 from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content, with_brackets
 from scoring.multiple_choice.statements import (
@@ -76,11 +83,17 @@ _LABEL = re.compile(
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
+_NAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
+_OF_A_THING = re.compile(
+    r"\b(?:(?:the|an?|in|of|on|at|from|with)\s(?!(?:correct|right|best|final|option|choice|answer|letter)\b)[a-z]{2,20}"
+    r"|image|picture|photo|figure|panel|frame|graph|chart|diagram|view|car|person|object|line|point|region|sample|group)\s\Z",
+    re.IGNORECASE,
+)
+"""What makes the letter behind it a name: "image B", "the car B"."""
+_BEFORE = 32
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
 """"A": 0.1 is a score of the option, one of several."""
-_CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
-_THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
@@ -101,19 +114,6 @@ _NOT_THIS = re.compile(
     r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
 )
 _NOT = re.compile(r"not\b")
-_IT_IS = re.compile(
-    r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
-)
-_GENERIC = words(
-    """color colour side weather day sky room hand direction lane arrow light sign area region part section end corner
-    one ones style kind type shape team season time city country state type animal object material level view"""
-)
-"""Words that leave the word before them what it is: "red color", "left side"."""
-_ANOTHER_THING = words(
-    """hot sea guinea prairie teddy toy stuffed fake jelly star non infra ultra less more too half almost nearly barely
-    supposedly allegedly formerly never other another last next"""
-) | {*ORDINALS}
-"""Words that make another thing of the word behind them, or leave it unsure."""
 _TOKEN = re.compile(r"[\w'’]+")
 _WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
@@ -258,11 +258,23 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
         len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
     ):
         return (
-            Clue(Rule.ALONE, letter, span)
-            if letter in options
-            else Clue(Rule.OUTSIDE, none_of(options), span)
+            Clue(Rule.ALONE, letter, span) if letter in options else _initial(letter, span, options)
         )
     return Clue(Rule.CONFLICT, None, span) if letter in options else None
+
+
+def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
+    """What a letter that is no label says: the one option that starts so, as T for True."""
+    texts = {label: plain_content(text) for label, text in options.items()}
+    initials = {label: text[:1].upper() for label, text in texts.items()}
+    meant = [label for label, initial in initials.items() if initial == letter]
+    is_next_label = letter == USUAL[len(options) : len(options) + 1]
+    if is_next_label and not {texts[label] for label in meant} & ABBREVIATED:
+        meant = []
+    if not meant:
+        return Clue(Rule.OUTSIDE, none_of(options), span)
+    sure = len(meant) == 1 and not options.keys() & {*initials.values()}
+    return Clue(Rule.EXACT, meant[0], span) if sure else Clue(Rule.CONFLICT, None, span)
 
 
 def _content_alone(answer: AnswerText) -> Clue | None:
@@ -284,9 +296,10 @@ def _same_in_other_words(answer: AnswerText) -> Clue | None:
     introduction = INTRODUCED.match(said)
     said = said[introduction.end() :] if introduction else said
     texts = answer.contents.texts
-    same = next((group for group in SAME if said in group), None)
-    if same:
-        meant = [letter for letter, text in texts.items() if text in same]
+    same = next((group for group in SAME if said in group), frozenset())
+    meant = [letter for letter, text in texts.items() if text in same]
+    if meant:
+        pass
     elif said in NOBODY or said in NONE_OF_THE_OPTIONS:
         zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
         there_is_none = said in NOBODY
@@ -361,6 +374,25 @@ def _statement(answer: AnswerText) -> Clue | None:
     )
 
 
+def _surname(answer: AnswerText) -> Clue | None:
+    """An initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir."""
+    found = _NAME.fullmatch(answer.text)
+    if not found:
+        return None
+    surname = plain_content(found[2])
+    named = [
+        (letter, text[:1].upper() == found[1])
+        for letter, text in answer.contents.texts.items()
+        if text.endswith(f" {surname}")
+    ]
+    if not named:
+        return None
+    letter, is_initial = named[0]
+    if len(named) == 1 and is_initial:
+        return Clue(Rule.EXACT, letter, answer.text)
+    return None if len(named) == 1 and letter == found[1] else _conflict(answer)
+
+
 def _leading_label(answer: AnswerText) -> Clue | None:
     """A label at the start of the answer: "B. cat", "B) because", "B" and a line break."""
     found = _LABEL.match(answer.masked)
@@ -426,6 +458,8 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option named with its own label: "it shows (B) cat"; a list of options names them all."""
     labels: dict[str, str] = {}
     for found in _letter_places(answer.masked):
+        if _OF_A_THING.search(answer.masked, max(0, found - _BEFORE), found):
+            continue
         label = reference_at(answer, found)
         if label and label.named == label.letter:
             labels[label.letter] = label.span
@@ -458,39 +492,22 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
 
 def _named_content(answer: AnswerText) -> Clue | None:
     """The only option whose content the answer names, in full and not denied."""
-    affirmed, every = answer.named
+    affirmed = answer.named.affirmed
+    every = answer.named.every
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
-    if _is_compound(answer, letter):
+    if is_compound(answer, letter):
         return _conflict(answer)
-    span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
-    if answer.contents.texts[letter] in COMMON and _another_word(answer, letter):
+    mention = next(one for one in answer.mentions if one.letter == letter)
+    span = answer.text[mention.start : mention.end]
+    if is_taken_back_later(answer, letter) or is_half(answer, letter) or loses_sign(answer, letter):
+        return Clue(Rule.CONFLICT, None, span)
+    if answer.contents.texts[letter] in COMMON and is_another_word(answer, letter):
         return Clue(Rule.CONFLICT, None, span)
     if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
-
-
-def _is_compound(answer: AnswerText, letter: str) -> bool:
-    """Whether a word behind an option's only word makes another thing of it: "dog food"; "hot dog" is none either."""
-    said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
-    content = answer.contents.texts[letter]
-    pair = said.split(" ")
-    if len(pair) != 2 or content not in pair or not content.isalpha():
-        return False
-    if not all(word.isascii() and word.isalpha() for word in pair):
-        return False
-    if pair[1] == content:
-        return pair[0] in _ANOTHER_THING
-    return pair[1] not in _GENERIC and pair[1] not in FILLERS
-
-
-def _another_word(answer: AnswerText, letter: str) -> bool:
-    """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
-    others = {text for label, text in answer.contents.texts.items() if label != letter}
-    clauses = _CLAUSES.split(answer.text.lower())
-    return any(_THEN.sub("", clause).strip() in others for clause in clauses)
 
 
 def _refusal(answer: AnswerText) -> Clue | None:
@@ -523,6 +540,7 @@ _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _content_alone,
     _same_in_other_words,
     _place_alone,
+    _surname,
     _repetition,
     _speaks,
     _statement,

@@ -468,3 +468,55 @@ INTERVALS = of("[2, 5]", "(2, 5)", "[2, 5)", "(2, 5]")
 def test_an_operand_is_not_what_a_formula_says(prediction, options, letter):
     decision = extract(prediction, options)
     assert decision.letter == letter, decision.trail
+
+
+COMPASS = of("north", "south", "east", "west")
+COUPLE = of("the boy", "the girl", "the teacher", "both of them")
+CHANGES = of("-5", "5", "10", "-10")
+PAINTERS = of("Claude Monet", "Paul Cézanne", "Edgar Degas", "Auguste Renoir")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("T", TRUE_FALSE, "A"),
+        ("**F**", TRUE_FALSE, "B"),
+        ("Answer: Y", YES_NO, "A"),
+        ("n", YES_NO, "B"),
+        ("E", COMPASS, "C"),
+        ("N", of("north", "northeast", "east", "south"), None),
+        ("S", of("Iron", "Gold", "Silver", "Copper"), None),
+        ("B", COMPASS, "B"),
+        ("E", ANIMALS, NONE),
+        ("The car is red. Wait, no.", COLOURS, None),
+        ("A green car is parked. The answer isn't green.", COLOURS, None),
+        ("Red. I'm kidding.", COLOURS, None),
+        ("The car is red. It waits.", COLOURS, "A"),
+        ("The car is not red. It was red.", COLOURS, "A"),
+        ("both the boy and a man", COUPLE, None),
+        ("The boy. Both shoes are his.", of("the boy", "the girl"), "A"),
+        ("the opposite of red", COLOURS, None),
+        ("far from red", COLOURS, None),
+        ("It used to be red.", COLOURS, None),
+        ("the car next to the red one", COLOURS, None),
+        ("The blue car is behind a green one.", COLOURS, None),
+        ("It fell by 10.", CHANGES, None),
+        ("The temperature dropped to -10.", CHANGES, "D"),
+        ("It fell by 10.", of("5", "10"), "B"),
+        ("A. Renoir", PAINTERS, "D"),
+        ("B. Renoir", PAINTERS, None),
+        ("A. Monet", PAINTERS, "A"),
+        ("Route 27", PLAIN_NUMBERS, None),
+        ("The bus stops in Room 8.", PLAIN_NUMBERS, None),
+        ("Only 8 are left in Lane 3.", PLAIN_NUMBERS, "C"),
+        ("Between 8 and 27", PLAIN_NUMBERS, None),
+        ("Image A shows a red car; the car in image B is blue.", COLOURS, None),
+        ("没有", YES_NO, "B"),
+        ("没有", COUNTS, "A"),
+        ("はい", YES_NO, "A"),
+        ("Nein", YES_NO, "B"),
+    ],
+)
+def test_what_means_something_else_is_not_read(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail

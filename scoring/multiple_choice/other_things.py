@@ -1,0 +1,79 @@
+"""Options that an answer names though it means something else: "dog food", one of two, what it then takes back."""
+
+import re
+
+from scoring.multiple_choice.named_options import AnswerText
+from scoring.multiple_choice.phrases import ARTICLE, CORRECTED, FILLERS, ORDINALS, words
+from scoring.multiple_choice.plain_answers import plain_content
+from scoring.multiple_choice.statements import denied_letter
+
+_BOTH = re.compile(r"\bboth\b")
+_FALLS = re.compile(
+    r"\b(?:fell|falls?|falling|drop\w{0,4}|decreas\w{1,4}|declin\w{1,4}|loss|loses?|lost|down|reduc\w{1,5}|owes?|owed|below"
+    r"|under|negative|minus|opposite|absolute|magnitude|debt|deficit|withdr\w{1,4}|sank|sinks?)\b"
+)
+_IT_IS = re.compile(
+    r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
+)
+_GENERIC = words(
+    """color colour side weather day sky room hand direction lane arrow light sign area region part section end corner
+    one ones style kind type shape team season time city country state type animal object material level view"""
+)
+"""Words that leave the word before them what it is: "red color", "left side"."""
+_ANOTHER_THING = words(
+    """hot sea guinea prairie teddy toy stuffed fake jelly star non infra ultra less more too half almost nearly barely
+    supposedly allegedly formerly never other another last next"""
+) | {*ORDINALS}
+"""Words that make another thing of the word behind them, or leave it unsure."""
+_CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
+_THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
+
+
+def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
+    """Whether a later sentence denies the option, its letter or itself: "It is red. Wait, no."."""
+    last = max(one.end for one in answer.mentions if one.letter == letter)
+    return (
+        bool(CORRECTED.search(answer.text, last))
+        or letter in answer.named.denied
+        or denied_letter(answer, letter)
+    )
+
+
+def is_compound(answer: AnswerText, letter: str) -> bool:
+    """Whether a word behind an option's only word makes another thing of it: "dog food"; "hot dog" is none either."""
+    said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
+    content = answer.contents.texts[letter]
+    pair = said.split(" ")
+    if len(pair) != 2 or content not in pair or not content.isalpha():
+        return False
+    if not all(word.isascii() and word.isalpha() for word in pair):
+        return False
+    if pair[1] == content:
+        return pair[0] in _ANOTHER_THING
+    return pair[1] not in _GENERIC and pair[1] not in FILLERS
+
+
+def is_another_word(answer: AnswerText, letter: str) -> bool:
+    """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
+    others = {text for label, text in answer.contents.texts.items() if label != letter}
+    clauses = _CLAUSES.split(answer.text.lower())
+    return any(_THEN.sub("", clause).strip() in others for clause in clauses)
+
+
+def is_half(answer: AnswerText, letter: str) -> bool:
+    """Whether the option is one of two that the answer means: "both the man and the woman"."""
+    both = any(map(_BOTH.search, answer.contents.texts.values()))
+    return (
+        both
+        and bool(_BOTH.search(answer.lower))
+        and not _BOTH.search(answer.contents.texts[letter])
+    )
+
+
+def loses_sign(answer: AnswerText, letter: str) -> bool:
+    """Whether words may make the negative of a number that is an option as well: "It fell by 5" beside -5."""
+    values = answer.contents.values
+    if letter not in values or not _FALLS.search(answer.lower):
+        return False
+    value = next(iter(values[letter].values))
+    return value > 0 and any(-value in other.values for other in values.values())
