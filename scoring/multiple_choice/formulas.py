@@ -25,6 +25,7 @@ _ROOT = re.compile(r"\\sqrt\s?(?:\{\s?([^{}]{1,40}?)\s?\}|([0-9a-zA-Z]))")
 _ONE_TERM = re.compile(r"-?\s?(?:[\w.√]|\\[a-zA-Z]{2,10})+")
 _RAISED = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
 _RAISED_DEGREE = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
+_SIZE = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
 _FACTOR = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
 _DEEPEST = 3
 """Fractions and roots in one another at most."""
@@ -32,7 +33,7 @@ _DEEPEST = 3
 
 def without_latex(text: str) -> str:
     """The text with LaTeX's fractions, roots and signs written plainly: "a/b", "√2", "π"."""
-    text = _FACTOR.sub("", text)
+    text = _FACTOR.sub("", _SIZE.sub("", text))
     for _ in range(_DEEPEST):
         plainer = _FRACTION.sub(_fraction, _ROOT.sub(_root, text))
         if plainer == text:
@@ -57,17 +58,17 @@ def _root(found: re.Match[str]) -> str:
 FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|ln|exp|lim|max|min|det|gcd|mod|sqrt)"
 """Functions of formulas."""
 OPERATION = (
-    r"(?:twice|thrice|double|triple|times|plus|minus|over|modulo|(?:half|third|quarter|fourth|fifth|tenth|percent|%"
+    r"(?:twice|thrice|double|triple|times|plus|minus|negative|over|modulo|(?:half|third|quarter|fourth|fifth|tenth|percent|%"
     r"|square|cube|root|sum|product|inverse|reciprocal|negative|opposite|multiple|power|factorial|derivative|integral)"
     r" of)(?:\sthe)?"
 )
 """Words of a calculation before its operand."""
 _FUNCTIONS = re.compile(rf"(?<![a-z]){FUNCTION}(?![a-z])")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_SIGN = re.compile(r"[\\^_=+*/(){}|√∑∫∪∩∧∨¬≤≥<>]|\d[^\W\d]|[α-ω]")
+_SIGN = re.compile(r"[\\^_=+*/(){}|√∑∫∪∩∧∨¬≤≥<>]|\d[^\W\d]|[^\W\d]\d|\d,\s?-?\d|[α-ω]")
 _BEFORE = re.compile(
-    r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?|[-)]|[\d)}α-ω]\s-\s|\||[\d)}]\s?"
-    rf"|[\w)}}]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
+    r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?|[-)]|(?:[\d)}α-ω]|(?<![a-z])[j-z])\s-\s|\||[\d)}]\s?"
+    rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
     r"|\\[a-z]{2,12}\s?\(?)\Z"
 )
 """What makes an operand of the text behind it."""

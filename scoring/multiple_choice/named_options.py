@@ -202,8 +202,12 @@ _NAME_OF_NUMBER = re.compile(
     r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
     r"\s*+[#:]?\s*+"
 )
+_RESULT = re.compile(
+    r"[^\d=]{0,200}[\d(][\d\s().,+×*/÷·^%°-]{2,80}[=≈]\s?+(?P<result>[^=-][^=]{0,200})", re.DOTALL
+)
+"""The one calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be a mark."""
 _CAPITALISED = re.compile(
-    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[A-Z][a-z]{2,20})\s(?=\d)"
+    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[a-z]?[A-Z][a-z]{2,20})\s(?=\d)"
 )
 """A word that makes a name of the number behind it, "Route 27"; the first of a sentence only may."""
 _BEFORE_NUMBERS = FILLERS | words(
@@ -273,18 +277,28 @@ def opening_of(lower: str) -> int:
     return found.end() if found else 0
 
 
+def _is_titled(text: str, place: int) -> bool:
+    """Whether a number in words is part of a name: "World War Two"."""
+    return text[place].isupper() and text[max(0, place - 2) : place - 1].isalpha()
+
+
 def _written_numbers(text: str, lower: str) -> list[Number]:
     """Numbers that count something; a name's, as in "Route 27", does not, and a sentence's first word may be one."""
     if not any(map(str.isdigit, lower)):
-        return numbers_in_words(lower)
+        words_found = numbers_in_words(lower)
+        return [] if any(_is_titled(text, number.body) for number in words_found) else words_found
     named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
     for name in _CAPITALISED.finditer(text):
-        if name["word"].lower() in _BEFORE_NUMBERS:
+        if name["word"].lower() in _BEFORE_NUMBERS or name.end() in named:
             continue
         if name["first"] is not None:
             return []
         named.add(name.end())
-    return [number for number in numbers(lower) if number.start not in named]
+    result = _RESULT.fullmatch(lower)
+    start = result.start("result") if result else 0
+    return [
+        number for number in numbers(lower) if number.start not in named and number.start >= start
+    ]
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -415,7 +429,8 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
+        sentence = lowered(self.sentence(self._starts[number]))
+        return bool(UNSURE.search(sentence)) or sentence.rstrip().endswith("?")
 
     def _before(self, mention: Mention) -> str:
         return self.lower[max(0, mention.start - _BEFORE) : mention.start]

@@ -163,7 +163,9 @@ _COUNT_WORD = re.compile(
 _ONE_COUNTS = re.compile(r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are)\s\Z")
 _OPENS = re.compile(r"(?:\A|[.:,]\s?)\Z")
 _OF = re.compile(r"\s(?:of|out)\b")
-_ONE_THAT = re.compile(r"\s(?:of|out|in|on|at|is|was|has|can|could|with|that|which)\b")
+_ONE_THAT = re.compile(
+    r"\s(?:of|out|in|on|at|is|was|has|can|could|with|that|which|half|third|quarter)\b"
+)
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(
     r"(?:(?<![a-z])(?:minus|negative|минус|(?<!au )moins|(?<!al )(?<!lo )(?<! o )menos|meno)[\s-]"
@@ -185,13 +187,13 @@ _MONTH = (
 )
 _CALCULATED = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
-    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
+    r"|(?:[×÷*/·^√±|]|\d choose|(?:\bone|\d) in|\d[a-z]\s?=|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
     r"|\\(?!boxed)[a-z]{2,12}\s?[({]?|[a-z0-9)}]\("
     rf"|(?<![a-z])(?:{FUNCTION}(?:_\{{?\w{{1,3}}\}}?)?|{OPERATION}))\s?\Z"
 )
 _CALCULATES = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
-    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
+    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"

@@ -16,8 +16,8 @@ _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
 _GENERIC = words(
-    """color colour side weather day sky room hand direction lane arrow light sign area region part section end corner
-    one ones style kind type shape team season time city country state type animal object material level view"""
+    """color colour side direction lane arrow weather day room season style kind type shape city country state material
+    one ones"""
 )
 """Words that leave the word before them what it is: "red color", "left side"."""
 _ANOTHER_THING = words(

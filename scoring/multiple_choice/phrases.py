@@ -186,7 +186,7 @@ SECOND_THOUGHTS = re.compile(
 CORRECTED = re.compile(
     rf"(?:[.!?;\n–—-]|\bor)\s?(?:(?:oh|but|and|well|uh|um|or)\b,?\s)?(?:{SECOND_THOUGHTS.pattern})"
     r"|[.!?;,\n–—-]\s?(?:wait\b|oops|no\b(?=[.!\s]*\Z)|i['’]?m (?:just )?(?:kidding|joking))"
-    r"|\b(?:that|this|it|which)(?:['’]s| is|n['’]t| is)? not (?:an option|listed|among)",
+    r"|[.!?]\s?or\b|\b(?:that|this|it|which)(?:['’]s| is|n['’]t| is)? not (?:an option|listed|among)",
     re.IGNORECASE,
 )
 """A later clause that starts with second thoughts."""

@@ -65,6 +65,8 @@ _NOTHING_MORE = re.compile(
     re.IGNORECASE,
 )
 _SMILES = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
+_SIZE = re.compile(r"\|[J-Z]\|")
+"""A formula of a letter that is hardly a label: "|x|"."""
 _ASKED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
@@ -243,6 +245,8 @@ def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
     if not found or (answer.contents.signed and SIGN_BEHIND.match(answer.text, found.end(1))):
+        return None
+    if _SIZE.fullmatch(answer.text.upper()):
         return None
     if _SMILES.fullmatch(answer.text):
         return _conflict(answer)
