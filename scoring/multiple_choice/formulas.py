@@ -74,7 +74,7 @@ _BEFORE = re.compile(
 """What makes an operand of the text behind it."""
 _LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
 _AFTER = re.compile(
-    r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
+    r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
     rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
 )
 """What makes an operand of the text before it."""

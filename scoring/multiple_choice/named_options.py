@@ -196,7 +196,7 @@ class Contents:
         return mentions
 
 
-_SYMBOL = re.compile(r"(?<![a-z])[a-z](?![a-z])")
+_SYMBOL = re.compile(r"(?<![a-z\s])[a-z]{1,2}(?![a-z])")
 _WORDS = COMMON - {*ascii_lowercase}
 _NAME_OF_NUMBER = re.compile(
     r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
@@ -225,8 +225,8 @@ _CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)"
 _BEFORE = 32
 """Characters before a common word in which it is made the thing said."""
 _AWAY = re.compile(
-    r"\b(?:(?:opposite|complement|contrary|lack|absence) (?:of|to)|contrary to|far from|(?:used|ceased|ceases) to be"
-    r"|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
+    r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
+    r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
 )
 _BESIDE = re.compile(
     r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"

@@ -43,13 +43,14 @@ def spelled(text: str) -> str:
     """The text in NFKC with the signs of numbers as ASCII has them: 2³ stays 2^3, ½ is 1/2, − is a dash."""
     if "," in text:
         text = _DECIMAL_COMMA.sub(".", text)
-    if text.isascii() and "\\" not in text:
+    has_latex = "\\" in text or "^{" in text
+    if text.isascii() and not has_latex:
         return text
     text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
     text = _CIRCLED.sub(lambda found: "#" + unicodedata.normalize("NFKC", found[0]), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
-    if "\\" in text:
+    if has_latex:
         text = without_latex(text)
     return text
 

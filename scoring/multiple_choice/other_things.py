@@ -2,16 +2,31 @@
 
 import re
 
-from scoring.multiple_choice.named_options import AnswerText
-from scoring.multiple_choice.phrases import ARTICLE, CORRECTED, FILLERS, ORDINALS, words
+from scoring.multiple_choice.named_options import AnswerText, Mention
+from scoring.multiple_choice.phrases import (
+    ARTICLE,
+    CALLED_FALSE,
+    COMMON,
+    CORRECTED,
+    FILLERS,
+    ORDINALS,
+    words,
+)
 from scoring.multiple_choice.plain_answers import plain_content
 from scoring.multiple_choice.statements import denied_letter
+from scoring.multiple_choice.types import Clue, Rule
 
 _BOTH = re.compile(r"\bboth\b")
 _FALLS = re.compile(
-    r"\b(?:fell|falls?|falling|drop\w{0,4}|decreas\w{1,4}|declin\w{1,4}|loss|loses?|lost|down|reduc\w{1,5}|owes?|owed|below"
-    r"|under|negative|minus|opposite|absolute|magnitude|debt|deficit|withdr\w{1,4}|sank|sinks?)\b"
+    r"\b(?:fell|falls?|drop\w{0,4}|decreas\w{1,4}|declin\w{1,4}|loss|lost|down|reduc\w{1,5}|owe[sd]?|below|negative|minus"
+    r"|opposite|absolute|magnitude|lower|less)\b"
 )
+_RISES = re.compile(
+    r"\b(?:rose|rises?|risen|increas\w{1,4}|gain\w{0,3}|grew|grow\w{0,4}|up|positive|plus|higher)\b"
+)
+_STATED = re.compile(r"(?:\b(?:is|was|are|were|equals|equal to|there are)|[=:≈])\s?\Z")
+_BEFORE = 16
+"""Characters before a number in which it is stated."""
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
@@ -28,12 +43,16 @@ _ANOTHER_THING = words(
 _CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
 _THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 
+_NAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
+
 
 def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
     """Whether a later sentence denies the option, its letter or itself: "It is red. Wait, no."."""
     last = max(one.end for one in answer.mentions if one.letter == letter)
+    is_common = answer.contents.texts[letter] in COMMON  # "No, it isn't" takes nothing back
     return (
         bool(CORRECTED.search(answer.text, last))
+        or (not is_common and bool(CALLED_FALSE.search(answer.text, last)))
         or letter in answer.named.denied
         or denied_letter(answer, letter)
     )
@@ -70,10 +89,35 @@ def is_half(answer: AnswerText, letter: str) -> bool:
     )
 
 
-def loses_sign(answer: AnswerText, letter: str) -> bool:
+def loses_sign(answer: AnswerText, mention: Mention) -> bool:
     """Whether words may make the negative of a number that is an option as well: "It fell by 5" beside -5."""
     values = answer.contents.values
-    if letter not in values or not _FALLS.search(answer.lower):
+    if mention.letter not in values:
         return False
-    value = next(iter(values[letter].values))
-    return value > 0 and any(-value in other.values for other in values.values())
+    value = next(iter(values[mention.letter].values))
+    if value <= 0 or not any(-value in other.values for other in values.values()):
+        return False
+    front = answer.lower[max(0, mention.start - _BEFORE) : mention.start]
+    is_told = _STATED.search(front) or _RISES.search(answer.lower)
+    return not is_told or bool(_FALLS.search(answer.lower))
+
+
+def surname(answer: AnswerText) -> Clue | None:
+    """An initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir."""
+    found = _NAME.fullmatch(answer.text)
+    if not found:
+        return None
+    last = plain_content(found[2])
+    named = [
+        (letter, text[:1].upper() == found[1])
+        for letter, text in answer.contents.texts.items()
+        if text.endswith(f" {last}")
+    ]
+    if not named:
+        return None
+    letter, is_initial = named[0]
+    if len(named) == 1 and is_initial:
+        return Clue(Rule.EXACT, letter, answer.text)
+    return (
+        None if len(named) == 1 and letter == found[1] else Clue(Rule.CONFLICT, None, answer.text)
+    )

@@ -190,6 +190,12 @@ CORRECTED = re.compile(
     re.IGNORECASE,
 )
 """A later clause that starts with second thoughts."""
+CALLED_FALSE = re.compile(
+    r"\b(?:that|this|it)(?:['’]s| is| was) (?:wrong|incorrect|false|not (?:right|correct|true))\b"
+    r"|\bignore (?:that|this)\b|\bit (?:isn|wasn)['’]t[.!\s]*\Z",
+    re.IGNORECASE,
+)
+"""What takes back the sentence before it."""
 
 # Instructions to the reader of the answer, which no answer needs.
 _READER = one_of(

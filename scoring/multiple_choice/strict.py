@@ -17,6 +17,7 @@ from scoring.multiple_choice.other_things import (
     is_half,
     is_taken_back_later,
     loses_sign,
+    surname,
 )
 from scoring.multiple_choice.phrases import (
     ABBREVIATED,
@@ -85,7 +86,6 @@ _LABEL = re.compile(
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
-_NAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
 _OF_A_THING = re.compile(
     r"\b(?:(?:the|an?|in|of|on|at|from|with)\s(?!(?:correct|right|best|final|option|choice|answer|letter)\b)[a-z]{2,20}"
     r"|image|picture|photo|figure|panel|frame|graph|chart|diagram|view|car|person|object|line|point|region|sample|group)\s\Z",
@@ -93,6 +93,8 @@ _OF_A_THING = re.compile(
 )
 """What makes the letter behind it a name: "image B", "the car B"."""
 _BEFORE = 32
+_LABELS = 6
+"""Letters from A that a model may take for labels, whatever labels there are."""
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
 """"A": 0.1 is a score of the option, one of several."""
@@ -272,12 +274,13 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
     texts = {label: plain_content(text) for label, text in options.items()}
     initials = {label: text[:1].upper() for label, text in texts.items()}
     meant = [label for label, initial in initials.items() if initial == letter]
-    is_next_label = letter == USUAL[len(options) : len(options) + 1]
-    if is_next_label and not {texts[label] for label in meant} & ABBREVIATED:
-        meant = []
+    is_usual = bool({texts[label] for label in meant} & ABBREVIATED)
+    if letter == USUAL[len(options) : len(options) + 1] and not is_usual:
+        meant = []  # the next label
     if not meant:
         return Clue(Rule.OUTSIDE, none_of(options), span)
-    sure = len(meant) == 1 and not options.keys() & {*initials.values()}
+    may_be_label = letter in USUAL[:_LABELS] and not is_usual
+    sure = len(meant) == 1 and not may_be_label and not options.keys() & {*initials.values()}
     return Clue(Rule.EXACT, meant[0], span) if sure else Clue(Rule.CONFLICT, None, span)
 
 
@@ -376,25 +379,6 @@ def _statement(answer: AnswerText) -> Clue | None:
         if sure
         else Clue(Rule.CONFLICT, None, found.span)
     )
-
-
-def _surname(answer: AnswerText) -> Clue | None:
-    """An initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir."""
-    found = _NAME.fullmatch(answer.text)
-    if not found:
-        return None
-    surname = plain_content(found[2])
-    named = [
-        (letter, text[:1].upper() == found[1])
-        for letter, text in answer.contents.texts.items()
-        if text.endswith(f" {surname}")
-    ]
-    if not named:
-        return None
-    letter, is_initial = named[0]
-    if len(named) == 1 and is_initial:
-        return Clue(Rule.EXACT, letter, answer.text)
-    return None if len(named) == 1 and letter == found[1] else _conflict(answer)
 
 
 def _leading_label(answer: AnswerText) -> Clue | None:
@@ -505,7 +489,11 @@ def _named_content(answer: AnswerText) -> Clue | None:
         return _conflict(answer)
     mention = next(one for one in answer.mentions if one.letter == letter)
     span = answer.text[mention.start : mention.end]
-    if is_taken_back_later(answer, letter) or is_half(answer, letter) or loses_sign(answer, letter):
+    if (
+        is_taken_back_later(answer, letter)
+        or is_half(answer, letter)
+        or loses_sign(answer, mention)
+    ):
         return Clue(Rule.CONFLICT, None, span)
     if answer.contents.texts[letter] in COMMON and is_another_word(answer, letter):
         return Clue(Rule.CONFLICT, None, span)
@@ -544,7 +532,7 @@ _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _content_alone,
     _same_in_other_words,
     _place_alone,
-    _surname,
+    surname,
     _repetition,
     _speaks,
     _statement,
