@@ -174,7 +174,10 @@ class Contents:
     def _is_complement(self, lower: str, content: str, place: int) -> bool:
         """Whether what is before a common word makes it the thing said: "to the right", "the statement is false"."""
         before = _BEFORE_COMMON.get(content)
-        if before is None or not before.search(lower, max(0, place - _BEFORE), place):
+        if before is None:
+            return False
+        has_side = content == "right" and _SIDED.match(lower, place)
+        if not has_side and not before.search(lower, max(0, place - _BEFORE), place):
             return False
         others = {*self.texts.values()} & {*_BEFORE_COMMON} - {content}
         return not any(other in lower for other in others)
@@ -236,6 +239,7 @@ _SIDE = re.compile(
     r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
     r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
 )
+_SIDED = re.compile(r"right\s(?:turn|lane|side|arrow)\b")
 _CALLED = re.compile(r"\b(?:statement|claim|sentence|assertion|caption|hypothesis)\s(?:is|was)\s\Z")
 _BEFORE_COMMON: Mapping[str, re.Pattern[str]] = {"right": _SIDE, "true": _CALLED, "false": _CALLED}
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")

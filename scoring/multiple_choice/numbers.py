@@ -161,7 +161,9 @@ _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _COUNT_WORD = re.compile(
     rf"(?<![\w'’-])(?:{_one_of(dict.fromkeys([*_ONES, *_TENS, *(word for word in _WORDS if '-' in word)]))})(?![\w'’-])"
 )
-_ONE_COUNTS = re.compile(r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are)\s\Z")
+_ONE_COUNTS = re.compile(
+    r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are|be)\s\Z"
+)
 _OPENS = re.compile(r"(?:\A|[.:,]\s?)\Z")
 _OF = re.compile(r"\s(?:of|out)\b")
 _ONE_THAT = re.compile(
@@ -234,13 +236,12 @@ def numbers_in_words(lower: str) -> list[Number]:
 
 
 def _one(lower: str, one: Number) -> Number | None:
-    """The number of "there is one"; "one of them" has no value, and "the one" is no number."""
+    """The number of "there is one"; "only one of" has no value, and "the one" is no number."""
     front = lower[max(0, one.start - _WINDOW) : one.start]
     counts = _ONE_COUNTS.search(front)
-    if not counts and not _OPENS.search(front):
+    if not counts and (not _OPENS.search(front) or _ONE_THAT.match(lower, one.end)):
         return None
-    is_part = (_OF if counts else _ONE_THAT).match(lower, one.end)
-    return one._replace(values=frozenset()) if is_part else one
+    return one._replace(values=frozenset()) if _OF.match(lower, one.end) else one
 
 
 def whole(lower: str) -> Number | None:

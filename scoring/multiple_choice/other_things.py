@@ -32,7 +32,7 @@ _IT_IS = re.compile(
 )
 _GENERIC = words(
     """color colour side direction lane arrow weather day room season style kind type shape city country state material
-    one ones"""
+    one ones ahead turn"""
 )
 """Words that leave the word before them what it is: "red color", "left side"."""
 _ANOTHER_THING = words(
