@@ -196,7 +196,7 @@ _CALCULATED = re.compile(
 )
 _CALCULATES = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
-    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
+    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
