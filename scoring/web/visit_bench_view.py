@@ -107,7 +107,7 @@ def matches_html(
 ) -> str:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
-    everyone = opponent not in _opponents(report)
+    everyone = opponent not in {model for _, model in _opponents(report)}
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
     fit = [
         match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
