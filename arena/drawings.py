@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import ClassVar, Literal, NamedTuple
 
-from arena.markdown import visible_text
+from arena.markdown import visible_name
 from arena.templates import macros, plural
 
 SVG = macros("drawing.html")
@@ -134,7 +134,7 @@ def svg_file(drawing: Drawing) -> str:
 
 def shortened(name: str, letters: int = NAME_LETTERS) -> str:
     """Return a name on one line, without its middle if it is long: names differ at both ends."""
-    name = " ".join(visible_text(name[:1000]).split())
+    name = " ".join(visible_name(name[:1000]).split())
     half = letters // 2
     return name if len(name) <= letters else f"{name[:half]}…{name[half + 1 - letters :]}"
 

@@ -22,6 +22,11 @@ from arena.formulas import Formula, formula_at, mathml
 
 MOST_TEXT = 20_000
 """Most characters of an answer that is rendered as Markdown; a longer one is shown as plain text."""
+MOST_MARKS = 2_000
+"""Most line ends and characters with a meaning within a line; an answer with more is shown as plain text.
+
+Each of them may be compared with all others; the densest real answers have 140 in 1,000 characters.
+"""
 MOST_HTML = 200_000
 """Most characters of rendered HTML; an answer that needs more is shown as plain text."""
 MOST_FORMULAS = 100
@@ -35,6 +40,7 @@ TAGS = frozenset(
 )
 """Elements that `answer_html` can return, besides the `div class="plain"` around plain text."""
 
+_MARK = re.compile(r"[\n!$&*<\[\\\]_`~]")
 _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
 _JOINERS = re.compile("[\u200c\u200d]+")
@@ -54,19 +60,20 @@ _UNSEEN = re.compile(
 _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_HIDDEN = re.compile(f"(?!\r)(?:{_UNSEEN.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff])")
 _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
 def answer_html(text: str) -> Markup:
     """Return an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
 
-    An answer of more than 20,000 characters, or whose HTML has more than 200,000, or that would show nothing, is shown
-    as plain text: the work on Markdown is unbounded. Equal text gives equal HTML, on either side.
+    An answer of more than 20,000 characters or 2,000 marks, or whose HTML has more than 200,000, or that would show
+    nothing, is shown as plain text: the work on Markdown is unbounded. Equal text gives equal HTML, on either side.
     """
     shown = visible_text(text)
     if not shown.strip():
         return NO_ANSWER
-    if len(shown) > MOST_TEXT or _most_cells(shown) > _MOST_CELLS:
+    if len(shown) > MOST_TEXT or _marks(shown) > MOST_MARKS or _most_cells(shown) > _MOST_CELLS:
         return plain_html(shown)
     formulas = _Formulas()
     # once more: Markdown has turned &#x200b; into the character
@@ -157,6 +164,16 @@ def visible_text(text: str) -> str:
     return _LINE_END.sub("", text).strip("\n")
 
 
+def visible_name(text: str) -> str:
+    """Show what cannot be seen in a title or a name, as in `gpt-4<U+200B>`: it would turn letters round or copy a name.
+
+    Joiners stay where `visible_text` leaves them. Idempotent.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _HIDDEN.sub(_named, text)
+
+
 def seen_length(text: str) -> int:
     """Return the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
     return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
@@ -172,6 +189,12 @@ def _few_marks(text: str) -> str:
     return "".join(kept)
 
 
+def _named(hidden: re.Match[str]) -> str:
+    if _JOINERS.fullmatch(hidden[0]) and _joined(hidden):
+        return hidden[0]
+    return f"<U+{ord(hidden[0]):04X}>"
+
+
 def _joined(joiners: re.Match[str]) -> str:
     text = joiners.string
     start = joiners.start()
@@ -180,6 +203,10 @@ def _joined(joiners: re.Match[str]) -> str:
     return (
         joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
     )
+
+
+def _marks(text: str) -> int:
+    return sum(1 for _ in _MARK.finditer(text))
 
 
 def _most_cells(text: str) -> int:
@@ -250,6 +277,7 @@ def _show_formula(_self: Any, tokens: Sequence[Token], index: int, _options: Any
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
     ["table", "strikethrough"]
 )
+_MARKDOWN.inline.terminator_re = _MARK
 _MARKDOWN.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
 _MARKDOWN.add_render_rule(
     "image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content)

@@ -13,11 +13,29 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_WORLD = tuple(ipaddress.ip_network(text) for text in ("0.0.0.0/0", "2000::/3"))
+"""All of IPv4, and the part of IPv6 that is given to networks."""
+_SPECIAL = tuple(
+    ipaddress.ip_network(text)
+    for text in """
+        0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+        192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24
+        198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+        2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20
+    """.split()
+)
+"""IANA's special-purpose addresses (RFC 6890) within `_WORLD`, and multicast; Python's own lists differ by version."""
+
 
 def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
     """Return the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
     chain = [part.strip() for line in forwarded for part in line.split(",")] + [peer]
     return chain[max(0, len(chain) - 1 - hops)]
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of a host on the public internet. Raises ValueError."""
+    return _is_public(ipaddress.ip_address(address))
 
 
 def network_of(address: str) -> Network | None:
@@ -27,12 +45,15 @@ def network_of(address: str) -> Network | None:
 
 
 def public_network(address: str) -> str | None:
-    """Return the network of a public address; None for a private one, a proxy's or of the operator's own network.
-
-    The address itself decides: a special range, such as those within 192.0.0.0/24, may be smaller than its network.
-    """
+    """Return the network of a public address; None for a private one, a proxy's or of the operator's own network."""
     found = _parsed(address)
-    return str(_around(found)) if found and found.is_global else None
+    return str(_around(found)) if found and _is_public(found) else None
+
+
+def _is_public(found: Address) -> bool:
+    return any(found in world for world in _WORLD) and not any(
+        found in special for special in _SPECIAL
+    )
 
 
 def _parsed(address: str) -> Address | None:

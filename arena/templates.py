@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from arena.markdown import answer_html, instruction_html, plain_html
+from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
@@ -30,6 +30,11 @@ def plural(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {many}"
 
 
+def shown(value: Any) -> Any:
+    """Return what a template shows of a value; what a form sends back as it came is escaped there (`|e`)."""
+    return visible_name(value) if type(value) is str else value
+
+
 class CompiledTemplates(FileSystemBytecodeCache):
     """Compiled templates beside compiled modules, for the next start; none where nobody may write."""
 
@@ -41,10 +46,11 @@ class CompiledTemplates(FileSystemBytecodeCache):
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(FOLDERS),
     autoescape=True,
+    finalize=shown,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
-    bytecode_cache=CompiledTemplates(str(Path(__file__).parent / "__pycache__"), "%s.jinja"),
+    bytecode_cache=CompiledTemplates(str(Path(__file__).parent / "__pycache__"), "%s.shown.jinja"),
 )
 ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
 ENVIRONMENT.filters |= {

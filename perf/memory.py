@@ -79,7 +79,7 @@ async def ordinary(client: httpx.AsyncClient, first: int, last: int) -> None:
 
 async def measure(server: AppServer, requests: int) -> list[int]:
     """Print what is held before, after and at rest, and during ordinary requests; return the last of these."""
-    pid = server.process.pid
+    pid = server.process.pid or 0
     sent = Counter[int]()
 
     def told(when: str) -> int:

@@ -18,6 +18,7 @@ from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
 from arena.io import csv_text
+from arena.markdown import answer_html, instruction_html, plain_html
 from arena.server import logs
 from arena.types import folded
 from arena.web import cookies as identity
@@ -160,6 +161,8 @@ def metric(name):
 
 
 READERS: dict[str, Callable[[str], object]] = {
+    "an answer as HTML": answer_html,
+    "a text as HTML": lambda text: plain_html(text) + instruction_html(text),
     "strict": lambda text: extract(text, ANIMALS),
     "strict, numbers": lambda text: extract(text, NUMBERS),
     "strict, an option": lambda text: extract("It is B", {"A": text, "B": "cat"}),

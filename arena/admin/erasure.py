@@ -1,7 +1,7 @@
 """Erasure: a voter's data is deleted on request; the votes stay, but nobody can tell any more whose they were.
 
 A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
-account, so that every server that still knows the visitor finds a newcomer.
+account, and their own voter loses both, so that every server finds a newcomer behind a cookie that comes again.
 """
 
 import re
@@ -14,7 +14,6 @@ from sqlalchemy import (
     delete,
     insert,
     inspect,
-    or_,
     select,
     table,
     update,
@@ -35,7 +34,7 @@ from arena.battles.tables import (
     VOTER_NETWORK,
 )
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
-from arena.budget import BUDGET
+from arena.budget import BUDGET, HOLD
 from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
@@ -159,10 +158,8 @@ def _forget(connection: Connection, voter: int) -> None:
     _end_links(connection, voter)
     for field in HANDED_OVER:
         connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
-    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(since=now()))
-    named = VOTER.c.cookie_hash.startswith("person:") | VOTER.c.cookie_hash.startswith("worker:")
-    account = (VOTER.c.id == voter) & named
-    connection.execute(update(VOTER).where(account).values(cookie_hash=_nobody()))
+    nobody = {"cookie_hash": _nobody(), "since": now()}
+    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(nobody))
 
 
 def _end_links(connection: Connection, voter: int) -> None:
@@ -192,7 +189,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's, and delete their daily costs."""
+    """Make the jobs and submissions of a voter's cookies nobody's; delete their daily costs and unname what is held."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
     cookies = connection.scalars(
         select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)
@@ -203,9 +200,10 @@ def _disown(connection: Connection, voter: int) -> None:
                 update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody())
             )
     payers = (*cookies, str(voter))
-    connection.execute(
-        delete(BUDGET).where(or_(*(BUDGET.c.name.endswith(f" {payer}") for payer in payers)))
-    )
+    for payer in payers:
+        held = HOLD.c.day.endswith(f" {payer}")
+        connection.execute(update(HOLD).where(held).values(day=_nobody()))
+        connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
 
 
 def _nobody() -> str:

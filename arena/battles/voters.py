@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import (
+    BindParameter,
     Column,
     ColumnElement,
     CompoundSelect,
@@ -18,6 +19,8 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    bindparam,
+    func,
     literal,
     select,
 )
@@ -54,8 +57,6 @@ LOGIN = Table(
 LOGIN_AGE = timedelta(days=30)
 NOBODY = 0
 """In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
-VOTERS_REMEMBERED = 20_000
-"""Number of guests' cookies whose voter is cached in memory."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,13 @@ class Account:
 
 
 class Voters:
-    """Voters by the hash of their cookie; login and logout."""
+    """Voters by the hash of their cookie; login and logout.
+
+    The database is asked each time: a server that remembered a cookie would know a visitor whom another has forgotten.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._guests: dict[str, int] = {}
 
     def voter(self, cookie_hash: str, since: datetime | None = None) -> int:
         """The voter of a cookie; the first call creates it, as one who came at the time of the cookie's issue."""
@@ -80,24 +83,12 @@ class Voters:
         values = {"cookie_hash": cookie_hash, "since": since or now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-            guest = connection.execute(_of_guest(cookie_hash)).scalar_one()
-        return self._remembered(cookie_hash, guest)
+            return connection.execute(_of_guest(cookie_hash)).scalar_one()
 
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
         """The voter of a cookie; NOBODY if it has none yet."""
-        if known := self._guests.get(cookie_hash):
-            return known
         with self._database.read() as connection:
-            if person := connection.scalar(select(LOGIN.c.voter_id).where(_holds(cookie_hash))):
-                return person
-            guest = connection.scalar(_of_guest(cookie_hash))
-        return NOBODY if guest is None else self._remembered(cookie_hash, guest)
-
-    def _remembered(self, cookie_hash: str, guest: int) -> int:
-        if len(self._guests) >= VOTERS_REMEMBERED:
-            self._guests.clear()
-        self._guests[cookie_hash] = guest  # a cookie that was a guest's stays that guest's
-        return guest
+            return connection.scalar(_KNOWN, {"cookie": cookie_hash}) or NOBODY
 
     def account(self, cookie_hash: str) -> tuple[str, str] | None:
         """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
@@ -149,7 +140,7 @@ class Voters:
         return made
 
 
-def _of_guest(cookie_hash: str) -> Select:
+def _of_guest(cookie_hash: str | BindParameter[str]) -> Select:
     return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
 
 
@@ -164,12 +155,22 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
 
-def _holds(cookie_hash: str) -> ColumnElement[bool]:
+def _holds(cookie_hash: str | BindParameter[str]) -> ColumnElement[bool]:
     return (
         (LOGIN.c.cookie_hash == cookie_hash)
         & LOGIN.c.ended_at.is_(None)
         & (LOGIN.c.since > now() - LOGIN_AGE)
     )
+
+
+_COOKIE = bindparam("cookie", type_=Text)
+_KNOWN = select(
+    func.coalesce(
+        select(LOGIN.c.voter_id).where(_holds(_COOKIE)).scalar_subquery(),
+        _of_guest(_COOKIE).scalar_subquery(),
+    )
+)
+"""The person who has logged in with a cookie, else its guest; made once, since every event asks."""
 
 
 def _end(connection: Connection, cookie_hash: str) -> None:

@@ -7,7 +7,6 @@ header of its own.
 """
 
 import base64
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from urllib.parse import quote, quote_plus
 
 import httpx2
 
+from arena.network import is_public
 from arena.types import Secret
 
 _FORM = re.compile(
@@ -128,12 +128,12 @@ def place_of(base_url: str) -> str:
         if url and url.scheme == "https" and url.port in (None, 443)
         else ""
     )
-    return host if _is_public(host) else "the operator's own server"
+    return host if _is_open(host) else "the operator's own server"
 
 
-def _is_public(host: str) -> bool:
+def _is_open(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_global
+        return is_public(host)
     except ValueError:
         _, dot, ending = host.rpartition(".")
         return (

@@ -1,7 +1,6 @@
 """Image downloads: remote pictures for an operator's import, from public addresses only, bounded in size and time."""
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -12,12 +11,8 @@ from functools import partial
 
 import httpx
 
-_IPV6_WORLD = ipaddress.ip_network("2000::/3")
-# Inside it, what maps, embeds, tunnels or stands for other addresses: Teredo and others, 6to4, documentation.
-_IPV6_OTHER = tuple(
-    ipaddress.ip_network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-)
-_IPV4_RELAY = ipaddress.ip_network("192.88.99.0/24")
+from arena.network import is_public
+
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_ADDRESSES = 3
 _AT_ONCE = 8
@@ -42,16 +37,6 @@ class FetchLimits:
     """Largest body, in bytes."""
     redirects: int = 3
     """Redirects followed on the same host."""
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address is public unicast by IANA's special-purpose registries (RFC 6890). Raises ValueError."""
-    ip = ipaddress.ip_address(address)
-    if isinstance(ip, ipaddress.IPv6Address):
-        return (
-            ip in _IPV6_WORLD and ip.is_global and not any(ip in network for network in _IPV6_OTHER)
-        )
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip not in _IPV4_RELAY
 
 
 async def addresses(host: str) -> list[str]:

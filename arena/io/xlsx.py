@@ -6,11 +6,14 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import suppress
+from typing import IO, Any
+from xml.parsers import expat
 
 import openpyxl
 from openpyxl.cell.text import Text
 from openpyxl.reader.excel import ExcelReader
+from openpyxl.styles.stylesheet import apply_stylesheet
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
@@ -23,6 +26,9 @@ SMALL_PART = 1_000_000
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _REFERS = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
+_ROW_TAG = f"{SHEET_MAIN_NS} row"
+_CONTENT = frozenset(f"{SHEET_MAIN_NS} {name}" for name in ("v", "is", "f"))
+"""Elements of a cell that holds something."""
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
@@ -35,7 +41,21 @@ class SpreadsheetError(ValueError):
 
 
 class Workbook(ExcelReader):
-    """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed."""
+    """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed.
+
+    It reads what cells are shown by: no themes and names, and no sheet to its end in search of its size.
+    """
+
+    def read(self) -> None:
+        """Read which sheets there are, and how dates are written; `read_strings` is for later."""
+        self.read_manifest()
+        self.read_workbook()
+        apply_stylesheet(self.archive, self.wb)
+        self._parts = {
+            sheet.name: rel.target
+            for sheet, rel in self.parser.find_sheets()
+            if rel.target in self.valid_files and "chartsheet" not in rel.Type
+        }
 
     def read_strings(self) -> None:
         part = self.package.find(SHARED_STRINGS)
@@ -48,16 +68,20 @@ class Workbook(ExcelReader):
                     self.shared_strings.append(text.content)
                     node.clear()
 
+    def refuse_more(self, order: dict[str, Any]) -> None:
+        """Refuse sheets that surely hold too much, by a count that checks nothing. Raises SpreadsheetError."""
+        for part in self._parts.values():
+            with self.archive.open(part) as source:
+                _refuse_more(source, order)
+
     def sheets(self) -> dict[str, Callable[[], "Sheet"]]:
         """A function that opens each sheet of cells, by name."""
         book: Any = self.wb
         names = ("epoch", "_date_formats", "_timedelta_formats")
         formats = {name.removeprefix("_"): getattr(book, name) for name in names}
         return {
-            sheet.title: lambda sheet=sheet: Sheet(
-                sheet._get_source(), self.shared_strings, **formats
-            )
-            for sheet in book.worksheets
+            name: lambda part=part: Sheet(self.archive.open(part), self.shared_strings, **formats)
+            for name, part in self._parts.items()
         }
 
 
@@ -79,6 +103,36 @@ class Sheet(WorkSheetParser):
         if computed or formula.attrib or not formula.text or _REFERS.search(formula.text):
             return None
         return f"={formula.text}"
+
+
+def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    most = math.inf if order["rows"] is None else order["rows"] + 1
+    room = math.inf if order["values"] is None else order["values"]
+    rows = 0
+    values = 0
+    is_new = False
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal rows, values, is_new
+        if name in _CONTENT:
+            if is_new and rows == 1:
+                values = 0  # the header has none
+            values += 1
+            rows += is_new
+            is_new = False
+        elif name == _ROW_TAG:
+            is_new = True
+        if rows > most:
+            problem = f"expected at most {order['rows']:,} records; split the file"
+            raise SpreadsheetError(problem, row=rows)
+        if values > room + rows * len(order["skip"]):
+            problem = f"expected at most {order['values']:,} values in all; leave out columns or split the file"
+            raise SpreadsheetError(problem, row=rows)
+
+    parser.StartElementHandler = begin
+    with suppress(expat.ExpatError):  # what the reader itself says of it is read by a person
+        parser.ParseFile(sheet)
 
 
 def check_archive(order: dict[str, Any]) -> None:
@@ -203,4 +257,6 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
     check_archive(order)
     workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)
     workbook.read()
+    workbook.refuse_more(order)
+    workbook.read_strings()
     yield from table(workbook, set(order["skip"]))

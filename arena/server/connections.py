@@ -2,13 +2,16 @@
 over reading the answer.
 
 Uvicorn's `limit_concurrency` would answer everybody with 503 while one network holds idle sockets. Here the network's
-own further sockets are closed, and of all that wait for a head the oldest makes room. Nothing of this is logged: a
-flood would fill the disk.
+own further sockets are closed, and of all that wait for a head the oldest makes room. Nothing of this is logged, and
+broken requests have one line a minute: a flood would fill the disk.
 """
 
 import asyncio
+import logging
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -19,6 +22,8 @@ from arena.network import public_network
 
 HEAD_SECONDS = 10.0
 """Time from a socket's opening, or from the first byte of a later request, to the whole head."""
+REST_SECONDS = 60.0
+"""Time for the rest of a body after its answer: many clients read an answer only when they have sent all."""
 READ_SECONDS = 20.0
 """Time that an answer may wait for its reader in all; each `HIGH_WATER_LIMIT` that was read gives some back."""
 LEAST_READ = 8_000
@@ -32,6 +37,10 @@ NETWORK_SOCKETS = 500
 """Most open sockets of a network: a browser opens six, and many people may share an address."""
 MOST_SOCKETS = 8_000
 """Most open sockets overall; each takes about 20 kB."""
+LINE_SECONDS = 60.0
+"""Time from one line of the log about broken requests to the next."""
+
+log = logging.getLogger(__name__)
 
 
 class Connections:
@@ -43,17 +52,21 @@ class Connections:
         network_most: int = NETWORK_SOCKETS,
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
+        rest_seconds: float = REST_SECONDS,
         network: Callable[[str], str | None] = public_network,
     ) -> None:
         self.head_seconds = head_seconds
         self.read_seconds = read_seconds
+        self.rest_seconds = rest_seconds
         self.network = network
         self._most = most
         self._network_most = network_most
         self._open = 0
         self._by_network: Counter[str] = Counter()
+        self._broken = 0
+        self._next_line = 0.0
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
-        """Those without a whole request head, the oldest first, with their timers."""
+        """Those without a whole request head, or with an answer to half a body, the oldest first, with their timers."""
 
     def enter(self, network: str | None) -> bool:
         """Count a socket until `leave`; return whether there is room for it, which the oldest that waits may make."""
@@ -76,6 +89,14 @@ class Connections:
             if not self._by_network[network]:
                 del self._by_network[network]
 
+    def count_broken(self) -> None:
+        """Count a request that broke the protocol, and log at most one line a minute about all since the last."""
+        self._broken += 1
+        if time.monotonic() >= self._next_line:
+            log.warning("requests that broke the protocol, now closed: %d", self._broken)
+            self._broken = 0
+            self._next_line = time.monotonic() + LINE_SECONDS
+
 
 class Connection(H11Protocol):
     """Uvicorn's protocol of one socket, within the bounds."""
@@ -91,11 +112,12 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._network = self._all.network(self.client[0]) if self.client else None
         if self._all.enter(self._network):
-            self._wait()
+            self._wait(self._all.head_seconds)
         else:
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        was_answered = self._is_answered_early()
         while data and not self.transport.is_closing():
             # A body of known length costs one event; a head, or a body in chunks, one for each of its lines.
             known = self.conn.their_state is h11.SEND_BODY and not self._is_chunked()
@@ -104,10 +126,31 @@ class Connection(H11Protocol):
                 self.drop()
                 return
             super().data_received(part)
-        if self.conn.their_state is not h11.IDLE:
+        if was_answered != self._is_answered_early():
             self._stop_waiting()
-        elif self not in self._all.waiting:
-            self._wait()
+        self._wait_or_not()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what broke the protocol, unless an answer has begun, and close the socket; the app sends no other.
+
+        Uvicorn raises an error where an answer has begun, or where the body of one to HEAD would follow.
+        """
+        self._all.count_broken()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        with suppress(h11.LocalProtocolError):
+            super().send_400_response(msg)
+        self.transport.close()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_answered_early():
+            self._wait_or_not()
+
+    def _is_answered_early(self) -> bool:
+        """Whether an answer is complete before the body that it answers."""
+        return self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
 
     def _is_chunked(self) -> bool:
         """Whether a body in chunks is being received."""
@@ -137,8 +180,18 @@ class Connection(H11Protocol):
         self._stop_reading()
         self.transport.abort()
 
-    def _wait(self) -> None:
-        self._all.waiting[self] = self.loop.call_later(self._all.head_seconds, self.drop)
+    def _wait_or_not(self) -> None:
+        """Start a timer where nothing is waited for but a head, or the rest of a body; stop it elsewhere."""
+        if self._is_answered_early():
+            self._wait(self._all.rest_seconds)
+        elif self.conn.their_state is h11.IDLE:
+            self._wait(self._all.head_seconds)
+        else:
+            self._stop_waiting()
+
+    def _wait(self, seconds: float) -> None:
+        if self not in self._all.waiting:
+            self._all.waiting[self] = self.loop.call_later(seconds, self.drop)
 
     def _stop_waiting(self) -> None:
         timer = self._all.waiting.pop(self, None)

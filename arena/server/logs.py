@@ -111,11 +111,17 @@ class _Written(io.TextIOBase):
         """Do nothing: a record waits for the end of its line."""
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a record is not of a client that left while its answer was written: asyncio counts the pieces."""
+    return record.msg != "socket.send() raised exception."
+
+
 def start_logging(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
     """Start logging to a stream (default: stderr), and redirect stderr itself to the log."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(Redaction(secrets)))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    logging.getLogger("asyncio").addFilter(_is_news)
     logging.raiseExceptions = False  # a failing log must not report to stderr, which is the log
     sys.stderr = _Written()

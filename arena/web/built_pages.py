@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.kept import Kept
+from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, Address, nearest, opened, plain
 from arena.web.heads import PAGES, Head
@@ -116,7 +117,7 @@ class BuiltPages:
         document, described = self._pages[page]
         head = macros("page.html").described(told, self._public)
         document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
-        title = json.dumps(told.title).replace("<", "\\u003c")
+        title = json.dumps(visible_name(told.title)).replace("<", "\\u003c")
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
 
 

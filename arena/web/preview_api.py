@@ -14,7 +14,7 @@ from arena.io.scaled_pictures import ScaledPictures
 from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
-from arena.markdown import visible_text
+from arena.markdown import visible_name
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
 from arena.web.heads import VOTE_WORDS, Head, Heads
 
@@ -25,9 +25,10 @@ _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
 _TITLE = "Which one helped more?"
 """Stands for a title that the font has no letters for."""
-_MINUTES = 5
 _PATIENCE_SECONDS = 1.5
 """How long a board's picture waits for its ranks."""
+_NO_STORE = {"cache-control": "no-store"}
+"""A preview ends with its page: when a report is made private, an item hidden, a visitor forgotten."""
 
 
 class Previews:
@@ -49,7 +50,7 @@ class Previews:
             return self._board(address.name)
         if head.drawing:
             return drawn(head.drawing)
-        title = head.title.removesuffix(f" · {NAME}")
+        title = visible_name(head.title).removesuffix(f" · {NAME}")
         if address == Address(VOTE):
             title = title.removeprefix(f"{NAME}: ").capitalize()
         return card(title, head.description, self._file(head))
@@ -78,12 +79,10 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     async def preview(path: str) -> Response:
         found = await to_thread.run_sync(previews.picture, path, limiter=turns)
         if found is None:
-            return PlainTextResponse("There is no such picture.", status_code=404)
-        return Response(
-            found,
-            media_type="image/png",
-            headers={"cache-control": f"public, max-age={60 * _MINUTES}"},
-        )
+            return PlainTextResponse(
+                "There is no such picture.", status_code=404, headers=_NO_STORE
+            )
+        return Response(found, media_type="image/png", headers=_NO_STORE)
 
     return router
 
@@ -133,4 +132,4 @@ def _card(title: str, text: str, picture: Path | None) -> bytes:
 
 def _lines(text: str, width: float, size: int) -> list[str]:
     """Return a text in lines of a width, as wide as the letters of Pillow's font are on average."""
-    return wrap(visible_text(text[:1000]), int(width / (0.52 * size)))
+    return wrap(visible_name(text[:1000]), int(width / (0.52 * size)))

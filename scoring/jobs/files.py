@@ -369,7 +369,7 @@ class FileReader:
         return written(report), self._quoted(report, asking)
 
     def _quoted(self, report: AnyReport, asking: Asking) -> Quote:
-        """What judging costs; of voters' secrets as if all were new: what is known would tell who said the same.
+        """What judging costs; of voters' secrets as if all were new, and as long as any: else it would tell them apart.
 
         Raises JobServiceError where a user's own judge would be sent such a secret.
         """
@@ -380,7 +380,13 @@ class FileReader:
                 "whoever runs another one could learn which model gave which. Choose this site's judge under Details; "
                 "where there is none, ask the host for one"
             )
-        return quote(report, asking.spec, asking.whose, None if is_blind else self.cache)
+        cost = quote(report, asking.spec, asking.whose, None if is_blind else self.cache)
+        if not is_blind:
+            return cost
+        told = quote(self.submissions.priced(report), asking.spec, asking.whose, None)
+        return replace(
+            told, most=cost.most
+        )  # the run still stops by what it costs, which nobody is told
 
 
 def _opened(arrived: StoredUpload, benchmark: str) -> OpenedFile:

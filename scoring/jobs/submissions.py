@@ -40,6 +40,8 @@ item."""
 _NO_CHECK = SOURCE.c.kind != "check"
 _IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
 _LONGEST = 120
+_USUAL_ANSWER = "word " * 120
+"""As long as answers to instructions are."""
 _SHOWN = 10
 
 
@@ -110,6 +112,17 @@ class Submissions:
         """
         return (
             without_texts(report, self._blind_items(report))
+            if isinstance(report, MatchReport)
+            else report
+        )
+
+    def priced(self, report: AnyReport) -> AnyReport:
+        """Return a report to price: a price from the lengths of voters' secrets would tell them apart.
+
+        Raises DatabaseError.
+        """
+        return (
+            without_texts(report, self._blind_items(report), _USUAL_ANSWER)
             if isinstance(report, MatchReport)
             else report
         )

@@ -8,13 +8,22 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cache, cached_property
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple
 
 from arena.kept import Kept
-from scoring.multiple_choice.numbers import Number, matching, numbers, starting, whole
-from scoring.multiple_choice.phrases import COMMON, UNSURE, words_of
-from scoring.multiple_choice.plain_answers import lowered, plain_content
+from scoring.multiple_choice.formulas import is_formula, is_operand
+from scoring.multiple_choice.numbers import (
+    Number,
+    matching,
+    numbers,
+    numbers_in_words,
+    starting,
+    whole,
+)
+from scoring.multiple_choice.phrases import COMMON, FILLERS, NOT, UNSURE, words, words_of
+from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
@@ -36,12 +45,34 @@ class Contents:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
+        bracketed = {letter: with_brackets(text) for letter, text in options.items()}
+        self.differ_in_brackets = len({*self.texts.values()}) < len({*bracketed.values()})
+        """Whether only brackets tell two options apart, as [2, 5) and (2, 5]."""
+        if self.differ_in_brackets:
+            self.texts = bracketed
         self.thing = ""
         self.values = {
             letter: number
             for letter, text in self.texts.items()
             if (number := whole(text)) is not None and number.values
         }
+        symbols = {
+            symbol
+            for letter, text in self.texts.items()
+            if letter not in self.values and is_formula(text)
+            for symbol in _SYMBOL.findall(text)
+        }
+        self.values = {
+            letter: number
+            for letter, number in self.values.items()
+            if number.unit not in symbols  # "2n" beside "n^2" are no newtons
+        }
+        self.formulas = frozenset(
+            letter
+            for letter, text in self.texts.items()
+            if letter not in self.values and text not in _WORDS and is_formula(text)
+        )
+        """Options that are formulas or symbols, which a larger formula does not name."""
         self.counted = self._counted_things()
         """The numbers of options that all count the same thing, as "3 apples" and "4 apples"."""
         self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
@@ -106,15 +137,15 @@ class Contents:
                     not (number and letter in self.values)
                     and content
                     and lower.startswith(content, here)
-                    and _stands_alone(lower, here, here + len(content))
+                    and self._is_whole(letter, lower, here)
                 ):
                     return Mention(letter, here, here + len(content))
         return None
 
-    def mentions(self, lower: str) -> list[Mention]:
+    def mentions(self, text: str, lower: str) -> list[Mention]:
         """Every named option, in order, without those inside a longer one; options with the same text all count."""
-        found = self._numbers(lower)
-        opening = len(lower) - len(lower.lstrip(_BEFORE_ANSWER))
+        found = self._numbers(text, lower)
+        opening = opening_of(lower)
         for letter, content in self.texts.items():
             if (
                 letter in self.values
@@ -125,19 +156,38 @@ class Contents:
             place = lower.find(content)
             while place >= 0:
                 end = place + len(content)
-                if _stands_alone(lower, place, end) and (
-                    content not in COMMON or (place <= opening and _ends(lower, end))
+                if self._is_whole(letter, lower, place) and (
+                    content not in COMMON
+                    or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
+                    or self._is_complement(lower, content, place)
                 ):
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
 
-    def _numbers(self, lower: str) -> list[Mention]:
+    def _is_whole(self, letter: str, lower: str, start: int) -> bool:
+        """Whether the option's text here is neither part of a word nor of a formula."""
+        end = start + len(self.texts[letter])
+        if not _stands_alone(lower, start, end):
+            return False
+        return letter not in self.formulas or not is_operand(lower, start, end)
+
+    def _is_complement(self, lower: str, content: str, place: int) -> bool:
+        """Whether what is before a common word makes it the thing said: "to the right", "the statement is false"."""
+        before = _BEFORE_COMMON.get(content)
+        if before is None:
+            return False
+        has_side = content == "right" and _SIDED.match(lower, place)
+        if not has_side and not before.search(lower, max(0, place - _BEFORE), place):
+            return False
+        others = {*self.texts.values()} & {*_BEFORE_COMMON} - {content}
+        return not any(other in lower for other in others)
+
+    def _numbers(self, text: str, lower: str) -> list[Mention]:
         """Numbers that are options; none if the text has any other number, since it then counts something else."""
         if not self.values:
             return []
-        named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
-        written = [number for number in numbers(lower) if number.start not in named]
+        written = _written_numbers(text, lower)
         units = {option.unit for option in self.values.values()}
         if len(units) == 1 and "" not in units:  # other things are counted without this unit
             written = [number for number in written if number.unit in units] or written
@@ -150,13 +200,49 @@ class Contents:
         return mentions
 
 
+_SYMBOL = re.compile(r"(?<![a-z\s])[a-z]{1,2}(?![a-z])")
+_WORDS = COMMON - {*ascii_lowercase}
 _NAME_OF_NUMBER = re.compile(
-    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame)"
+    r"\b(?:no\.?|figure|fig\.?|image|picture|photo|step|option|choice|table|page|question|frame|version|chapter|lane|room)"
     r"\s*+[#:]?\s*+"
+)
+_RESULT = re.compile(
+    r"[^\d=]{0,200}[\d(][\d\s().,+×*/÷·^%°-]{2,80}[=≈]\s?+(?P<result>[^=-][^=]{0,200})", re.DOTALL
+)
+"""The one calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be a mark."""
+_CAPITALISED = re.compile(
+    r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[a-z]?[A-Z][a-z]{2,20})\s(?=\d)"
+)
+"""A word that makes a name of the number behind it, "Route 27"; the first of a sentence only may."""
+_BEFORE_NUMBERS = FILLERS | words(
+    """only about exactly approximately around roughly total sum count result value number there are has have just
+    nearly almost all least at answers option choice equals gives shows see got get makes what they you we
+    contains showing counting counted"""
 )
 _ARTICLE = re.compile(r"(?:an?|the)\s+")
 _OWN_ARTICLE = re.compile(r"\A\W{0,2}[Aa]\s\Z")
-_BEFORE_ANSWER = " \n\"'(["
+_OPENING = re.compile(
+    r"[ \"'(\[]*+(?:(?:based on|looking at|judging by|according to|from|in)\s[^.,;:!?]{1,60},\s)?"
+)
+_CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)")
+"""What follows a common word that is a whole clause: "No, ...", "No" and a line break, and not "no idea", "No. 5"."""
+_BEFORE = 32
+"""Characters before a common word in which it is made the thing said."""
+_AWAY = re.compile(
+    r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
+    r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
+)
+_BESIDE = re.compile(
+    r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
+)
+_ONE = re.compile(r"\sones?\b")
+_SIDE = re.compile(
+    r"\b(?:(?:on|to|towards?|from|at)\s(?:the|its|his|her|their|my|our|your)"
+    r"|(?:turn|go|fac|point|look|head|veer|bend|curv)(?:s|es|e|ing|ed)?)\s\Z"
+)
+_SIDED = re.compile(r"right\s(?:turn|lane|side|arrow)\b")
+_CALLED = re.compile(r"\b(?:statement|claim|sentence|assertion|caption|hypothesis)\s(?:is|was)\s\Z")
+_BEFORE_COMMON: Mapping[str, re.Pattern[str]] = {"right": _SIDE, "true": _CALLED, "false": _CALLED}
 _SIGNED = re.compile(r"[a-z]{1,2}[-+*#]{1,2}")
 SIGN_BEHIND = re.compile(r"[-+*#]{1,2}(?!\w)")
 _SIGNED_LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z][-+*#]{1,2}(?!\w)")
@@ -190,9 +276,34 @@ def _with_sign(found: re.Match[str]) -> str:
     return found[1] + ("+" if found[2] or found[3] else "-")
 
 
-def _ends(lower: str, end: int) -> bool:
-    """Whether a common word at the start of the answer is all of it, or of its clause: "No, ..." and not "no idea"."""
-    return not lower[end : end + 1].isspace() and lower[end : end + 1] not in "'-/"
+def opening_of(lower: str) -> int:
+    """Where an answer begins, behind what only says that it looked."""
+    found = _OPENING.match(lower)
+    return found.end() if found else 0
+
+
+def _is_titled(text: str, place: int) -> bool:
+    """Whether a number in words is part of a name: "World War Two"."""
+    return text[place].isupper() and text[max(0, place - 2) : place - 1].isalpha()
+
+
+def _written_numbers(text: str, lower: str) -> list[Number]:
+    """Numbers that count something; a name's, as in "Route 27", does not, and a sentence's first word may be one."""
+    if not any(map(str.isdigit, lower)):
+        words_found = numbers_in_words(lower)
+        return [] if any(_is_titled(text, number.body) for number in words_found) else words_found
+    named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
+    for name in _CAPITALISED.finditer(text):
+        if name["word"].lower() in _BEFORE_NUMBERS or name.end() in named:
+            continue
+        if name["first"] is not None:
+            return []
+        named.add(name.end())
+    result = _RESULT.fullmatch(lower)
+    start = result.start("result") if result else 0
+    return [
+        number for number in numbers(lower) if number.start not in named and number.start >= start
+    ]
 
 
 def _outermost(found: list[Mention]) -> list[Mention]:
@@ -246,6 +357,8 @@ class NamedOptions(NamedTuple):
     """Letters of the options named in a sentence without denial, comparison or doubt."""
     every: frozenset[str]
     """Letters of all named options."""
+    denied: frozenset[str]
+    """Letters of the options that are denied where they are named last, in another sentence than first."""
 
 
 _kept_contents: Kept[Contents] = Kept(
@@ -272,7 +385,7 @@ class AnswerText:
 
     @cached_property
     def mentions(self) -> list[Mention]:
-        return self.contents.mentions(self.lower)
+        return self.contents.mentions(self.text, self.lower)
 
     @cached_property
     def masked(self) -> str:
@@ -290,6 +403,8 @@ class AnswerText:
     def named(self) -> NamedOptions:
         """The options that the answer names, without those that follow their own label."""
         affirmed: set[str] = set()
+        denied: set[str] = set()
+        beside: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
         denies = cache(self._denies)
@@ -297,10 +412,18 @@ class AnswerText:
             if mention[1:] in labelled:
                 continue
             every.add(mention.letter)
-            opening = self.contents.texts[mention.letter] in COMMON
-            if opening or not denies(self._sentence_number(mention.start)):
+            is_common = self.contents.texts[mention.letter] in COMMON
+            opening = is_common and mention.start <= opening_of(self.lower)
+            number = self._sentence_number(mention.start)
+            if not opening and self._is_beside(mention):
+                beside.add(mention.letter)
+            elif opening or not (denies(number) or self._is_away(mention)):
                 affirmed.add(mention.letter)
-        return NamedOptions(frozenset(affirmed), frozenset(every))
+                denied.discard(mention.letter)
+            elif not opening and NOT.search(self.sentence(mention.start)):
+                denied.add(mention.letter)
+        affirmed |= beside if affirmed else set()
+        return NamedOptions(frozenset(affirmed), frozenset(every), frozenset(denied))
 
     def sentence(self, place: int) -> str:
         number = self._sentence_number(place)
@@ -319,7 +442,20 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        return bool(UNSURE.search(lowered(self.sentence(self._starts[number]))))
+        sentence = lowered(self.sentence(self._starts[number]))
+        return bool(UNSURE.search(sentence)) or sentence.rstrip().endswith("?")
+
+    def _before(self, mention: Mention) -> str:
+        return self.lower[max(0, mention.start - _BEFORE) : mention.start]
+
+    def _is_away(self, mention: Mention) -> bool:
+        """Whether something is not the option, or no longer: "the opposite of red"."""
+        return bool(_AWAY.search(self._before(mention)))
+
+    def _is_beside(self, mention: Mention) -> bool:
+        """Whether it is another thing's, as "red" in "next to the red one"; it says nothing alone."""
+        is_one = _ONE.match(self.lower, mention.end)
+        return is_one is not None and bool(_BESIDE.search(self._before(mention)))
 
     def _labelled(self, mention: Mention) -> bool:
         """Whether an option's own letter precedes it: "(B) cat", "B is a cat"; "a cat" has an article."""

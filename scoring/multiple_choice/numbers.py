@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from scoring.multiple_choice.formulas import FUNCTION, OPERATION, without_latex
+
 
 class Number(NamedTuple):
     """A number at one place of a text."""
@@ -35,32 +37,21 @@ _CIRCLED = re.compile("[①-⑳]")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
 _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
-_FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}")
-_SHORT_FRACTION = re.compile(r"\\[dt]?frac\s?(\d)\s?(\d)(?!\d)")
-_COMMAND = re.compile(
-    r"\\(?:(times|cdot|circ|degree|leq|geq|neq|le|ge|ne|pi)(?![a-zA-Z])|([%$])|[,;!:])"
-)
-_LATEX: Mapping[str, str] = {
-    "times": "×", "cdot": "·", "circ": "°", "degree": "°", "leq": "≤", "geq": "≥", "neq": "≠", "le": "≤", "ge": "≥",
-    "ne": "≠", "pi": "π", "%": "%", "$": "$",
-}  # fmt: skip
-_RAISED_DEGREE = re.compile(r"\^\s?\{?\s?°\s?\}?")
 
 
 def spelled(text: str) -> str:
     """The text in NFKC with the signs of numbers as ASCII has them: 2³ stays 2^3, ½ is 1/2, − is a dash."""
     if "," in text:
         text = _DECIMAL_COMMA.sub(".", text)
-    if text.isascii() and "\\" not in text:
+    has_latex = "\\" in text or "^{" in text
+    if text.isascii() and not has_latex:
         return text
     text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
     text = _CIRCLED.sub(lambda found: "#" + unicodedata.normalize("NFKC", found[0]), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
-    if "\\" in text:
-        text = _SHORT_FRACTION.sub(r"\1/\2", _FRACTION.sub(r"\1/\2", text))
-        text = _COMMAND.sub(lambda found: _LATEX.get(found[1] or found[2] or "", " "), text)
-        text = _RAISED_DEGREE.sub("°", text)
+    if has_latex:
+        text = without_latex(text)
     return text
 
 
@@ -167,6 +158,17 @@ _SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
 _ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half|hundred|thousand|million)\b)")
 _TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
+_COUNT_WORD = re.compile(
+    rf"(?<![\w'’-])(?:{_one_of(dict.fromkeys([*_ONES, *_TENS, *(word for word in _WORDS if '-' in word)]))})(?![\w'’-])"
+)
+_ONE_COUNTS = re.compile(
+    r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are|be)\s\Z"
+)
+_OPENS = re.compile(r"(?:\A|[.:,]\s?)\Z")
+_OF = re.compile(r"\s(?:of|out)\b")
+_ONE_THAT = re.compile(
+    r"\s(?:of|out|in|on|at|is|was|has|can|could|with|that|which|half|third|quarter)\b"
+)
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
 _MINUS = re.compile(
     r"(?:(?<![a-z])(?:minus|negative|минус|(?<!au )moins|(?<!al )(?<!lo )(?<! o )menos|meno)[\s-]"
@@ -174,6 +176,7 @@ _MINUS = re.compile(
 )
 _PLUS = re.compile(r"(?:(?<![a-z])(?:plus|positive)\s|\+\s?)\Z")
 _DASH = re.compile(r"(?:-(\s?)|—\s?)\Z")
+_OPERAND = re.compile(r"(?:\d|(?<![a-z'’])[j-zα-ω]|\w\))\s?\Z")
 _EQUALS = re.compile(
     r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
 )
@@ -187,18 +190,23 @@ _MONTH = (
 )
 _CALCULATED = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
-    r"|(?:[×÷*/·^√±|]|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
-    r"|(?<![a-z])(?:log|ln|(?:half|square|cube|root|sum|product) of))\s?\Z"
+    r"|(?:[×÷*/·^√±|]|\d choose|(?:\bone|\d) in|\d[a-z]\s?=|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
+    r"|\\(?!boxed)[a-z]{2,12}\s?[({]?|[a-z0-9)}]\("
+    rf"|(?<![a-z])(?:{FUNCTION}(?:_\{{?\w{{1,3}}\}}?)?|{OPERATION}))\s?\Z"
 )
 _CALCULATES = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
-    r"|\s?[×÷*/·+^]\s?[\w(]|\s-\s\d|\s?[<>≤≥≠]|\s(?:minus|plus|times)\s|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
+    rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
     r"|\+(?!\w)|\s?[‰億萬]|\s?(?:以下|以上|以内|多|under zero"
     r"|(?:or (?:more|less|fewer)|and (?:above|below|over)|[ap]\.?m)\b)"
 )
 _BEFORE_YEAR = re.compile(r"\b(?:before|after|since|until|till)\s\Z")
 _BELOW_ZERO = re.compile(r"\s?(?:degrees?\s)?below (?:zero|freezing)\b")
+_OTHER_UNIT = re.compile(
+    r"\s?[a-zμω]{1,4}(?:[/·]\(?[a-zμω]{1,4}(?:\^?-?\d)?\)?|\^-?\d){1,4}(?![\w/^])"
+)
+"""A unit of units: "kg/m^3", "m/s^2"."""
 _WINDOW = 24
 """Characters before a number in which its sign is looked for."""
 _SAID = re.compile(
@@ -211,6 +219,29 @@ def numbers(lower: str) -> list[Number]:
     return [
         number for found in _BODY.finditer(lower) if (number := _number(lower, found)) is not None
     ]
+
+
+def numbers_in_words(lower: str) -> list[Number]:
+    """Every number in English words, in order; "one" only where it counts, as in "there is one"."""
+    lower = _TWO_WORDS.sub(r"\1-\2", lower)
+    found = []
+    for word in _COUNT_WORD.finditer(lower):
+        body = _WORD_BODY.match(lower, word.start())
+        number = _number(lower, body) if body else None
+        if number and word[0] == "one":
+            number = _one(lower, number)
+        if number:
+            found.append(number)
+    return found
+
+
+def _one(lower: str, one: Number) -> Number | None:
+    """The number of "there is one"; "only one of" has no value, and "the one" is no number."""
+    front = lower[max(0, one.start - _WINDOW) : one.start]
+    counts = _ONE_COUNTS.search(front)
+    if not counts and (not _OPENS.search(front) or _ONE_THAT.match(lower, one.end)):
+        return None
+    return one._replace(values=frozenset()) if _OF.match(lower, one.end) else one
 
 
 def whole(lower: str) -> Number | None:
@@ -258,7 +289,7 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     start = found.start()
     if found["unit"] == "s" and len(found["digits"]) >= len("100"):
         return None  # "the 1990s"
-    unit = _UNITS.get((found["unit"] or "").strip(), "")
+    unit, end = _unit(lower, found)
     front = lower[max(0, start - _WINDOW) : start]
     if currency := _CURRENCY.search(front):
         unit = unit or currency[1]
@@ -270,7 +301,6 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     values, sign = signed
     start -= sign
     front = front[: len(front) - sign]
-    end = found.end()
     if below := _BELOW_ZERO.match(lower, end):
         values = frozenset(-abs(number) for number in values)
         end = below.end()
@@ -280,6 +310,13 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
     if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
         values = frozenset()
     return Number(values, unit, start, found.start(), end)
+
+
+def _unit(lower: str, found: re.Match[str]) -> tuple[str, int]:
+    """The unit of these digits, and where it ends."""
+    unit = _UNITS.get((found["unit"] or "").strip(), "")
+    other = None if unit else _OTHER_UNIT.match(lower, found.end())
+    return (other[0].strip(), other.end()) if other else (unit, found.end())
 
 
 def _signed(value: Fraction, front: str, has_lines: bool) -> tuple[frozenset[Fraction], int] | None:
@@ -310,13 +347,13 @@ def _behind_dash(
     elif _EQUALS.search(before):
         values = either if has_lines else frozenset((-value,))
     else:
-        values = frozenset() if before.rstrip()[-1:].isdigit() else either
+        values = frozenset() if _OPERAND.search(before) else either
     return values, len(dash[0])
 
 
 def _is_operand(front: str, sign: re.Match[str]) -> bool:
-    """Whether a number stands before the sign, as in "5 minus 3"."""
-    return front[: sign.start()].rstrip()[-1:].isdigit()
+    """Whether a number or a symbol stands before the sign, as in "5 minus 3" and "x + 1"."""
+    return bool(_OPERAND.search(front[: sign.start()]))
 
 
 def _value(found: re.Match[str]) -> Fraction | None:

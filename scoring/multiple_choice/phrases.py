@@ -183,6 +183,19 @@ SECOND_THOUGHTS = re.compile(
     + r"\b|\b(?:changed? my mind|sorry|hmm+|oops|no(?=,))\b|不对|更正",
     re.IGNORECASE,
 )
+CORRECTED = re.compile(
+    rf"(?:[.!?;\n–—-]|\bor)\s?(?:(?:oh|but|and|well|uh|um|or)\b,?\s)?(?:{SECOND_THOUGHTS.pattern})"
+    r"|[.!?;,\n–—-]\s?(?:wait\b|oops|no\b(?=[.!\s]*\Z)|i['’]?m (?:just )?(?:kidding|joking))"
+    r"|[.!?]\s?or\b|\b(?:that|this|it|which)(?:['’]s| is|n['’]t| is)? not (?:an option|listed|among)",
+    re.IGNORECASE,
+)
+"""A later clause that starts with second thoughts."""
+CALLED_FALSE = re.compile(
+    r"\b(?:that|this|it)(?:['’]s| is| was) (?:wrong|incorrect|false|not (?:right|correct|true))\b"
+    r"|\bignore (?:that|this)\b|\bit (?:isn|wasn)['’]t[.!\s]*\Z",
+    re.IGNORECASE,
+)
+"""What takes back the sentence before it."""
 
 # Instructions to the reader of the answer, which no answer needs.
 _READER = one_of(
@@ -293,13 +306,13 @@ COMMON = words(
     second real fact sure image picture question answer option choice"""
 )
 """Options that occur in any sentence: they count as named only at the start of the answer."""
+ABBREVIATED = words("yes no true false north south east west male female left right")
+"""Options that are often written as their first letter."""
 SAME: tuple[frozenset[str], ...] = tuple(
     frozenset(phrase.strip() for phrase in phrases.split(","))
     for phrases in (
-        "no, nope, nah",
-        "yes, yep, yeah, yup",
-        "否, 不是",
-        "是, 是的",
+        "no, nope, nah, non, nein, não, nao, nie, нет, いいえ, 아니요, 아니오, 否, 不, 不是, 不是的, 没有",
+        "yes, yep, yeah, yup, sí, si, oui, ja, sim, tak, да, はい, 네, 예, 是, 是的, 有",
         "对, 对的",
         "错, 不对, 错的",
         "n/a, na, not applicable",

@@ -24,7 +24,7 @@ _NEXT_QUESTION = re.compile(
     r"(?<=\S)[^\S\n]*+\n\s*+(?:#++\s*+)?(?:question|q|user|human|问题)\s*+\d*+\s*+:", re.IGNORECASE
 )
 _MARKUP = re.compile(
-    r"(?<!\d)\*\*|\*\*(?!\d)|__|`|\\(?:text|mathrm|mathbf|textbf|mathsf|textsf|rm|bf)\s*\{([^{}]*)\}|\\[()\[\]]|\$(?![\d.][^$\n]*$)"
+    r"(?<!\d)\*\*|\*\*(?!\d)|__|`|\\(?:text|mathrm|mathbf|textbf|mathsf|textsf|mathcal|mathbb|operatorname|boldsymbol|rm|bf)\s*\{([^{}]*)\}|\\[()\[\]]|\$(?!\.?\d[^$\n]*$)"
     r"|(?-i:</?(?:b|i|p|em|strong|span|div|u|br|center|font|h[1-6])\s*/?>)"
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
@@ -39,6 +39,8 @@ _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
 _POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
 
+_AROUND_BRACKETS = _AROUND.translate({ord(sign): None for sign in "()[]"})
+
 
 def squeezed(text: str) -> str:
     """The text with runs of blanks and of one mark shortened, so that no pattern is slow; letters stay."""
@@ -49,9 +51,25 @@ def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
     bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
     inner = bare.strip() if _STARRED.fullmatch(bare.strip()) else bare.strip(_AROUND)
+    inner = _with_own_brackets(bare, inner)
     if _POINT_FIRST.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
     return lowered(inner) or lowered(bare.strip())
+
+
+def _with_own_brackets(bare: str, inner: str) -> str:
+    """The text with the bracket at its end that closes one of its own: "f(x)"."""
+    rest = bare[bare.find(inner) + len(inner) :]
+    for opening, closing in ("()", "[]"):
+        missing = inner.count(opening) - inner.count(closing)
+        if missing > 0 and rest.startswith(closing * missing):
+            return inner + closing * missing
+    return inner
+
+
+def with_brackets(text: str) -> str:
+    """An option's text as `plain_content` has it, with all of its brackets."""
+    return lowered(_SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text))).strip(_AROUND_BRACKETS))
 
 
 def lowered(text: str) -> str:

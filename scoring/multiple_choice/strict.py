@@ -11,7 +11,16 @@ from unicodedata import is_normalized
 from scoring.failures import is_error, is_nothing
 from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
+from scoring.multiple_choice.other_things import (
+    is_another_word,
+    is_compound,
+    is_half,
+    is_taken_back_later,
+    loses_sign,
+    surname,
+)
 from scoring.multiple_choice.phrases import (
+    ABBREVIATED,
     ARTICLE,
     COMMON,
     FILLERS,
@@ -29,7 +38,7 @@ from scoring.multiple_choice.phrases import (
     SECOND_THOUGHTS,
     STILL_ANSWERS,
 )
-from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content
+from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content, with_brackets
 from scoring.multiple_choice.statements import (
     Reference,
     hedged,
@@ -57,6 +66,8 @@ _NOTHING_MORE = re.compile(
     re.IGNORECASE,
 )
 _SMILES = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
+_SIZE = re.compile(r"\|[J-Z]\|")
+"""A formula of a letter that is hardly a label: "|x|"."""
 _ASKED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
@@ -75,10 +86,18 @@ _LABEL = re.compile(
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
 """A second initial: "C. S. Lewis" is no option C."""
+_OF_A_THING = re.compile(
+    r"\b(?:(?:the|an?|in|of|on|at|from|with)\s(?!(?:correct|right|best|final|option|choice|answer|letter)\b)[a-z]{2,20}"
+    r"|image|picture|photo|figure|panel|frame|graph|chart|diagram|view|car|person|object|line|point|region|sample|group)\s\Z",
+    re.IGNORECASE,
+)
+"""What makes the letter behind it a name: "image B", "the car B"."""
+_BEFORE = 32
+_LABELS = 6
+"""Letters from A that a model may take for labels, whatever labels there are."""
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
 """"A": 0.1 is a score of the option, one of several."""
-_CLAUSES = re.compile(r"[.,;:!?\n。,;:、]+")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
@@ -99,9 +118,6 @@ _NOT_THIS = re.compile(
     r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
 )
 _NOT = re.compile(r"not\b")
-_IT_IS = re.compile(
-    r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
-)
 _TOKEN = re.compile(r"[\w'’]+")
 _WRAPS = re.compile(r"box|[<{]")
 MOST_BOX = 400
@@ -232,6 +248,8 @@ def _letter_alone(answer: AnswerText) -> Clue | None:
     found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
     if not found or (answer.contents.signed and SIGN_BEHIND.match(answer.text, found.end(1))):
         return None
+    if _SIZE.fullmatch(answer.text.upper()):
+        return None
     if _SMILES.fullmatch(answer.text):
         return _conflict(answer)
     return _alone(found[1], answer.text, answer.options)
@@ -246,19 +264,37 @@ def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
         len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
     ):
         return (
-            Clue(Rule.ALONE, letter, span)
-            if letter in options
-            else Clue(Rule.OUTSIDE, none_of(options), span)
+            Clue(Rule.ALONE, letter, span) if letter in options else _initial(letter, span, options)
         )
     return Clue(Rule.CONFLICT, None, span) if letter in options else None
 
 
+def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
+    """What a letter that is no label says: the one option that starts so, as T for True."""
+    texts = {label: plain_content(text) for label, text in options.items()}
+    initials = {label: text[:1].upper() for label, text in texts.items()}
+    meant = [label for label, initial in initials.items() if initial == letter]
+    is_usual = bool({texts[label] for label in meant} & ABBREVIATED)
+    if letter == USUAL[len(options) : len(options) + 1] and not is_usual:
+        meant = []  # the next label
+    if not meant:
+        return Clue(Rule.OUTSIDE, none_of(options), span)
+    may_be_label = letter in USUAL[:_LABELS] and not is_usual
+    sure = len(meant) == 1 and not may_be_label and not options.keys() & {*initials.values()}
+    return Clue(Rule.EXACT, meant[0], span) if sure else Clue(Rule.CONFLICT, None, span)
+
+
 def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
-    letters = answer.contents.equal(plain_content(answer.text))
+    differ = answer.contents.differ_in_brackets
+    said = with_brackets(answer.text) if differ else plain_content(answer.text)
+    letters = answer.contents.equal(said)
     if not letters:
         return None
-    return Clue(Rule.EXACT, letters[0], answer.text) if len(letters) == 1 else _conflict(answer)
+    is_factorial = answer.text.endswith("!") and answer.contents.formulas.issuperset(letters)
+    if is_factorial or len(letters) > 1:
+        return _conflict(answer)
+    return Clue(Rule.EXACT, letters[0], answer.text)
 
 
 def _same_in_other_words(answer: AnswerText) -> Clue | None:
@@ -267,9 +303,10 @@ def _same_in_other_words(answer: AnswerText) -> Clue | None:
     introduction = INTRODUCED.match(said)
     said = said[introduction.end() :] if introduction else said
     texts = answer.contents.texts
-    same = next((group for group in SAME if said in group), None)
-    if same:
-        meant = [letter for letter, text in texts.items() if text in same]
+    same = next((group for group in SAME if said in group), frozenset())
+    meant = [letter for letter, text in texts.items() if text in same]
+    if meant:
+        pass
     elif said in NOBODY or said in NONE_OF_THE_OPTIONS:
         zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
         there_is_none = said in NOBODY
@@ -409,6 +446,8 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option named with its own label: "it shows (B) cat"; a list of options names them all."""
     labels: dict[str, str] = {}
     for found in _letter_places(answer.masked):
+        if _OF_A_THING.search(answer.masked, max(0, found - _BEFORE), found):
+            continue
         label = reference_at(answer, found)
         if label and label.named == label.letter:
             labels[label.letter] = label.span
@@ -441,38 +480,26 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
 
 def _named_content(answer: AnswerText) -> Clue | None:
     """The only option whose content the answer names, in full and not denied."""
-    affirmed, every = answer.named
+    affirmed = answer.named.affirmed
+    every = answer.named.every
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
-    if _is_compound(answer, letter):
+    if is_compound(answer, letter):
         return _conflict(answer)
-    span = next(answer.text[one.start : one.end] for one in answer.mentions if one.letter == letter)
-    if answer.contents.texts[letter] in COMMON and _another_word(answer, letter):
+    mention = next(one for one in answer.mentions if one.letter == letter)
+    span = answer.text[mention.start : mention.end]
+    if (
+        is_taken_back_later(answer, letter)
+        or is_half(answer, letter)
+        or loses_sign(answer, mention)
+    ):
+        return Clue(Rule.CONFLICT, None, span)
+    if answer.contents.texts[letter] in COMMON and is_another_word(answer, letter):
         return Clue(Rule.CONFLICT, None, span)
     if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
-
-
-def _is_compound(answer: AnswerText, letter: str) -> bool:
-    """Whether one more word makes another thing of an option's only word: "hot dog", "dog food"."""
-    said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
-    content = answer.contents.texts[letter]
-    pair = said.split(" ")
-    return (
-        len(pair) == 2
-        and content in pair
-        and content.isalpha()
-        and all(word.isascii() and word.isalpha() for word in pair)
-        and not FILLERS.issuperset({*pair} - {content})
-    )
-
-
-def _another_word(answer: AnswerText, letter: str) -> bool:
-    """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
-    others = {text for label, text in answer.contents.texts.items() if label != letter}
-    return any(clause.strip() in others for clause in _CLAUSES.split(answer.lower))
 
 
 def _refusal(answer: AnswerText) -> Clue | None:
@@ -505,6 +532,7 @@ _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _content_alone,
     _same_in_other_words,
     _place_alone,
+    surname,
     _repetition,
     _speaks,
     _statement,

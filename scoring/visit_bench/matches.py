@@ -135,7 +135,9 @@ class MatchReport:
         return {(response.item, response.model): response.text for response in self.responses}
 
 
-def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
+def without_texts(
+    report: MatchReport, items: Collection[str], instead: str = NOT_SHOWN
+) -> MatchReport:
     """Return a report without the other models' texts on these items, and without what the judge said about them.
 
     The text of the report's own model stays if it was uploaded: it is nobody's secret.
@@ -144,11 +146,11 @@ def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     return replace(
         report,
         instances=tuple(
-            replace(one, reference=one.reference and NOT_SHOWN) if one.item in items else one
+            replace(one, reference=one.reference and instead) if one.item in items else one
             for one in report.instances
         ),
         responses=tuple(
-            replace(one, text=NOT_SHOWN) if one.item in items and one.model != own else one
+            replace(one, text=instead) if one.item in items and one.model != own else one
             for one in report.responses
         ),
         matches=tuple(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from arena.kept import Kept
+from arena.markdown import visible_name
 from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.jobs.store import Jobs
@@ -96,7 +97,7 @@ class ChoiceView:
         categories = list(
             dict.fromkeys(row.question.category for row in report.rows if row.question.category)
         )
-        named = [(label(name), name) for name in sorted(categories)[:MOST_CATEGORIES]]
+        named = [(visible_name(label(name)), name) for name in sorted(categories)[:MOST_CATEGORIES]]
         others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
         return choice_head_html(report, seen.found, -1), {
             self.split: gr.update(

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from arena.kept import Kept
+from arena.markdown import visible_name
 from arena.web.cookies import owner_of
 from arena.web.events import LATEST, RAW, Updates
 from arena.web.heads import ReportHead
@@ -282,7 +283,7 @@ class ReportTab:
     def _others(self, job: Job, request: gr.Request) -> list[tuple[str, str]]:
         """Return the visitor's other reports of the same benchmark, by title and time."""
         return [
-            (f"{one.title} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}", one.link)
+            (f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}", one.link)
             for one in self._jobs.of_owner(owner_of(request.headers))
             if one.state == "done" and one.benchmark == job.benchmark and one.link != job.link
         ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import gradio as gr
 
 from arena.drawings import svg
-from arena.markdown import answer_html, instruction_html, plain_html
+from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
 from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
@@ -107,7 +107,7 @@ def matches_html(
 ) -> str:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all matches"])
-    everyone = opponent not in _opponents(report)
+    everyone = opponent not in {model for _, model in _opponents(report)}
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
     fit = [
         match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
@@ -119,10 +119,10 @@ def matches_html(
     return VISIT.matches(f"{len(fit):,} matches; {place}", items)
 
 
-def _opponents(report: MatchReport) -> list[str]:
-    return sorted(
-        {model for match in report.matches for model in (match.a, match.b)} - {report.title}
-    )
+def _opponents(report: MatchReport) -> list[tuple[str, str]]:
+    """Return the other models as they are shown and as they are named."""
+    models = {model for match in report.matches for model in (match.a, match.b)}
+    return [(visible_name(model), model) for model in sorted(models - {report.title})]
 
 
 def _match(

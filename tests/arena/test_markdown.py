@@ -7,7 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arena.markdown import MOST_HTML, answer_html, instruction_html, plain_html, visible_text
+from arena.markdown import (
+    _MARK,
+    MOST_HTML,
+    MOST_MARKS,
+    answer_html,
+    instruction_html,
+    plain_html,
+    visible_text,
+)
 from tests.support.markup import PAYLOADS, read
 from tests.support.timing import work_seconds
 
@@ -211,3 +219,39 @@ def test_long_answers_are_shown_whole():
     assert answer_html("a" * 20_001).startswith('<div class="plain" dir="auto">')
     accents = "é" * 50_000 + "\u0301" * 50_000
     assert len(answer_html(accents)) < 51_000
+
+
+@pytest.mark.parametrize("sign", ["![", "[", "*a", "_", "~~a", "`a", "<a", "&", "$a", "\\", "a\n"])
+def test_a_text_of_hardly_anything_but_marks_is_shown_as_it_is(sign):
+    text = (sign * 20_000)[:20_000]
+    assert answer_html(text) == plain_html(text)
+
+
+def test_the_marks_of_a_long_answer_are_read():
+    text = "**bold** `code` [a](https://e.example) and some more of the words\n\n" * 200
+    assert answer_html(text).count("<strong>bold</strong> <code>code</code> <a ") == 200
+    assert answer_html(f"{text}{'[' * 1000}") == plain_html(f"{text}{'[' * 1000}")
+
+
+def test_a_text_is_read_as_far_as_the_next_mark():
+    text = "1. a - b + c: d = e > f @ g ^ h {i} % # j; 5 - 3\n2. **k**#l"
+    assert answer_html(text) == (
+        '<ol dir="auto">\n<li>a - b + c: d = e &gt; f @ g ^ h {i} % # j; 5 - 3</li>\n'
+        "<li><strong>k</strong>#l</li>\n</ol>"
+    )
+
+
+def test_an_answer_with_a_few_marks_more_is_shown_as_it_is():
+    assert answer_html("[" * MOST_MARKS).startswith("<p ")
+    assert answer_html("[" * (MOST_MARKS + 1)).startswith('<div class="plain" ')
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "sign", ["![", "[", "![a](", "[!", "*a", "_*a", "x\n$$a\n", "# a\n", "- a\n", "|-|\n"]
+)
+def test_an_answer_of_the_most_marks_is_quick(sign):
+    marks = len(_MARK.findall(sign))
+    text = sign * (MOST_MARKS // marks)
+    assert work_seconds(lambda: answer_html(text)) < 0.5
+    assert work_seconds(lambda: answer_html(text * 20)) < 0.05

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from jinja2 import UndefinedError
+from markupsafe import Markup, escape
 
 from arena.templates import ENVIRONMENT, CompiledTemplates, macros, plural
 from tests.support.servers import ROOT
@@ -52,3 +53,26 @@ def test_nouns_have_their_plural():
         "2 people",
         "3 other people",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("gpt-4", "gpt-4"),
+        ("gpt-4\u200b", "gpt-4&lt;U+200B&gt;"),
+        ("\u202e4-tpg", "&lt;U+202E&gt;4-tpg"),
+        ("g\u2066p\u2069t", "g&lt;U+2066&gt;p&lt;U+2069&gt;t"),
+        ("gp\u200dt\ufeff", "gp&lt;U+200D&gt;t&lt;U+FEFF&gt;"),
+        ("a\u3164\u2800\xad", "a&lt;U+3164&gt;&lt;U+2800&gt;&lt;U+00AD&gt;"),
+        ("می\u200cخواهم 👩\u200d🚀 ❤\ufe0f", "می\u200cخواهم 👩\u200d🚀 ❤\ufe0f"),
+        ("two\r\nlines\tand\xa0more", "two\r\nlines\tand\xa0more"),
+    ],
+)
+def test_what_cannot_be_seen_in_a_name_is_made_visible_wherever_a_template_shows_it(name, seen):
+    assert shown_by("<b>{{ name }}</b>", name) == f"<b>{seen}</b>"
+    assert shown_by('<input value="{{ name|e }}">', name) == f'<input value="{escape(name)}">'
+    assert shown_by("{{ name }}", Markup(name)) == name, "answers are cleaned before"
+
+
+def shown_by(template: str, name: str) -> str:
+    return ENVIRONMENT.from_string(template).render(name=name)

@@ -15,7 +15,7 @@ from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, VOTE, VOTER
-from arena.battles.voters import Account, Voters
+from arena.battles.voters import NOBODY, Account, Voters
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
 from arena.fraud.eligibility import counting_voters
@@ -85,6 +85,7 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     assert counted(bank) == before, "votes stay as they are"
     told = everything(bank)
     assert keys[visitor.id] not in told and SECRET not in told
+    assert COOKIE not in told and OTHER in told
     assert keys[stays.id] in told, "others keep their key"
     assert list(images._folder.iterdir()) == [] and images.path(visitor.id, token) is None
     with bank.read() as connection:
@@ -118,11 +119,14 @@ def test_what_two_models_say_to_who_is_forgotten_meanwhile_is_not_stored(bank, f
     assert store.find(stays.id, others.token).settled
 
 
-def test_a_server_that_remembers_the_cookie_finds_somebody_who_just_came(bank, forgetting):
+def test_every_server_finds_a_newcomer_behind_the_cookie(bank, forgetting):
     visitor = Visitor(bank, COOKIE)
     battle = visitor.vote(visitor.serve())
     forgetting.forget(visitor.id, "ada")
-    assert visitor.store.voter(COOKIE) == Visitor(bank, COOKIE).id, "the same on every server"
+    assert Voters(bank).known(COOKIE) == NOBODY
+    again = Visitor(bank, COOKIE)
+    assert visitor.store.voter(COOKIE) == again.id != visitor.id, "the same on every server"
+    visitor.id = again.id
     assert visitor.store.votes_of(visitor.store.voter(COOKIE)) == 0
     with pytest.raises(UnknownBattleError):
         visitor.reveal(battle)
@@ -139,6 +143,7 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     before = counted(bank)
     forgetting.forget(person, "ada")
     told = everything(bank)
+    assert fresh not in told and COOKIE not in told
     assert "'ann'" not in told and hashlib.sha256(b"4711").hexdigest() not in told
     assert counted(bank) == before
     with bank.read() as connection:
@@ -172,10 +177,9 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
     for owner, job in jobs.items():
         bench.budget.for_job(job.link, owner).reserve(5)
         with bank.write() as connection:
-            values = {
-                name: owner for name in ("owner", "source", "title", "name", "digest", "file")
-            }
-            connection.execute(SUBMISSION.insert().values(**values, number=1, created=now()))
+            named = dict.fromkeys(("source", "title", "name", "digest", "file"), owner[::-1])
+            values = {**named, "owner": owner, "number": 1, "created": now()}
+            connection.execute(SUBMISSION.insert().values(values))
     forgetting.forget(person, "ada")
     assert [len(bench.jobs.of_owner(owner)) for owner in jobs] == [0, 0, 1]
     assert all(bench.jobs.find(job.link) for job in jobs.values())
@@ -186,6 +190,8 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
         )
     assert [owner.startswith("forgotten ") for owner in owners] == [True, True, False]
     assert len(days) == 1 and days[0].endswith(OTHER)
+    told = everything(bank)
+    assert COOKIE not in told and login not in told and OTHER in told
 
 
 def test_every_table_that_has_an_owner_is_served_with():

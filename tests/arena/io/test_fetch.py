@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.io.fetch import Fetcher, FetchError, FetchLimits, addresses, fetch, fetch_all, is_public
+from arena.io.fetch import Fetcher, FetchError, FetchLimits, addresses, fetch, fetch_all
+from arena.network import is_public
 from tests.support.certificates import HOST
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1000)
@@ -343,13 +344,6 @@ def test_many_at_once(fetcher):
     REPLIES.update({f"/many-{index}": REPLIES["/good.png"] for index in range(40)})
     results = fetch_all((f"https://{HOST}/many-{index}" for index in range(40)), fetcher=fetcher)
     assert set(results.values()) == {PNG} and len(results) == 40
-
-
-@pytest.mark.parametrize(
-    "address", ["8.8.8.8", "93.184.216.34", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450::8a"]
-)
-def test_public_addresses(address):
-    assert is_public(address)
 
 
 def test_addresses():

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from xml.sax.saxutils import escape
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openpyxl.utils import get_column_letter
 
 from arena.io.tables import PAGE, FileLimits, Record, RowsError, read_records
 from tests.support.workbooks import workbook
@@ -299,3 +301,62 @@ def test_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path, turns):
             refused += 1
             assert error.file == "answers.xlsx"
     assert 1 < refused < turns
+
+
+FEW = replace(PAGE, rows=3, values=8)
+
+
+def rows_of(*texts: tuple[str, str]) -> str:
+    return HEADER + "".join(
+        f'<row r="{row}">{text_cell(f"A{row}", one)}{text_cell(f"B{row}", other)}</row>'
+        for row, (one, other) in enumerate(texts, start=2)
+    )
+
+
+def test_a_sheet_of_more_rows_is_refused_before_any_cell_is_read(tmp_path):
+    """As the work on a cell is a hundred times that on its count: no cell's fault and no shared string was met."""
+    formula = '<row r="2"><c r="A2"><f>B2</f><v>1</v></c></row>'
+    many = "".join(f'<row r="{row}"><c r="A{row}"><v>1</v></c></row>' for row in range(3, 9))
+    error = refusal(tmp_path, raw_workbook(HEADER + formula + many, "<si><t>torn"), FEW)
+    assert (error.row, error.problem) == (5, "expected at most 3 records; split the file")
+
+
+def test_a_sheet_of_more_values_is_refused_before_any_cell_is_read(tmp_path):
+    formula = '<row r="2"><c r="A2"><f>B2</f></c></row>'
+    cells = "".join(f'<c r="{column}3"><v>1</v></c>' for column in "ABCDEFGH")
+    error = refusal(tmp_path, raw_workbook(f'{HEADER}{formula}<row r="3">{cells}</row>'), FEW)
+    assert error.problem.startswith("expected at most 8 values in all")
+
+
+def test_rows_without_anything_and_skipped_columns_are_not_counted(tmp_path):
+    empty = "".join(
+        f'<row r="{row}"><c r="A{row}"/><c r="B{row}" s="1"/></row>' for row in range(5, 99)
+    )
+    sheet = rows_of(("1", "a"), ("2", "b"), ("3", "c")) + empty
+    assert len(read(tmp_path, raw_workbook(sheet), FEW)) == 3
+    narrow = replace(FEW, values=3)
+    assert len(read(tmp_path, raw_workbook(sheet), narrow, skip={"answer"})) == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_rows_are_counted_however_their_names_are_written(tmp_path, encoding):
+    sheet = rows_of(*[("1", "a")] * 6).replace("<", "<x:").replace("<x:/", "</x:")
+    part = (
+        f'<?xml version="1.0" encoding="{encoding}"?><x:worksheet xmlns:x="{MAIN}"><x:sheetData>{sheet}'
+        "</x:sheetData></x:worksheet>"
+    ).encode(encoding)
+    book = raw_workbook("", **{"xl/worksheets/sheet1.xml": part})  # type: ignore[arg-type]
+    assert refusal(tmp_path, book, FEW).problem.startswith("expected at most 3 records")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("rows", "columns"), [(1_000_000, 1), (65_000, 20), (60_000, 51)])
+def test_a_large_sheet_is_refused_soon(tmp_path, rows, columns):
+    names = [get_column_letter(place) for place in range(1, columns + 1)]
+    head = "".join(text_cell(f"{name}1", name) for name in names)
+    cells = "".join(f"<c><v>{place}</v></c>" for place in range(columns))
+    sheet = f'<row r="1">{head}</row>' + f"<row>{cells}</row>" * rows
+    content = raw_workbook(sheet)
+    begun = time.monotonic()
+    assert "expected at most" in str(refusal(tmp_path, content, replace(PAGE, ratio=10_000)))
+    assert time.monotonic() - begun < 5

@@ -32,6 +32,7 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.chart import MOST_BARS, board_chart, chart_png
 from arena.leaderboard.headline import headline
 from arena.leaderboard.service import Leaderboard
+from arena.markdown import visible_name
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 
@@ -169,9 +170,11 @@ def test_names_are_text_in_the_svg_and_short_beside_it(sqlite, monkeypatch):
         for text in root.iter("{http://www.w3.org/2000/svg}text")
         if text.get("text-anchor") == "end"
     ]
-    assert max(len("".join(name.itertext()).removeprefix(HOSTILE)) for name in names) <= 24
+    seen = visible_name(HOSTILE)
+    assert "<U+202E>" in seen
+    assert max(len("".join(name.itertext()).removeprefix(seen)) for name in names) <= 24
     assert [name.find("{*}title").text for name in names if name.find("{*}title") is not None] == [
-        HOSTILE
+        seen
     ]
     assert "\u202e" not in shortened(HOSTILE)
 

@@ -1,7 +1,9 @@
 """Open sockets: bounded per network and overall, and none waits for ever for a request's head."""
 
 import asyncio
+import re
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -83,6 +85,7 @@ def served() -> Iterator[Callable[..., Sockets]]:
                 app,
                 lifespan="off",
                 log_config=None,
+                log_level="error",
                 http=partial(Connection, connections),
                 timeout_keep_alive=keep_alive,
                 timeout_graceful_shutdown=1,
@@ -235,3 +238,90 @@ def test_a_body_in_ordinary_chunks_is_read(served, size):
     body = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for _ in range(20))
     line = served().open(sent=CHUNKED + body + b"0\r\n\r\n")
     assert b"200 OK" in line.recv(65536)
+
+
+AT_ONCE = b"POST / HTTP/1.1\r\nHost: x\r\n"
+"""The head of a request that is answered before its body."""
+IN_CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n"
+BROKEN: dict[str, tuple[int, list[bytes]]] = {
+    "no request": (1, [b"\0\r\n\r\n"]),
+    "no host": (1, [b"GET / HTTP/1.1\r\n\r\n"]),
+    "two lengths": (1, [AT_ONCE + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"]),
+    "a length below zero": (1, [AT_ONCE + b"Content-Length: -3\r\n\r\nabcd"]),
+    "no chunk, while it is waited for": (1, [CHUNKED, b"zz\r\n"]),
+    "no chunk, in one packet": (1, [CHUNKED + b"zz\r\n"]),
+    "a chunk and none": (1, [CHUNKED + b"1\r\na\r\n", b"zz\r\n"]),
+    "a chunk longer than it says": (1, [CHUNKED, b"1\r\nabcdef\r\n"]),
+    "no chunk after the answer": (1, [AT_ONCE + IN_CHUNKS, b"zz\r\n"]),
+    "no chunk with the answer": (1, [AT_ONCE + IN_CHUNKS + b"zz\r\n"]),
+    "no chunk after HEAD": (1, [b"HEAD /read HTTP/1.1\r\nHost: x\r\n" + IN_CHUNKS, b"zz\r\n"]),
+    "a body that is too long": (2, [AT_ONCE + b"Content-Length: 3\r\n\r\nabc", b"\0\0\r\n\r\n"]),
+    "no request after a request": (2, [REQUEST + b"\0\r\n\r\n"]),
+    "no request after an answer": (2, [REQUEST, b"\0\r\n\r\n"]),
+    "no request during a long answer": (2, [LONG + b"\0\r\n\r\n"]),
+}
+"""How many answers come, and the packets that are sent."""
+
+
+def rest(line: socket.socket) -> bytes:
+    """Read until the server has closed a socket."""
+    seen = b""
+    with suppress(ConnectionError):
+        while more := line.recv(1_000_000):
+            seen += more
+    return seen
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_breaks_the_protocol_ends_its_socket_and_is_one_line_of_the_log(served, caplog, name):
+    answers, sent = BROKEN[name]
+    sockets = served()
+    for _ in range(3):
+        line = sockets.open()
+        for packet in sent:
+            line.sendall(packet)
+            time.sleep(0.1)
+        assert len(re.findall(b"HTTP/1.1 [24]00", rest(line))) == answers
+    assert [record.getMessage() for record in caplog.records] == [
+        "requests that broke the protocol, now closed: 1"
+    ]
+
+
+def test_who_leaves_in_the_middle_is_no_line_of_the_log(served, caplog):
+    at_once = struct.pack("ii", 1, 0)
+    sockets = served()
+    for sent in (
+        CHUNKED + b"5\r\nab",
+        AT_ONCE + b"Content-Length: 9\r\n\r\nab",
+        LONG,
+        REQUEST * 20,
+    ):
+        for is_abrupt in (True, False):
+            line = sockets.open(sent=sent)
+            if is_abrupt:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+            sockets.left.clear()
+            line.close()
+            assert sockets.left.wait(20)
+    assert [record for record in caplog.records if record.name != "asyncio"] == []
+
+
+@pytest.mark.parametrize("more", [b"", b"1\r\na\r\n"])
+def test_the_rest_of_a_body_that_was_answered_is_not_waited_for_any_longer(served, more):
+    line = served(rest_seconds=0.5).open(sent=AT_ONCE + IN_CHUNKS)
+    assert b"200 OK" in line.recv(1000)
+    with pytest.raises(ConnectionError):
+        for _ in range(200):
+            line.sendall(more or b"1")
+            time.sleep(0.05)
+
+
+def test_a_body_may_end_after_its_answer(served):
+    line = served(rest_seconds=FOR_EVER, head_seconds=0.5).open(sent=AT_ONCE + IN_CHUNKS)
+    while not line.recv(1000).endswith(b"ok"):
+        pass
+    time.sleep(0.7)
+    line.sendall(b"1\r\na\r\n0\r\n\r\n")
+    assert is_answered(line)
+    line.sendall(b"GET")
+    assert is_closed(line), "and the head of the next request has its own time"

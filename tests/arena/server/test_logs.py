@@ -45,6 +45,13 @@ def records(stream: io.StringIO) -> list[dict[str, str]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
+def test_who_leaves_while_an_answer_is_written_is_no_record():
+    with logged() as written:
+        logging.getLogger("asyncio").warning("socket.send() raised exception.")
+        logging.getLogger("asyncio").warning("another")
+    assert [record["text"] for record in records(written)] == ["another"]
+
+
 def test_a_record_says_when_where_and_what():
     with logged() as written:
         logging.getLogger("arena.database").warning("write refused: %s", "disk full")

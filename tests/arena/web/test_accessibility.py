@@ -163,7 +163,7 @@ def test_scoring_and_a_report_are_accessible(browser: Browser, site, tmp_path):
         page.get_by_role("button", name="free").click(timeout=20_000)
         page.get_by_role("link", name="Open the report").click()
         expect(page.locator("#report-head")).to_contain_text("mmbench", timeout=30_000)
-        expect(page.locator("#report-figure svg")).to_be_visible(timeout=30_000)
+        expect(page.locator("#report-head .totals, #report-head dl").first).to_be_visible()
         assert faults(page) == []
 
 

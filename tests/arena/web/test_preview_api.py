@@ -61,7 +61,7 @@ def test_a_preview_is_a_picture_of_the_size_that_sites_show(server, name):
     assert (
         Image.open(io.BytesIO(answer.content)).size == (1200, 630) and len(answer.content) < 100_000
     )
-    assert "max-age=300" in answer.headers["cache-control"]
+    assert answer.headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,11 @@ def test_a_preview_is_a_picture_of_the_size_that_sites_show(server, name):
     ],
 )
 def test_there_are_no_other_previews(server, path):
-    assert httpx.get(f"{server.address}/preview/{path}").status_code == 404
+    answer = httpx.get(f"{server.address}/preview/{path}")
+    assert (answer.status_code, answer.headers.get("cache-control", "no-store")) == (
+        404,
+        "no-store",
+    )
 
 
 def test_a_model_is_shown_with_its_rank_once_its_votes_are_final(

@@ -344,7 +344,7 @@ def test_a_credulous_judge_is_found_out_by_the_secret_canaries(cache, probed):
         == "judge not trusted: it gave 1.00 points each to 4 of 12 answers that deserve nothing"
     )
     kept = [grade.score for row in report.rows for grade in row.grades if grade.score]
-    assert len(kept) == (0 if probed == "all" else 54), "rules alone flag 6 of 60"
+    assert len(kept) == (0 if probed == "all" else 52), "rules alone flag 8 of 60"
 
 
 def test_probing_all_withdraws_attacks_and_leaves_honest_answers(cache):

@@ -506,3 +506,28 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
         cached = service.price(OWNER, draft, None).cached
     assert "could not be read" in told
     assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_the_price_of_voters_secrets_tells_nothing_of_their_lengths(database, tmp_path, kind):
+    """One whose own answer is known could else find the lengths of all others, to a letter."""
+    costs = []
+    for more in ("", "of them, " * 40):
+        source = f"bank{len(more)}"
+        captioned = [
+            replace(
+                one,
+                images=tuple(replace(image, caption="a cat") for image in one.images),
+                answers={model: text + more for model, text in one.answers.items()},
+                instruction=f"{one.instruction} {source}",
+            )
+            for one in drafts(2)
+        ]
+        Ingest(database).add_items(source, kind, captioned)
+        blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+        with visiting(database, tmp_path) as visit:
+            service = replace(visit.service, submissions=blind)
+            draft = service.stored_comparison(StoredModel("m1", source), SubmissionRequest())
+            costs.append(service.price(OWNER, draft, None).prompt_tokens)
+    assert (abs(costs[0] - costs[1]) < 30) == (kind == "folder")

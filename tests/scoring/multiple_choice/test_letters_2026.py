@@ -367,3 +367,186 @@ def test_more_reasoning_is_taken_off(opening_and_closing):
     opening, closing = opening_and_closing
     assert extract(f"{opening}The answer is A.{closing}B", ANIMALS).letter == "B"
     assert extract(f"{opening}The answer is A. Let me", ANIMALS).rule is Rule.TORN
+
+
+YES_NO = of("Yes", "No")
+TRUE_FALSE = of("True", "False")
+COLOURS = of("Red", "Blue", "Green", "Yellow")
+SIDES = of("left", "right", "in front", "behind")
+WEATHER = of("sunny", "rainy", "cloudy", "snowy")
+NUMBERS = of("1", "2", "3", "4")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("Yes\n\nThe truck is larger.", YES_NO, "A"),
+        ("**No**\n\nThe car is parked.", YES_NO, "B"),
+        ("No — the lane is closed.", YES_NO, "B"),
+        ("Yes (the bus is closer)", YES_NO, "A"),
+        ("Based on the image, yes, there is one.", YES_NO, "A"),
+        ("Yes\nNo", YES_NO, None),
+        ("Yes, but no", YES_NO, None),
+        ("No. 5", YES_NO, None),
+        ("The statement is **false**.", TRUE_FALSE, "B"),
+        ("It's true that the statement is false.", TRUE_FALSE, None),
+        ("It's on the right", SIDES, "B"),
+        ("turning to the right", of("Left", "Right"), "B"),
+        ("Is that right?", SIDES, None),
+        ("A black cat", ANIMALS, "B"),
+        ("dog food", ANIMALS, None),
+        ("hot dog", ANIMALS, None),
+        ("Red color", COLOURS, "A"),
+        ("red herring", COLOURS, None),
+        ("less red", COLOURS, None),
+        ("left side", SIDES, "A"),
+        ("It is a sunny day.", WEATHER, "A"),
+        ("There are four chairs.", NUMBERS, "D"),
+        ("Three people.", NUMBERS, "C"),
+        ("Only one.", NUMBERS, "A"),
+        ("One of them is old.", NUMBERS, None),
+        ("There are two dogs. One is brown.", NUMBERS, "B"),
+        ("There appears to be one cat.", NUMBERS, "A"),
+        ("Right lane", of("Left", "Right", "Straight"), "B"),
+        ("Straight ahead.", of("Left", "Right", "Straight"), "C"),
+        ("the one on the left", NUMBERS, None),
+        ("two or three", NUMBERS, None),
+        ("two hundred", NUMBERS, None),
+        ("a three-legged dog", NUMBERS, None),
+        ("One cup and two plates", NUMBERS, None),
+    ],
+)
+def test_a_word_in_its_usual_phrase_is_read(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
+
+
+RESISTORS = of("R", "R/2", "2R", "R/3")
+POWERS = of("x", "2x", "x^2", "1/x")
+SPEEDS = of("4 m/s", "8 m/s", "2 m/s", "16 m/s")
+PLAIN_NUMBERS = of("5", "6", "8", "27")
+ORDERS = of("O(n)", "O(n^2)", "O(log n)", "O(n log n)")
+INTERVALS = of("[2, 5]", "(2, 5)", "[2, 5)", "(2, 5]")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        (r"The resistance is $\frac{R}{2}$.", RESISTORS, "B"),
+        (r"\boxed{\frac{R}{3}}", RESISTORS, "D"),
+        (r"$\frac{2R}{3}$", RESISTORS, None),
+        (r"The speed is $4 \cdot v$.", of("v", "2v", "v/2", "4v"), "D"),
+        (r"\frac{1}{x}", POWERS, "D"),
+        (r"$\sqrt{x}$", POWERS, None),
+        (r"\ln x", POWERS, None),
+        ("x + 1", POWERS, None),
+        ("The answer is x + 1", POWERS, None),
+        ("Answer: x + 1", of("x+1", "x-1", "x", "1"), None),
+        ("|x|", POWERS, None),
+        ("sin(x)", POWERS, None),
+        ("The answer is x.", POWERS, "A"),
+        ("B) 2x", POWERS, "B"),
+        ("n(n-1)/2", of("n", "2n", "n^2", "n/2"), None),
+        ("x - y", of("x", "y"), None),
+        ("f'(x)", POWERS, None),
+        ("negative x", POWERS, None),
+        ("2 H2O", of("H2O", "CO2"), None),
+        ("f(2, 3)", of("(2, 3)", "(3, 2)"), None),
+        ("The point is (3, 2).", of("(2, 3)", "(3, 2)"), "B"),
+        (r"\left(x\right)", POWERS, "A"),
+        ("4 + 1 + 3 = 8", PLAIN_NUMBERS, "C"),
+        ("There are 2 + 6 = 8 dogs.", PLAIN_NUMBERS, "C"),
+        ("5 works: 6 + 2 = 8", PLAIN_NUMBERS, None),
+        ("6 + 2 = 8 + x", PLAIN_NUMBERS, None),
+        (r"\frac{1}{2} x", of("1/2", "1/4"), None),
+        ("1/2 of 1/2", of("1/2", "1/4"), None),
+        ("n!", of("n", "2n", "n^2", "n/2"), None),
+        (r"\boxed{2\sqrt2}", of(r"\sqrt{2}", "2", r"2\sqrt{2}", "4"), "C"),
+        ("1 - P(A)", of("P(A)", "P(B)"), None),
+        ("α", of(r"\alpha", r"\beta"), "A"),
+        (r"\boxed{30^\circ}", of("30°", "45°"), "A"),
+        (r"\frac{16}{t}", SPEEDS, None),
+        ("8 - x", SPEEDS, None),
+        (r"8 \sin\theta", SPEEDS, None),
+        ("8 m/s^2", SPEEDS, None),
+        ("The speed is 8 m/s.", SPEEDS, "B"),
+        ("9.8", of("9.8 kg/m^3", "98 kg/m^3"), "A"),
+        ("log_3 27", PLAIN_NUMBERS, None),
+        ("triple 5", PLAIN_NUMBERS, None),
+        ("a third of 6", PLAIN_NUMBERS, None),
+        ("f(5)", PLAIN_NUMBERS, None),
+        ("8 (eight)", PLAIN_NUMBERS, "C"),
+        (r"\boxed{O(n \log n)}", ORDERS, "D"),
+        ("It runs in O(n) time.", ORDERS, "A"),
+        ("[2,5)", INTERVALS, "C"),
+        ("The interval is $(2, 5]$.", INTERVALS, "D"),
+    ],
+)
+def test_an_operand_is_not_what_a_formula_says(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail
+
+
+COMPASS = of("north", "south", "east", "west")
+COUPLE = of("the boy", "the girl", "the teacher", "both of them")
+CHANGES = of("-5", "5", "10", "-10")
+PAINTERS = of("Claude Monet", "Paul Cézanne", "Edgar Degas", "Auguste Renoir")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "options", "letter"),
+    [
+        ("T", TRUE_FALSE, "A"),
+        ("**F**", TRUE_FALSE, "B"),
+        ("Answer: Y", YES_NO, "A"),
+        ("n", YES_NO, "B"),
+        ("E", COMPASS, "C"),
+        ("N", of("north", "northeast", "east", "south"), None),
+        ("S", of("Iron", "Gold", "Silver", "Copper"), None),
+        ("B", COMPASS, "B"),
+        ("E", ANIMALS, NONE),
+        ("The car is red. Wait, no.", COLOURS, None),
+        ("A green car is parked. The answer isn't green.", COLOURS, None),
+        ("Red. I'm kidding.", COLOURS, None),
+        ("The car is red. It waits.", COLOURS, "A"),
+        ("The car is not red. It was red.", COLOURS, "A"),
+        ("both the boy and a man", COUPLE, None),
+        ("The boy. Both shoes are his.", of("the boy", "the girl"), "A"),
+        ("the opposite of red", COLOURS, None),
+        ("far from red", COLOURS, None),
+        ("It used to be red.", COLOURS, None),
+        ("the car next to the red one", COLOURS, None),
+        ("The blue car is behind a green one.", COLOURS, None),
+        ("It fell by 10.", CHANGES, None),
+        ("It shrank by 10.", CHANGES, None),
+        ("It rose by 10.", CHANGES, "C"),
+        ("The result is 10.", CHANGES, "C"),
+        ("It is red. That's wrong.", COLOURS, None),
+        ("No, it isn't.", YES_NO, "B"),
+        ("previously red", COLOURS, None),
+        ("D", of("cat", "dog"), None),
+        ("The temperature dropped to -10.", CHANGES, "D"),
+        ("It fell by 10.", of("5", "10"), "B"),
+        ("A. Renoir", PAINTERS, "D"),
+        ("B. Renoir", PAINTERS, None),
+        ("A. Monet", PAINTERS, "A"),
+        ("Route 27", PLAIN_NUMBERS, None),
+        ("World War Two", NUMBERS, None),
+        ("iPhone 4", NUMBERS, None),
+        ("a one in four chance", NUMBERS, None),
+        ("The second half of 6", PLAIN_NUMBERS, None),
+        ("The car is red. Or is it blue?", COLOURS, None),
+        ("Is the car red? I think so.", COLOURS, None),
+        ("The bus stops in Room 8.", PLAIN_NUMBERS, None),
+        ("Only 8 are left in Lane 3.", PLAIN_NUMBERS, "C"),
+        ("Between 8 and 27", PLAIN_NUMBERS, None),
+        ("Image A shows a red car; the car in image B is blue.", COLOURS, None),
+        ("没有", YES_NO, "B"),
+        ("没有", COUNTS, "A"),
+        ("はい", YES_NO, "A"),
+        ("Nein", YES_NO, "B"),
+    ],
+)
+def test_what_means_something_else_is_not_read(prediction, options, letter):
+    decision = extract(prediction, options)
+    assert decision.letter == letter, decision.trail

@@ -322,6 +322,7 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
             and "32.5" not in page
         )
         assert private == (preview.status_code == 404)
+        assert "no-store" in preview.headers["cache-control"], "it ends when the report is private"
         return private
 
     assert is_private()
@@ -346,3 +347,23 @@ def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
         page.locator("#unpublish").click()
         expect(page.locator("#publication")).to_contain_text("Private.")
     assert is_private()
+
+
+def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path):
+    folder = tmp_path / "data"
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    jobs = Jobs(database)
+    report = replace(mm_vet_report(0.2), title="gpt\u202e4\u200b")
+    link = jobs.add_done(cookie_hash(OWNER), report).link
+    jobs.publish(cookie_hash(OWNER), link, True)
+    database.close()
+    running = AppServer(folder, DEMO_BANK="off")
+    try:
+        for path in (f"/report/{link}", f"/report/{link}/people"):
+            page = httpx.get(f"{running.address}{path}").text
+            assert not {"\u202e", "\u200b"} & set(page) and "\\u202e" not in page, path
+        head = httpx.get(f"{running.address}/report/{link}").text
+        assert "<title>gpt&lt;U+202E&gt;4&lt;U+200B&gt;: 32.5 on MM-Vet" in head
+        assert httpx.get(f"{running.address}/preview/report/{link}.png").status_code == 200
+    finally:
+        running.stop()

@@ -1,0 +1,99 @@
+"""Formulas in answers and options: LaTeX in plain signs, and whether an option's text is only part of a formula.
+
+"\\frac{R}{2}" is "R/2", and says neither R nor 2.
+"""
+
+import re
+from collections.abc import Mapping
+
+_SIGNS: Mapping[str, str] = {
+    "times": "×", "cdot": "·", "div": "÷", "pm": "±", "circ": "°", "degree": "°", "leq": "≤", "geq": "≥", "neq": "≠",
+    "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "infty": "∞", "cup": "∪", "cap": "∩", "land": "∧", "wedge": "∧",
+    "lor": "∨", "vee": "∨", "lnot": "¬", "neg": "¬", "to": "→", "rightarrow": "→", "Rightarrow": "⇒", "mid": "|",
+    "setminus": "\\", "sum": "∑", "prod": "∏", "int": "∫", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ",
+    "epsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
+    "omega": "ω", "Delta": "Δ", "Omega": "Ω", "Theta": "Θ", "%": "%", "$": "$",
+    **{name: name for name in "sin cos tan cot sec csc log ln exp lim max min det gcd".split()},
+}  # fmt: skip
+_COMMAND = re.compile(
+    rf"\\(?:({'|'.join(sorted(filter(str.isalpha, _SIGNS), key=len, reverse=True))})(?![a-zA-Z])|([%$])|[,;!:])"
+)
+_FRACTION = re.compile(
+    r"\\[dt]?frac\s?(?:\{\s?([^{}]{1,40}?)\s?\}\s?\{\s?([^{}]{1,40}?)\s?\}|(\d)\s?(\d)(?!\d))"
+)
+_ROOT = re.compile(r"\\sqrt\s?(?:\{\s?([^{}]{1,40}?)\s?\}|([0-9a-zA-Z]))")
+_ONE_TERM = re.compile(r"-?\s?(?:[\w.√]|\\[a-zA-Z]{2,10})+")
+_RAISED = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
+_RAISED_DEGREE = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
+_SIZE = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
+_FACTOR = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
+_DEEPEST = 3
+"""Fractions and roots in one another at most."""
+
+
+def without_latex(text: str) -> str:
+    """The text with LaTeX's fractions, roots and signs written plainly: "a/b", "√2", "π"."""
+    text = _FACTOR.sub("", _SIZE.sub("", text))
+    for _ in range(_DEEPEST):
+        plainer = _FRACTION.sub(_fraction, _ROOT.sub(_root, text))
+        if plainer == text:
+            break
+        text = plainer
+    text = _COMMAND.sub(lambda found: _SIGNS.get(found[1] or found[2] or "", " "), text)
+    return _RAISED.sub(r"^\1", _RAISED_DEGREE.sub("°", text))
+
+
+def _term(text: str) -> str:
+    return text if _ONE_TERM.fullmatch(text) else f"({text})"
+
+
+def _fraction(found: re.Match[str]) -> str:
+    return f"{_term(found[1] or found[3])}/{_term(found[2] or found[4])}"
+
+
+def _root(found: re.Match[str]) -> str:
+    return "√" + _term(found[1] or found[2])
+
+
+FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|ln|exp|lim|max|min|det|gcd|mod|sqrt)"
+"""Functions of formulas."""
+OPERATION = (
+    r"(?:twice|thrice|double|triple|times|plus|minus|negative|over|modulo|(?:half|third|quarter|fourth|fifth|tenth|percent|%"
+    r"|square|cube|root|sum|product|inverse|reciprocal|negative|opposite|multiple|power|factorial|derivative|integral)"
+    r" of)(?:\sthe)?"
+)
+"""Words of a calculation before its operand."""
+_FUNCTIONS = re.compile(rf"(?<![a-z]){FUNCTION}(?![a-z])")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_SIGN = re.compile(r"[\\^_=+*/(){}|√∑∫∪∩∧∨¬≤≥<>]|\d[^\W\d]|[^\W\d]\d|\d,\s?-?\d|[α-ω]")
+_BEFORE = re.compile(
+    r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?|[-)]|(?:[\d)}α-ω]|(?<![a-z])[j-z])\s-\s|\||[\d)}]\s?"
+    rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
+    r"|\\[a-z]{2,12}\s?\(?)\Z"
+)
+"""What makes an operand of the text behind it."""
+_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
+_AFTER = re.compile(
+    r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
+    rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
+)
+"""What makes an operand of the text before it."""
+_WINDOW = 24
+
+
+def is_formula(content: str) -> bool:
+    """Whether an option's text is a formula or a symbol, and no word: "x", "2x", "mg", "P(A)"."""
+    rest = _FUNCTIONS.sub("", content)
+    if _WORD.search(rest):
+        return False
+    return (rest.isalpha() and len(rest) <= 2) or bool(_SIGN.search(content))
+
+
+def is_operand(lower: str, start: int, end: int) -> bool:
+    """Whether the text here is only a part of a formula: "x" in "x + 1", "f(x)" and "|x|"."""
+    if _AFTER.match(lower, end):
+        return True
+    front = lower[max(0, start - _WINDOW) : start]
+    if _LABEL.search(front):
+        return False
+    return bool(_BEFORE.search(front))
