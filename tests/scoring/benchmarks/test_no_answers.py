@@ -167,7 +167,9 @@ def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
     lines = {line.name: line.unscored for line in tables["No answer of a model: exact match"]}
     assert lines == {"an error of the server": 1, "empty": 1}
     (told,) = vqa.checks(report)
-    assert told.startswith("2 of 5 answers have reasoning, tags or boxes around them (<think>")
+    assert told.startswith(
+        "2 of 5 answers have reasoning, tags, boxes or words around them (<think>"
+    )
     audited = [json.loads(line) for line in vqa.files(report)["m-audit.jsonl"].splitlines()]
     assert audited[0]["compared"] == "Dakota" and audited[0]["taken off"] == ["<think>"]
     assert audited[1]["no answer"] == "an error of the server" and audited[1]["exact"] is None
@@ -192,7 +194,7 @@ def test_mmbenchs_protocol_compares_vqa_answers_as_they_are_and_says_so():
     assert (found.exact.mean, found.exact.unscored) == (0.0, 0)
     assert len(report.unmarked) == 5 and len(wrapped_rows(report)) == 2
     told = " ".join(caveat.text for caveat in BENCHMARKS["TextVQA"].caveats(report))
-    assert "2 of 5 answers have reasoning, tags or boxes around them" in told
+    assert "2 of 5 answers have reasoning, tags, boxes or words around them" in told
     assert "ompared as" in told and "counts such an answer like any other" in told
 
 
