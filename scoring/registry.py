@@ -26,7 +26,7 @@ from scoring.benchmarks.base import (
     check_scorable,
     while_wanted,
 )
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, has_options
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
@@ -79,7 +79,9 @@ def open_upload(
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     toolkit = grades_toolkit(chain([start], found()))
     told = result_told(start, label, toolkit)
-    if told and (benchmark or not toolkit or not edition_of(sample(start))):
+    asked = sample(start)
+    has_grades = bool(toolkit and edition_of(asked) and not has_options(asked))
+    if told and (benchmark or not has_grades):
         raise RowsError(told, label)
     first = _flat(start)
     records = chain([first], map(_flat, written))

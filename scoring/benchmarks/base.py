@@ -125,6 +125,9 @@ class Benchmark(ABC, Generic[R]):
         """What limits the numbers, the gravest first."""
         nothing = self.ungraded(report)
         title = NO_SCORE if nothing.startswith(NO_SCORE) else "Nothing graded"
+        head = self.headline(report)
+        if head is not None and head.mean is not None:  # the headline is what rules scored
+            title = "Without the judge"
         return [Caveat(title, nothing)] if nothing else []
 
     def published(self, report: R) -> PublishedBoard | None:

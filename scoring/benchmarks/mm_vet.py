@@ -36,6 +36,7 @@ from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import NO_ANSWER, no_answer
+from scoring.reasoning import answer_of
 from scoring.report import (
     Filled,
     Grade,
@@ -316,8 +317,11 @@ class MMVet(MMVetArticle):
         """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
         if options.sampled and not spec.samples:
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
-        repeated = injection.repeated(one.prediction for one in filled)
-        rows = tuple(_row(one, repeated) for one in filled)
+        judged = [_as_judged(one.question, one.prediction, options.protocol) for one in filled]
+        repeated = injection.repeated(one.prediction for one in judged)
+        rows = tuple(
+            _row(one, _flags(seen, repeated)) for one, seen in zip(filled, judged, strict=True)
+        )
         prompt = prompt_digest(options.protocol, self.wording)
         parser = PARSERS[options.protocol]
         return Report(
@@ -410,7 +414,8 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
     hardened = report.protocol == "hardened"
     answered: Mapping[Kind, Mapping[int, Filled]] = {
         "item": {
-            place: Filled(row.question, row.prediction) for place, row in enumerate(report.rows)
+            place: _as_judged(row.question, row.prediction, report.protocol)
+            for place, row in enumerate(report.rows)
         },
         "canary": dict(enumerate(injection.canaries())) if hardened else {},
         "probe": dict(_probes(report)) if hardened else {},
@@ -423,7 +428,11 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
         for kind, ones in answered.items()
         for place, one in ones.items()
     }
-    filled = [Filled(row.question, row.prediction) for row in report.rows if not row.no_answer]
+    filled = [
+        _as_judged(row.question, row.prediction, report.protocol)
+        for row in report.rows
+        if not row.no_answer
+    ]
     drawn = injection.secret_canaries(filled, report.canary_seed) if report.canary_seed else ()
     plan.update(
         (("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"]))
@@ -437,11 +446,17 @@ def missed(one: Filled) -> str:
     return "" if one.prediction is None else no_answer(one.prediction, parts)
 
 
-def _row(one: Filled, repeated: Mapping[str, int]) -> Row:
+def _as_judged(question: Question, prediction: str | None, protocol: Protocol) -> Filled:
+    """A prediction as the judge sees it: under the hardened protocol without reasoning and special tokens."""
+    if prediction is not None and protocol == "hardened":
+        prediction = answer_of(prediction).text
+    return Filled(question, prediction)
+
+
+def _row(one: Filled, flags: tuple[str, ...]) -> Row:
     """A question before its judging; what is no answer has no flags, since nobody is spoken to."""
     reason = missed(one)
-    flags = () if reason else _flags(one, repeated)
-    return Row(one.question, one.prediction, (), flags, reason)
+    return Row(one.question, one.prediction, (), () if reason else flags, reason)
 
 
 def _flags(one: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
@@ -457,10 +472,9 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     for place, row in enumerate(report.rows):
         wanted = row.flags or report.probed == "all"
         if wanted and row.prediction is not None and not row.no_answer:
-            yield (
-                place,
-                Filled(injection.swapped(row.question, row.prediction, questions), row.prediction),
-            )
+            seen = _as_judged(row.question, row.prediction, report.protocol)
+            other = injection.swapped(row.question, seen.prediction or "", questions)
+            yield place, Filled(other, seen.prediction)
 
 
 def _is_read(grade: Grade) -> bool:

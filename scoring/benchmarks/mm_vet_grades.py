@@ -30,7 +30,7 @@ from scoring.benchmarks.predictions import (
     joined_records,
     read_predictions,
 )
-from scoring.benchmarks.result_files import LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
+from scoring.benchmarks.result_files import JUDGE, LMMS_SCORE, Toolkit, grades_toolkit, lmms_score
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import (
     EMPTY_CELLS,
@@ -49,11 +49,9 @@ from scoring.report import (
 PARSER = "grades of a file 1"
 UNNAMED = "a judge that the file does not name"
 _JUDGED = re.compile(
-    r"(.{1,200})_MM-?Vet(?:_Hard)?_"
-    r"((?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100})(?:_score)?",
-    re.IGNORECASE | re.DOTALL,
+    rf"(.{{1,200}})_MM-?Vet(?:_Hard)?_({JUDGE})(?:_score)?", re.IGNORECASE | re.DOTALL
 )
-"""<model>_MMVet_<judge>, where the judge begins as judges are called: `_final` names none."""
+"""<model>_MMVet_<judge>; `_final` names none."""
 _SUCCESS = "succeed"
 _FAILURE = re.compile(r"fail|invalid|error")
 """VLMEvalKit's log of an answer that its judge could score ends in "Succeed"; else it has failed tries alone."""

@@ -21,6 +21,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_words,
 )
 from scoring.no_answers import fate, named
+from scoring.reasoning import answer_of
 from scoring.report import (
     Grade,
     Report,
@@ -126,7 +127,7 @@ def told_zeros(grades: Iterable[Grade]) -> str:
     if not zeros:
         return ""
     ids = [*dict.fromkeys(grade.question for grade in zeros)]
-    shown = ", ".join(ids[:_SHOWN]) + (", ..." if ids[_SHOWN:] else "")
+    shown = ", ".join(ids[:_SHOWN]) + (", ..." if ids[_SHOWN:] else ".")
     are = "grade is" if len(given) == 1 else "grades is" if len(zeros) == 1 else "grades are"
     counted = f"{len(zeros):,} of {len(given):,} {are} 0"
     return f"{counted} because the judge's reply held no score: id {shown}"
@@ -138,6 +139,21 @@ def told_no_answers(report: Report) -> tuple[str, ...]:
     graded = report.protocol == "paper" and not report.judge.prompt
     then = "The file's grades count all the same." if graded else fate(report.protocol)
     return named(reasons, len(report.rows), then)
+
+
+def told_cuts(report: Report) -> tuple[str, ...]:
+    """How many answers had something taken off before the hardened judge saw them, and what."""
+    if report.protocol != "hardened":
+        return ()
+    answered = [row.prediction for row in report.rows if row.prediction and not row.no_answer]
+    cuts = [cut for cut in (answer_of(text).cuts for text in answered) if cut]
+    if not cuts:
+        return ()
+    names = list(dict.fromkeys(name for cut in cuts for name in cut))
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if names[_SHOWN:] else "")
+    came = "answer came" if len(report.rows) == 1 else "answers came"
+    counted = f"{len(cuts):,} of {len(report.rows):,} {came}"
+    return (f"{counted} with what the judge did not see: {shown}.",)
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -192,7 +208,7 @@ class MMVetArticle(Benchmark[Report]):
         zeros = told_zeros(grade for row in report.rows for grade in row.grades)
         if zeros and not nothing:
             scored = self.headline(scored_only(report)).mean
-            found.append(Caveat("", f"{zeros}. Without them the mean is {scored:.1f}"))
+            found.append(Caveat("", f"{zeros} Without them the mean is {scored:.1f}"))
         return found
 
     def covered(self, report: Report) -> str:
@@ -235,7 +251,7 @@ class MMVetArticle(Benchmark[Report]):
 
     def checks(self, report: Report) -> Sequence[str]:
         scored = [grade.score for grade in report.canaries if grade.score is not None]
-        found = []
+        found = [*told_cuts(report)]
         if scored:
             given = sum(score > 0 for score in scored)
             found.append(

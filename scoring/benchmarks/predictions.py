@@ -184,7 +184,7 @@ def joined_records(
             yield Joined(found, record, columns, prediction)
 
 
-_LEAVE_OUT = "add them, or score without them (--missing unscored on the command line)"
+_LEAVE_OUT = "add them, or score without them (Details: Leave them unscored; command line: --missing unscored)"
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:

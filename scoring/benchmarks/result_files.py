@@ -16,7 +16,9 @@ Toolkit = Literal["VLMEvalKit", "lmms-eval"]
 LMMS_SCORE = "gpt_eval_score"
 _SAMPLES = {"filtered_resps", "resps", LMMS_SCORE}
 _NO_SCORE = ("", "None", *EMPTY_CELLS)
-_RESULT = re.compile(r"(.+?)_[^_]{1,40}_result")
+JUDGE = r"(?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100}"
+"""How names of judges begin; another word in a file's name is none."""
+_RESULT = re.compile(rf"(.{{1,200}}?)_(?:openai|exact_matching|{JUDGE})_result", re.IGNORECASE)
 
 
 def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:

@@ -487,10 +487,10 @@ def told_wrappers(report: MarksReport) -> tuple[str, ...]:
         return ()
     times = Counter(cut for cuts in found.values() for cut in cuts)
     most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
-    around = "has reasoning, tags or boxes around it"
+    around = "has reasoning, tags, boxes or words around it"
     compared = "Compared without it." if report.protocol == "strict" else "Compared as it is."
     if len(found) != 1:
-        around = "have reasoning, tags or boxes around them"
+        around = "have reasoning, tags, boxes or words around them"
         compared = (
             "Compared without them." if report.protocol == "strict" else "Compared as they are."
         )

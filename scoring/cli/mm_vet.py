@@ -200,7 +200,7 @@ def _tables(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
     if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
-        yield f"{zeros}."
+        yield zeros
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:

@@ -165,7 +165,7 @@ class FileReader:
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
         zeros = told_zeros(grade for given in file.grades.values() for grade in given)
-        lines = (told, f"{zeros}.") if zeros else (told,)
+        lines = (told, zeros) if zeros else (told,)
         return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import Column, Table, Text, select
 
@@ -43,14 +43,16 @@ class ReplyCache:
                 connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one(),
             )
 
-    def known(self, keys: Iterable[str]) -> frozenset[str]:
+    def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
+        """The replies that there are, by their keys."""
         wanted = list(keys)
-        found = set[str]()
-        with self._database.read() as connection:
-            for start in range(0, len(wanted), _KEYS_A_QUERY):
-                part = wanted[start : start + _KEYS_A_QUERY]
-                found |= set(connection.scalars(select(REPLY.c.key).where(REPLY.c.key.in_(part))))
-        return frozenset(found)
+        for start in range(0, len(wanted), _KEYS_A_QUERY):
+            part = wanted[start : start + _KEYS_A_QUERY]
+            with self._database.read() as connection:
+                found = connection.execute(
+                    select(REPLY.c.key, REPLY.c.reply).where(REPLY.c.key.in_(part))
+                ).all()
+            yield from ((key, read_record(Reply, reply)) for key, reply in found)
 
 
 def reply_key(

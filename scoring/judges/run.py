@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from arena.budget import BudgetError
 from arena.database import DatabaseError
 from arena.inference.limits import cost
+from arena.types import grouped
 from scoring.judges.cache import ReplyCache, reply_key
 from scoring.judges.client import AskRefused, Judge, JudgeFailed, JudgeStopped, JudgeUnreadable
 from scoring.judges.spec import (
@@ -29,6 +30,8 @@ MARGIN = 3
 """Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
 UNREADABLE_IN_A_ROW = 10
 """New replies in a row, over all tasks, that cannot be read: then the run stops."""
+_UNREADABLE = 3
+"""As many, where they have used up the money of a run."""
 _SHOWN = 100
 """Characters that are shown of a reply."""
 RESERVE_SECONDS = 0.5
@@ -112,15 +115,22 @@ def quote_tasks(
     owner: str | None,
     cache: ReplyCache | None,
 ) -> Quote:
-    """The cost of the tasks as if each first reply could be read, and its bound; without `cache` as if all were new."""
+    """The cost of the tasks as if each new reply could be read, and its bound; without `cache` as if all were new.
+
+    Where a known reply could not be read, the call that follows it is counted.
+    """
     calls: dict[str, tuple[Ask, ...]] = {}
-    for task in tasks:
-        asks = _asks(task)
-        if asks:
-            key = reply_key(spec, address, owner, asks[0], task.run, 0)
-            calls[key] = max(calls.get(key, ()), asks, key=len)
-    known = cache.known(calls) if cache else frozenset[str]()
-    wanted = [asks for key, asks in calls.items() if key not in known]
+    cached = 0
+    walks = [walk for walk in map(_Walk, tasks) if walk.asks]
+    while walks:
+        keyed = grouped((walk.key(spec, address, owner), walk) for walk in walks)
+        walks = []
+        for key, reply in cache.known(keyed) if cache else ():
+            walks += [walk for walk in keyed.pop(key) if walk.goes_on(reply)]
+            cached += 1
+        for key, left in keyed.items():
+            calls[key] = max([calls.get(key, ()), *(walk.asks for walk in left)], key=len)
+    wanted = [*calls.values()]
     prompt = sum(estimated_tokens(first.messages) for first, *_ in wanted)
     completion = sum(likely_completion(spec, first) for first, *_ in wanted)
     dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
@@ -130,7 +140,7 @@ def quote_tasks(
     return Quote(
         grades=len(tasks),
         calls=len(wanted),
-        cached=len(known),
+        cached=cached,
         prompt_tokens=prompt,
         completion_tokens=completion,
         most=min(sum(most_cost(spec, ask) for asks in wanted for ask in asks), bound),
@@ -169,6 +179,32 @@ async def run_tasks(
     JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
+
+
+class _Walk:
+    """A task on its way through known replies; `asks` are the next call and those that may follow it."""
+
+    def __init__(self, task: Task) -> None:
+        self.asks = _asks(task)
+        self._task = task
+        self._asking: Generator[Ask, Reply, object] | None = None
+        self._ordinal = 0
+
+    def key(self, spec: JudgeSpec, address: str, owner: str | None) -> str:
+        return reply_key(spec, address, owner, self.asks[0], self._task.run, self._ordinal)
+
+    def goes_on(self, reply: Reply) -> bool:
+        """Whether a call follows this reply, which becomes the next."""
+        if self._asking is None:
+            self._asking = self._task.begin()
+            next(self._asking)
+        try:
+            ask = _seeded(self._asking.send(reply), self._task)
+        except StopIteration:
+            return False
+        self.asks = (ask, *self.asks[2:])
+        self._ordinal += 1
+        return True
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
@@ -289,6 +325,8 @@ class _Run(Generic[T]):
             try:
                 reply = await self._judge.ask(ask)
             except BudgetError as error:
+                if not error.passing and len(self._unread) >= _UNREADABLE:
+                    raise _unreadable(self._judge.spec.model, self._unread) from error
                 if not error.passing:
                     raise
                 waits += 1

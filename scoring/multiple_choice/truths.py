@@ -69,10 +69,12 @@ def read_truths(cells: Sequence[TruthCell]) -> Truths:
         else:
             found.append(letter or text)
     by_text = sum(bool(text) and not letter for letter, text in zip(letters, texts, strict=True))
-    are = "is the text of an option" if by_text == 1 else "are texts of options"
-    way = (
-        f"{by_text:,} of {len(cells):,} right answers {are}, read as its letter" if by_text else ""
+    are = (
+        "is the text of an option, read as its letter"
+        if by_text == 1
+        else "are texts of options, read as their letters"
     )
+    way = f"{by_text:,} of {len(cells):,} right answers {are}" if by_text else ""
     return Truths(tuple(found), doubtful=frozenset(doubtful), way=way)
 
 

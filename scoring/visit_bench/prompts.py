@@ -71,9 +71,12 @@ def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
-    first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
     instance = contest.instance
     hardened = contest.protocol == "hardened"
+    if hardened:
+        first = answer_of(first).text
+        second = answer_of(second).text
+    first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
     if hardened:
         code = hashlib.sha256(
             json.dumps([instance.instruction, first, second]).encode()

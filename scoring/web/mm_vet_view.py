@@ -74,12 +74,14 @@ def _total_html(report: Report, table: ScoreTable) -> str:
     spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
     over = BENCHMARKS[report.benchmark].covered(report) or f"over {plural(line.n, 'question')}"
     told = f"Total {over}; {interval(line.low, line.high) or 'no interval'}"
-    runs = PARTS.note(f"{told}. Runs: {', '.join(map(number, table.run_totals))}.")
-    return REPORT.together([REPORT.total(number(line.mean), spread), runs])
+    several = len(table.run_totals) > 1
+    runs = f" Runs: {', '.join(map(number, table.run_totals))}." if several else ""
+    return REPORT.together([REPORT.total(number(line.mean), spread), PARTS.note(f"{told}.{runs}")])
 
 
 def table_html(table: ScoreTable) -> str:
-    unscored = {"Unscored": ""} if any(line.unscored for line in table.lines) else {}
+    name = "Unscored grades" if len(table.run_totals) > 1 else "Unscored"
+    unscored = {name: ""} if any(line.unscored for line in table.lines) else {}
     rows = [
         TableRow(_cells(line), {"class": "sure" if line is table.lines[-1] else None})
         for line in table.lines

@@ -55,6 +55,33 @@ def test_the_toolkits_verdicts_are_no_predictions_and_the_right_file_is_named(da
         read_predictions(path, SAMPLE)
 
 
+@pytest.mark.parametrize(
+    ("stem", "named"),
+    [
+        ("m_MMStar_openai_result", "m_MMStar.csv"),
+        ("m_MMStar_exact_matching_result", "m_MMStar.csv"),
+        ("m_MMStar_gpt4_result", "m_MMStar.csv"),
+        ("m_AI2D_TEST_gpt-4o-mini_result", "m_AI2D_TEST.csv"),
+        ("m_TextVQA_VAL_result", "the file of predictions"),
+        ("result", "the file of predictions"),
+    ],
+)
+def test_the_file_to_upload_is_named_only_behind_a_known_judge(tmp_path, stem, named):
+    row = {"index": "0", "question": "Which?", "A": "cat", "B": "dog", "answer": "A"}
+    path = put(tmp_path / f"{stem}.csv", [{**row, "prediction": "A", "hit": "1", "log": "x"}])
+    with pytest.raises(RowsError, match=f"Upload {named}, which"):
+        open_upload(path)
+
+
+def test_multiple_choice_with_an_ability_of_mm_vet_holds_no_grades_of_mm_vet(tmp_path):
+    doc = {"index": 0, "question": "Which?", "A": "cat", "B": "dog", "answer": "B"}
+    row = {"doc_id": 0, "doc": {**doc, "category": "ocr"}, "filtered_resps": ["B"]}
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps({**row, "gpt_eval_score": {"score": 1.0}}))
+    with pytest.raises(RowsError, match="holds lmms-eval's samples with its judge's scores"):
+        open_upload(path)
+
+
 def test_the_toolkits_mm_vet_grades_give_the_tables_of_the_authors_file(tmp_path, data):
     """GPT-4's real grades in VLMEvalKit's columns: the same tables as the authors' file of them."""
     questions = load_mm_vet(data / "mm-vet")
@@ -81,10 +108,10 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
     assert second.grades[0].score is None and third.grades[0].flags == ()
     assert first.grades[0].model == UNNAMED
     report = graded_report(grades_for(path, SAMPLE), SAMPLE)
-    zeros = "1 of 16 grades is 0 because the judge's reply held no score: id own_0"
+    zeros = "1 of 16 grades is 0 because the judge's reply held no score: id own_0."
     assert zeros in " ".join(one.text for one in MM_VET.caveats(report))
     done = Command(tmp_path)("mm-vet", path, "--sample")
-    assert f"{zeros}." in done.out
+    assert zeros in done.out
     for row in rows:
         row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
     rows[3] |= {"score": "0.5", "log": "Succeed"}

@@ -11,14 +11,14 @@ from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
 from scoring.judges import run as judging
-from scoring.judges.client import Judge
+from scoring.judges.client import Judge, JudgeUnreadable
 from scoring.judges.spec import Ask, Message, likely_completion
 from scoring.registry import quote
 from tests.support import judged_reports
 from tests.support.budgets import spent_by
 from tests.support.judged_reports import scored
 from tests.support.judging_process import CALLS, HASTY, SPEC, WIDE, drafted
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import OpenAIServer, steady_score
 
 database, cache = judged_reports.database, judged_reports.cache
 
@@ -46,6 +46,35 @@ def test_a_quote_tells_the_calls_before_and_none_after(cache):
     assert before.corrected(2.0).dollars == pytest.approx(2 * before.dollars, rel=0.1)
 
 
+def test_a_quote_counts_what_follows_known_replies_that_could_not_be_read(cache, monkeypatch):
+    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 1)
+    with OpenAIServer(lambda body, sample: "Hm.") as server:
+        report = drafted(server.address)
+        with pytest.raises(JudgeUnreadable):
+            scored(server, cache, report)
+        known = server.counts.calls
+        told = quote(report, SPEC, None, cache)
+        assert (told.calls, told.cached) == (CALLS, known)
+        assert told.dollars and told.most_dollars
+        server.score = steady_score
+        again = scored(server, cache, report)
+    assert server.counts.calls == known + CALLS, "what was told is asked, and no more"
+    assert all(grade.score is not None for row in again.rows for grade in row.grades)
+    assert quote(report, SPEC, None, cache).calls == 0
+
+
+def test_money_that_unread_replies_used_up_is_told_by_them(
+    cache, database, short_waits, monkeypatch
+):
+    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
+    budget = Budget(database, Ceilings(30_000, 10**9, 10**9))
+    with (
+        OpenAIServer(lambda body, sample: "Hm.") as server,
+        pytest.raises(JudgeUnreadable, match="replies of test-judge could not be read"),
+    ):
+        scored(server, cache, job_budget=budget.for_job("job", "ada"))
+
+
 def test_a_quote_without_a_price_tells_no_cost(cache):
     told = quote(drafted("http://a"), replace(SPEC, price=None), None, cache)
     assert told.calls == CALLS and told.dollars is None and told.most_dollars is None
@@ -63,7 +92,7 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_w
     with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
         report = drafted(server.address, options=options)
         before = quote(report, SPEC, None, cache)
-        with suppress(BudgetError):
+        with suppress(JudgeUnreadable):
             scored(server, cache, report, job_budget=budget.for_job("job", "ada", before.most))
         assert server.counts.calls > before.calls
     assert 0 < spent_by(budget, "job", "ada").job <= before.most

@@ -97,7 +97,7 @@ def test_what_counts_for_an_unread_truth_is_told_as_it_is():
     [
         ("0 3", "the right answers are numbers, read as counted from 0"),
         ("1 4", "the right answers are numbers, read as counted from 1"),
-        ("cat cow", "2 of 2 right answers are texts of options, read as its letter"),
+        ("cat cow", "2 of 2 right answers are texts of options, read as their letters"),
         ("cat B", "1 of 2 right answers is the text of an option, read as its letter"),
         ("A B", None),
     ],

@@ -83,6 +83,14 @@ def contest(a: str = "no", b: str = LONG, protocol: Protocol = "hardened", **how
     )
 
 
+def test_the_hardened_judge_compares_responses_without_their_reasoning():
+    said = "<think>Let me look.</think>\nNo, it is not.<|im_end|>"
+    for protocol, there in (("hardened", False), ("paper", True)):
+        (*_, last) = conversation(contest(protocol=protocol), said, LONG)
+        assert "No, it is not." in last.text
+        assert ("Let me look" in last.text) == ("im_end" in last.text) == there
+
+
 def verdict(contest: Contest, order, *replies: str) -> Verdict:
     """Return the verdict of these replies; every one must be asked for."""
     asking, left = judging(contest, order), list(replies)
