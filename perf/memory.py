@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -25,6 +26,8 @@ from tests.support.servers import AppServer
 UPLOADS = 28
 REQUESTS = 10_000
 TARGET = 400_000_000
+LEAVES_SECONDS = 5.0
+"""How long an attacker waits for an answer."""
 REST_SECONDS = 60.0
 SIZE = 15_800_000
 ORDINARY = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards/board.csv")
@@ -63,7 +66,9 @@ async def attack(attacker: Attacker) -> None:
         cookie, token = await attacker.upload(*hostile(number))
         sent = {**form, "upload-token": token}
         for event in ("on_arrived", PRICED):
-            await attacker.tell(attacker.page.call(event, attacker.headers(cookie), **sent))
+            asked = attacker.page.call(event, attacker.headers(cookie), **sent)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(attacker.tell(asked), LEAVES_SECONDS)
 
 
 async def ordinary(client: httpx.AsyncClient, first: int, last: int) -> None:
